@@ -1,0 +1,1 @@
+//! Environment and flags turned into one typed configuration

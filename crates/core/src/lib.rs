@@ -1,0 +1,1 @@
+//! The pure reducer: every rule of the loop

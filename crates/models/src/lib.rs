@@ -1,0 +1,1 @@
+//! Model clients: Anthropic Messages and scripted

@@ -1,0 +1,216 @@
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use windlass_protocol::{CallFacts, CallId, FileSeen, ToolOutcome, ToolProgress, ToolSpec};
+
+/// A tool, written against the type of its input.
+///
+/// The doc comments of [`Tool::Input`] and of its fields are what the model reads; the schema is generated
+/// from the type. Every `Tool` is an [`AnyTool`], which is what the engine holds.
+///
+/// ```
+/// use windlass_ports::{ExamineContext, JsonSchema, Tool, ToolContext};
+/// use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
+///
+/// /// Counts the characters of a text.
+/// #[derive(serde::Deserialize, JsonSchema)]
+/// struct CountInput {
+///     /// The text to count.
+///     text: String,
+/// }
+///
+/// struct Count;
+///
+/// impl Tool for Count {
+///     type Input = CountInput;
+///     const NAME: &'static str = "Count";
+///
+///     fn facts(&self, input: &CountInput, _: &ExamineContext) -> Result<CallFacts, String> {
+///         Ok(CallFacts { kind: CallKind::Read, shared: true, paths: vec![], target: input.text.clone() })
+///     }
+///
+///     async fn run(&self, input: CountInput, _: ToolContext) -> ToolOutcome {
+///         ToolOutcome::text(&input.text.chars().count().to_string())
+///     }
+/// }
+/// ```
+pub trait Tool: Send + Sync + 'static {
+    /// The input; its doc comment is the tool's description.
+    type Input: DeserializeOwned + JsonSchema + Send;
+    /// The name the model calls it by.
+    const NAME: &'static str;
+    /// Former names that are still understood.
+    const ALIASES: &'static [&'static str] = &[];
+
+    /// Checks the input beyond its schema and says what the call would do. Called when the call's turn to be
+    /// prepared has come, so that earlier exclusive calls have had their effect. Must be quick and change nothing.
+    /// An error is for the model and names the field.
+    fn facts(&self, input: &Self::Input, cx: &ExamineContext) -> Result<CallFacts, String>;
+
+    /// Runs the call. A failure is an outcome too: text the model must read.
+    ///
+    /// When [`ToolContext::cancel`] fires, the tool stops what it started and returns what it has within
+    /// a second. Dropping the future must stop it as well.
+    fn run(&self, input: Self::Input, cx: ToolContext) -> impl Future<Output = ToolOutcome> + Send;
+}
+
+/// What a tool may look at to say what a call would do.
+#[derive(Clone, Debug)]
+pub struct ExamineContext {
+    /// The working directory, absolute.
+    pub cwd: PathBuf,
+    /// The working directories of the session, absolute and resolved; the first is the project's.
+    pub roots: Arc<[PathBuf]>,
+}
+
+/// What a running call is given.
+#[derive(Clone, Debug)]
+pub struct ToolContext {
+    /// The call.
+    pub call: CallId,
+    /// The provider's id of the call.
+    pub tool_use_id: Arc<str>,
+    /// The working directory, absolute.
+    pub cwd: PathBuf,
+    /// The working directories of the session, absolute and resolved; the first is the project's.
+    pub roots: Arc<[PathBuf]>,
+    /// What the conversation knows of the files that the call's facts name.
+    pub seen: Vec<FileSeen>,
+    /// Fires when the call is to stop.
+    pub cancel: CancellationToken,
+    /// Where to say how it is getting on.
+    pub progress: ProgressSender,
+}
+
+impl ToolContext {
+    /// What the conversation knows of the file at this resolved path.
+    #[must_use]
+    pub fn seen(&self, resolved: &Path) -> Option<&FileSeen> {
+        self.seen.iter().find(|seen| seen.path == resolved)
+    }
+
+    /// A context for trying a tool on its own: nothing seen, never cancelled, progress dropped.
+    #[must_use]
+    pub fn detached(cwd: PathBuf) -> Self {
+        Self {
+            call: CallId(0),
+            tool_use_id: "detached".into(),
+            roots: [cwd.clone()].into(),
+            cwd,
+            seen: Vec::new(),
+            cancel: CancellationToken::new(),
+            progress: progress_channel().0,
+        }
+    }
+}
+
+/// The sending end of the progress of all running calls: bounded, so a chatty tool waits.
+#[derive(Clone, Debug)]
+pub struct ProgressSender(mpsc::Sender<(CallId, ToolProgress)>);
+
+/// The receiving end, held by the driver.
+#[derive(Debug)]
+pub struct ProgressReceiver(mpsc::Receiver<(CallId, ToolProgress)>);
+
+/// A channel for progress.
+#[must_use]
+pub fn progress_channel() -> (ProgressSender, ProgressReceiver) {
+    let (sender, receiver) = mpsc::channel(16);
+    (ProgressSender(sender), ProgressReceiver(receiver))
+}
+
+impl ProgressSender {
+    /// Says how `call` is getting on; waits while the caller is behind.
+    pub async fn send(&self, call: CallId, progress: ToolProgress) {
+        // A closed channel means that nobody watches any more.
+        let _ = self.0.send((call, progress)).await;
+    }
+}
+
+impl ProgressReceiver {
+    /// The next news; waits for ever when there is none.
+    pub async fn recv(&mut self) -> (CallId, ToolProgress) {
+        match self.0.recv().await {
+            Some(news) => news,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// A tool without the type of its input: what the engine holds. Implemented for every [`Tool`]; implement it
+/// directly only for tools whose schema is known at run time.
+pub trait AnyTool: Send + Sync + 'static {
+    /// The tool as the model sees it.
+    fn spec(&self) -> ToolSpec;
+    /// Former names that are still understood.
+    fn aliases(&self) -> &[&'static str];
+    /// Parses the input and says what the call would do; an error is for the model and names the field.
+    fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String>;
+    /// Runs the call.
+    fn run(self: Arc<Self>, input: Arc<RawValue>, cx: ToolContext) -> BoxFuture<'static, ToolOutcome>;
+}
+
+impl<T: Tool> AnyTool for T {
+    fn spec(&self) -> ToolSpec {
+        let mut schema =
+            SchemaGenerator::new(SchemaSettings::draft2020_12()).into_root_schema_for::<T::Input>();
+        let description = take_string(&mut schema, "description");
+        schema.remove("title");
+        schema.remove("$schema");
+        let json = serde_json::value::to_raw_value(&schema).unwrap_or_default();
+        ToolSpec {
+            name: T::NAME.into(),
+            description: description.into(),
+            input_schema: json.into(),
+        }
+    }
+
+    fn aliases(&self) -> &[&'static str] {
+        T::ALIASES
+    }
+
+    fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String> {
+        let input: T::Input = parse(T::NAME, input)?;
+        self.facts(&input, cx)
+    }
+
+    fn run(self: Arc<Self>, input: Arc<RawValue>, cx: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+        Box::pin(async move {
+            match parse(T::NAME, &input) {
+                Ok(input) => Tool::run(&*self, input, cx).await,
+                Err(error) => ToolOutcome::error(&error),
+            }
+        })
+    }
+}
+
+fn take_string(schema: &mut schemars::Schema, key: &str) -> String {
+    match schema.remove(key) {
+        Some(serde_json::Value::String(text)) => text,
+        _ => String::new(),
+    }
+}
+
+/// Parses a tool's input; the error says which field is wrong and how.
+fn parse<I: DeserializeOwned>(tool: &str, input: &RawValue) -> Result<I, String> {
+    let mut json = serde_json::Deserializer::from_str(input.get());
+    serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let place = if path == "." {
+            String::new()
+        } else {
+            format!(" in `{path}`")
+        };
+        let inner = error.into_inner().to_string();
+        // The position counts characters of the JSON, which means nothing to a model.
+        let what = inner.split(" at line ").next().unwrap_or(&inner);
+        format!("The input of {tool} is not valid{place}: {what}. Correct the input and call the tool again.")
+    })
+}

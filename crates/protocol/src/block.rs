@@ -1,0 +1,381 @@
+//! Content blocks: the JSON as it was written, with a view of what the engine needs from it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// One content block of a message.
+///
+/// The block's JSON is kept exactly as the model (or this crate) wrote it, so replaying a block never
+/// changes a byte: key order, unknown fields and unknown block types included.
+///
+/// ```
+/// use windlass_protocol::{Block, BlockKind};
+/// let block = Block::from_json(r#"{"type":"text","text":"hi","citations":null}"#)?;
+/// assert_eq!(block.kind(), &BlockKind::Text("hi".into()));
+/// assert_eq!(block.json(), r#"{"type":"text","text":"hi","citations":null}"#);
+/// # Ok::<(), windlass_protocol::BlockError>(())
+/// ```
+#[derive(Clone)]
+pub struct Block {
+    json: Arc<str>,
+    kind: BlockKind,
+}
+
+/// What the engine knows about a block.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BlockKind {
+    /// Prose.
+    Text(Arc<str>),
+    /// Reasoning with its signature.
+    Thinking,
+    /// Reasoning the provider encrypted.
+    RedactedThinking,
+    /// A request to run a tool.
+    ToolUse(ToolUse),
+    /// The answer to a tool use.
+    ToolResult {
+        /// The id of the tool use it answers.
+        tool_use_id: Arc<str>,
+        /// Whether the tool failed.
+        is_error: bool,
+    },
+    /// A picture.
+    Image,
+    /// A document, for example a PDF.
+    Document,
+    /// A type this crate does not know, by name.
+    Other(Arc<str>),
+}
+
+/// A model's request to run a tool.
+#[derive(Clone, Debug)]
+pub struct ToolUse {
+    /// The provider's id of the call.
+    pub id: Arc<str>,
+    /// The tool's name as the model wrote it.
+    pub name: Arc<str>,
+    /// The input as the model wrote it. Always a JSON object once it is part of a [`Block`].
+    pub input: Arc<RawValue>,
+}
+
+impl PartialEq for ToolUse {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.name == other.name && self.input.get() == other.input.get()
+    }
+}
+
+/// Why a text is not a content block.
+#[derive(Debug)]
+pub struct BlockError(String);
+
+impl fmt::Display for BlockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a content block: {}", self.0)
+    }
+}
+
+impl std::error::Error for BlockError {}
+
+/// The fields of any block that the view is made from.
+#[derive(Deserialize)]
+struct Fields<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_use_id: Option<Cow<'a, str>>,
+    is_error: Option<bool>,
+}
+
+impl Block {
+    /// Takes a block from its JSON text.
+    pub fn from_json(json: &str) -> Result<Self, BlockError> {
+        let fields: Fields<'_> = serde_json::from_str(json).map_err(|error| BlockError(error.to_string()))?;
+        let missing = |field: &str| BlockError(format!("`{}` without `{field}`", fields.kind));
+        let kind = match &*fields.kind {
+            "text" => BlockKind::Text(fields.text.as_deref().ok_or_else(|| missing("text"))?.into()),
+            "thinking" => BlockKind::Thinking,
+            "redacted_thinking" => BlockKind::RedactedThinking,
+            "image" => BlockKind::Image,
+            "document" => BlockKind::Document,
+            "tool_use" => BlockKind::ToolUse(ToolUse {
+                id: fields.id.as_deref().ok_or_else(|| missing("id"))?.into(),
+                name: fields.name.as_deref().ok_or_else(|| missing("name"))?.into(),
+                input: fields.input.ok_or_else(|| missing("input"))?.to_owned().into(),
+            }),
+            "tool_result" => BlockKind::ToolResult {
+                tool_use_id: fields
+                    .tool_use_id
+                    .as_deref()
+                    .ok_or_else(|| missing("tool_use_id"))?
+                    .into(),
+                is_error: fields.is_error.unwrap_or(false),
+            },
+            other => BlockKind::Other(other.into()),
+        };
+        Ok(Self {
+            json: json.trim().into(),
+            kind,
+        })
+    }
+
+    /// A text block.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
+        let json = to_json(&TextJson { kind: "text", text });
+        Self {
+            json,
+            kind: BlockKind::Text(text.into()),
+        }
+    }
+
+    /// A tool use, for scripts and tests; live ones come from the model as JSON.
+    #[must_use]
+    pub fn tool_use(id: &str, name: &str, input: &RawValue) -> Self {
+        let json = to_json(&ToolUseJson {
+            kind: "tool_use",
+            id,
+            name,
+            input,
+        });
+        let view = ToolUse {
+            id: id.into(),
+            name: name.into(),
+            input: input.to_owned().into(),
+        };
+        Self {
+            json,
+            kind: BlockKind::ToolUse(view),
+        }
+    }
+
+    /// The answer to a tool use. One text block is sent as a plain string, the shortest form.
+    #[must_use]
+    pub fn tool_result(tool_use_id: &str, content: &[Block], is_error: bool) -> Self {
+        let content = match content {
+            [] => None,
+            [
+                Block {
+                    kind: BlockKind::Text(text),
+                    ..
+                },
+            ] => Some(ResultJson::Text(text)),
+            blocks => Some(ResultJson::Blocks(blocks)),
+        };
+        let json = to_json(&ToolResultJson {
+            kind: "tool_result",
+            tool_use_id,
+            content,
+            is_error,
+        });
+        Self {
+            json,
+            kind: BlockKind::ToolResult {
+                tool_use_id: tool_use_id.into(),
+                is_error,
+            },
+        }
+    }
+
+    /// An image, base64 encoded.
+    #[must_use]
+    pub fn image(media_type: &str, base64: &str) -> Self {
+        let source = SourceJson {
+            kind: "base64",
+            media_type,
+            data: base64,
+        };
+        Self {
+            json: to_json(&ImageJson {
+                kind: "image",
+                source,
+            }),
+            kind: BlockKind::Image,
+        }
+    }
+
+    /// The block's JSON, as it goes to the model and to the log.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// The view of the block.
+    #[must_use]
+    pub fn kind(&self) -> &BlockKind {
+        &self.kind
+    }
+
+    /// The text, if this is a text block.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.kind {
+            BlockKind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The tool use, if this is one.
+    #[must_use]
+    pub fn as_tool_use(&self) -> Option<&ToolUse> {
+        match &self.kind {
+            BlockKind::ToolUse(tool_use) => Some(tool_use),
+            _ => None,
+        }
+    }
+
+    /// Whether this is reasoning, readable or not.
+    #[must_use]
+    pub fn is_thinking(&self) -> bool {
+        matches!(self.kind, BlockKind::Thinking | BlockKind::RedactedThinking)
+    }
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.json)
+    }
+}
+
+impl PartialEq for Block {
+    fn eq(&self, other: &Self) -> bool {
+        self.json == other.json
+    }
+}
+
+impl Serialize for Block {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.json).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+#[derive(Serialize)]
+struct TextJson<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct ToolUseJson<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    id: &'a str,
+    name: &'a str,
+    input: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct ToolResultJson<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    tool_use_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<ResultJson<'a>>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_error: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ResultJson<'a> {
+    Text(&'a str),
+    Blocks(&'a [Block]),
+}
+
+#[derive(Serialize)]
+struct ImageJson<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    source: SourceJson<'a>,
+}
+
+#[derive(Serialize)]
+struct SourceJson<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+/// Serialises one of the structs above. They hold only strings and JSON, which cannot fail.
+fn to_json(value: &impl Serialize) -> Arc<str> {
+    serde_json::to_string(value).unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(json: &str, expected: &str) {
+        let block = Block::from_json(json);
+        let seen = match &block {
+            Ok(block) => format!("{:?}", block.kind()),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(seen, expected);
+        if let Ok(block) = block {
+            assert_eq!(block.json(), json, "the JSON must survive byte for byte");
+        }
+    }
+
+    #[test]
+    fn blocks_keep_their_json_and_show_their_kind() {
+        check(r#"{"type":"text","text":"a\nb","x":1}"#, r#"Text("a\nb")"#);
+        check(r#"{"type":"thinking","thinking":"","signature":"s"}"#, "Thinking");
+        check(r#"{"data":"z","type":"redacted_thinking"}"#, "RedactedThinking");
+        check(
+            r#"{"type":"connector_text","foo":[1,{"b":2,"a":1}]}"#,
+            r#"Other("connector_text")"#,
+        );
+        check(
+            r#"{"type":"tool_result","tool_use_id":"t","is_error":true}"#,
+            r#"ToolResult { tool_use_id: "t", is_error: true }"#,
+        );
+        check(
+            r#"{"type":"tool_use","id":"a"}"#,
+            "not a content block: `tool_use` without `name`",
+        );
+        check(
+            "[]",
+            "not a content block: invalid length 0, expected struct Fields with 7 elements at line 1 column 2",
+        );
+    }
+
+    #[test]
+    fn tool_input_keeps_its_key_order() {
+        let block =
+            Block::from_json(r#"{"type":"tool_use","id":"a","name":"N","input":{"z":1,"a": 2}}"#).unwrap();
+        assert_eq!(block.as_tool_use().unwrap().input.get(), r#"{"z":1,"a": 2}"#);
+    }
+
+    #[test]
+    fn results_take_the_shortest_form() {
+        let check = |content: &[Block], is_error, json: &str| {
+            assert_eq!(Block::tool_result("t", content, is_error).json(), json);
+        };
+        check(&[], false, r#"{"type":"tool_result","tool_use_id":"t"}"#);
+        check(
+            &[Block::text("x")],
+            true,
+            r#"{"type":"tool_result","tool_use_id":"t","content":"x","is_error":true}"#,
+        );
+        check(
+            &[Block::text("x"), Block::image("image/png", "AA==")],
+            false,
+            r#"{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"x"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}"#,
+        );
+    }
+}

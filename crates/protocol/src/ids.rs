@@ -1,0 +1,96 @@
+//! Identifiers. Inside the machine they are counters, so that a run can be reproduced; what leaves it
+//! as a UUID is derived from the session's seed and a counter.
+
+use uuid::{Builder, Uuid};
+
+macro_rules! counter {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $inner);
+    };
+}
+
+counter!(
+    /// One request to a model, a retry of the same request included.
+    RequestId(u32)
+);
+counter!(
+    /// One tool call, in the order the model made them.
+    CallId(u32)
+);
+counter!(
+    /// One timer the core asked for.
+    TimerId(u32)
+);
+counter!(
+    /// One message as the caller sees it: a block of an assistant answer, a tool result, a prompt.
+    MessageId(u64)
+);
+
+/// The randomness of a session, drawn once. Every UUID of the session follows from it.
+///
+/// ```
+/// use windlass_protocol::{MessageId, SessionSeed};
+/// let seed = SessionSeed(7);
+/// assert_eq!(seed.message_uuid(MessageId(1)), seed.message_uuid(MessageId(1)));
+/// assert_ne!(seed.message_uuid(MessageId(1)), seed.message_uuid(MessageId(2)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionSeed(pub u128);
+
+impl SessionSeed {
+    /// The session's own id.
+    #[must_use]
+    pub fn session_uuid(self) -> Uuid {
+        self.derive(0)
+    }
+
+    /// The id of one message, the same on the live stream and in the log.
+    #[must_use]
+    pub fn message_uuid(self, message: MessageId) -> Uuid {
+        self.derive(1 + u128::from(message.0))
+    }
+
+    fn derive(self, counter: u128) -> Uuid {
+        let (seed_high, seed_low) = halves(self.0);
+        let (counter_high, counter_low) = halves(counter);
+        let first = mix(seed_low ^ counter_low);
+        let high = mix(first ^ seed_high ^ counter_high);
+        let low = mix(high ^ seed_low.rotate_left(17));
+        let bytes = ((u128::from(high) << 64) | u128::from(low)).to_be_bytes();
+        Builder::from_random_bytes(bytes).into_uuid()
+    }
+}
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the two halves together are the whole"
+)]
+fn halves(bits: u128) -> (u64, u64) {
+    ((bits >> 64) as u64, bits as u64)
+}
+
+/// The finaliser of splitmix64: a bijection on 64 bits that spreads every input bit.
+fn mix(mut z: u64) -> u64 {
+    z = z.wrapping_add(GOLDEN);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_million_messages_have_different_ids() {
+        let seed = SessionSeed(0x1234_5678_9abc_def0_1122_3344_5566_7788);
+        let ids: HashSet<_> = (0..1_000_000).map(|n| seed.message_uuid(MessageId(n))).collect();
+        assert_eq!(ids.len(), 1_000_000);
+        assert!(!ids.contains(&seed.session_uuid()));
+    }
+}

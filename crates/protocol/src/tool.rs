@@ -1,0 +1,153 @@
+//! What the engine learns about a tool call before it runs, and what comes back.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::Block;
+
+/// What a tool says about one input, before anything runs. Rules are functions of these facts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallFacts {
+    /// What kind of thing the call does.
+    pub kind: CallKind,
+    /// Whether it may overlap with other shared calls. A call that is not shared runs alone, in order.
+    pub shared: bool,
+    /// The files and directories it names.
+    pub paths: Vec<PathFact>,
+    /// What the call is about, in a few words, for people: a path, a command, a pattern.
+    pub target: String,
+}
+
+/// What kind of thing a call does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    /// Only looks.
+    Read,
+    /// Changes the files it names, and nothing else.
+    Edit,
+    /// Runs something that can do anything.
+    Execute,
+    /// Touches only the session itself, such as stopping a task it started.
+    Session,
+}
+
+impl CallKind {
+    /// Whether the call leaves the world as it is.
+    #[must_use]
+    pub fn is_read_only(self) -> bool {
+        self == Self::Read
+    }
+}
+
+/// One path, by both names a rule looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathFact {
+    /// Absolute, with `.` and `..` removed by name alone.
+    pub lexical: PathBuf,
+    /// Absolute, with links followed; for a path that does not exist, its deepest existing ancestor is
+    /// resolved and the rest appended. `None` if it cannot be resolved (a link to nowhere, a loop).
+    pub resolved: Option<PathBuf>,
+}
+
+/// The driver's answer to "what is this call?".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// The input is good; these are its facts.
+    Ready(CallFacts),
+    /// There is no such tool. The text is for the model.
+    Unknown(String),
+    /// The input does not fit. The text is for the model and names the field.
+    Invalid(String),
+}
+
+/// What a tool returned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolOutcome {
+    /// What the model reads.
+    pub content: Vec<Block>,
+    /// Whether it is a failure.
+    pub is_error: bool,
+    /// The structured form for hooks and SDK hosts.
+    pub structured: Option<Arc<RawValueEq>>,
+    /// Files whose content the conversation now knows.
+    pub seen: Vec<FileSeen>,
+    /// The working directory from now on, if the call changed it.
+    pub cwd: Option<PathBuf>,
+}
+
+/// Raw JSON that can be compared, by its text.
+#[derive(Clone, Debug)]
+pub struct RawValueEq(pub Box<RawValue>);
+
+impl PartialEq for RawValueEq {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+/// What the conversation knows of one file's content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileSeen {
+    /// The resolved path.
+    pub path: PathBuf,
+    /// Hash of the whole content, in bytes.
+    pub hash: u64,
+    /// A hash per line, to say which lines changed when the content did.
+    pub lines: Arc<[u32]>,
+    /// Whether the whole file was shown, or only a part.
+    pub whole: bool,
+}
+
+/// News from a running tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolProgress {
+    /// What to show: for a command, its latest line of output.
+    pub text: String,
+}
+
+impl ToolOutcome {
+    /// A success that is one text.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
+        Self::blocks(vec![Block::text(text)])
+    }
+
+    /// A success of several blocks.
+    #[must_use]
+    pub fn blocks(content: Vec<Block>) -> Self {
+        Self {
+            content,
+            is_error: false,
+            structured: None,
+            seen: Vec::new(),
+            cwd: None,
+        }
+    }
+
+    /// A failure the model should read.
+    #[must_use]
+    pub fn error(text: &str) -> Self {
+        Self {
+            is_error: true,
+            ..Self::text(text)
+        }
+    }
+
+    /// With the structured form. A value that cannot be written as JSON is left out.
+    #[must_use]
+    pub fn with_structured(self, value: &impl serde::Serialize) -> Self {
+        let structured = serde_json::value::to_raw_value(value)
+            .ok()
+            .map(|raw| Arc::new(RawValueEq(raw)));
+        Self { structured, ..self }
+    }
+
+    /// With a file the conversation now knows.
+    #[must_use]
+    pub fn with_seen(mut self, seen: FileSeen) -> Self {
+        self.seen.push(seen);
+        self
+    }
+}

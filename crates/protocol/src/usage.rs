@@ -1,0 +1,69 @@
+//! What a response cost in tokens, in the provider's own terms.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+/// Token usage of one response, or of several added up.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Input tokens after the last cache breakpoint.
+    pub input_tokens: u64,
+    /// Output tokens, thinking included.
+    pub output_tokens: u64,
+    /// Input tokens written to the cache.
+    pub cache_creation_input_tokens: u64,
+    /// Input tokens read from the cache.
+    pub cache_read_input_tokens: u64,
+    /// How the written tokens split by lifetime.
+    pub cache_creation: CacheCreation,
+    /// Requests of tools that ran at the provider.
+    pub server_tool_use: ServerToolUse,
+    /// The provider's service tier, where it says one.
+    pub service_tier: Option<String>,
+    /// Passes of one response that are billed one by one, kept as they came.
+    #[serde(skip_deserializing)]
+    pub iterations: Option<Arc<RawValue>>,
+}
+
+/// Cache writes by lifetime.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CacheCreation {
+    /// Tokens written for five minutes.
+    pub ephemeral_5m_input_tokens: u64,
+    /// Tokens written for an hour.
+    pub ephemeral_1h_input_tokens: u64,
+}
+
+/// Calls of tools that ran at the provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerToolUse {
+    /// Web searches.
+    pub web_search_requests: u64,
+    /// Web fetches.
+    pub web_fetch_requests: u64,
+}
+
+impl Usage {
+    /// Adds the usage of another response.
+    pub fn add(&mut self, other: &Self) {
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cache_creation_input_tokens += other.cache_creation_input_tokens;
+        self.cache_read_input_tokens += other.cache_read_input_tokens;
+        self.cache_creation.ephemeral_5m_input_tokens += other.cache_creation.ephemeral_5m_input_tokens;
+        self.cache_creation.ephemeral_1h_input_tokens += other.cache_creation.ephemeral_1h_input_tokens;
+        self.server_tool_use.web_search_requests += other.server_tool_use.web_search_requests;
+        self.server_tool_use.web_fetch_requests += other.server_tool_use.web_fetch_requests;
+        self.service_tier.clone_from(&other.service_tier);
+    }
+
+    /// Everything that went in: fresh, written to the cache and read from it.
+    #[must_use]
+    pub fn input_total(&self) -> u64 {
+        self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
+    }
+}

@@ -1,0 +1,1 @@
+//! Child processes, their groups, and the supervisor that ends orphans

@@ -1,0 +1,1 @@
+//! Pure analysis of shell command lines

@@ -1,0 +1,1 @@
+//! Seeded simulator and invariant checkers

@@ -1,0 +1,1 @@
+//! A scripted Messages API over loopback HTTP

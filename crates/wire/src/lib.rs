@@ -1,0 +1,1 @@
+//! The Agent-SDK protocol as types and a translator from updates

@@ -1,0 +1,2 @@
+//! Test, bench and tidy for the workspace.
+fn main() {}
