@@ -1,0 +1,267 @@
+//! One block on its way in: the skeleton it started with and what the deltas added.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use windlass_protocol::{Block, replace_lone_surrogates};
+
+/// A block between its start and its stop.
+#[derive(Debug)]
+pub(crate) struct OpenBlock {
+    index: u32,
+    skeleton: Arc<RawValue>,
+    kind: Kind,
+    text: Option<String>,
+    thinking: Option<String>,
+    /// The JSON text of the input; parsed only when it is complete.
+    input: String,
+    signature: Option<String>,
+    /// JSON values with a comma in front of each.
+    citations: String,
+    /// Whole fields that a delta set, by name, as JSON.
+    fields: Vec<(String, Box<RawValue>)>,
+}
+
+/// Which deltas fit. A type the engine does not know takes all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+    ToolUse,
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Skeleton<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+}
+
+impl OpenBlock {
+    pub(crate) fn new(index: u32, skeleton: Arc<RawValue>) -> Result<Self, String> {
+        let fields: Skeleton<'_> =
+            serde_json::from_str(skeleton.get()).map_err(|error| format!("`content_block`: {error}"))?;
+        let kind = match &*fields.kind {
+            "text" => Kind::Text,
+            "thinking" => Kind::Thinking,
+            "tool_use" => Kind::ToolUse,
+            _ => Kind::Other,
+        };
+        Ok(Self {
+            index,
+            skeleton,
+            kind,
+            text: None,
+            thinking: None,
+            input: String::new(),
+            signature: None,
+            citations: String::new(),
+            fields: Vec::new(),
+        })
+    }
+
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
+    pub(crate) fn push_text(&mut self, piece: String) -> Result<String, String> {
+        self.expect(Kind::Text, "text_delta")?;
+        self.text.get_or_insert_default().push_str(&piece);
+        Ok(piece)
+    }
+
+    pub(crate) fn push_thinking(&mut self, piece: String) -> Result<String, String> {
+        self.expect(Kind::Thinking, "thinking_delta")?;
+        self.thinking.get_or_insert_default().push_str(&piece);
+        Ok(piece)
+    }
+
+    pub(crate) fn push_input(&mut self, piece: String) -> Result<String, String> {
+        self.expect(Kind::ToolUse, "input_json_delta")?;
+        self.input.push_str(&piece);
+        Ok(piece)
+    }
+
+    pub(crate) fn set_signature(&mut self, signature: String) -> String {
+        self.signature = Some(signature.clone());
+        signature
+    }
+
+    pub(crate) fn push_citation(&mut self, citation: &RawValue) {
+        self.citations.push(',');
+        self.citations.push_str(citation.get());
+    }
+
+    /// Sets every field of a delta except its type.
+    pub(crate) fn set_fields_of(&mut self, delta: &RawValue) -> Result<(), String> {
+        for (name, value) in object(delta)?.0 {
+            if name == "type" {
+                continue;
+            }
+            self.fields.retain(|(known, _)| *known != name);
+            self.fields.push((name.into_owned(), value.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The block as it is replayed: the skeleton, in its own key order, with what the deltas said.
+    pub(crate) fn complete(self) -> Result<Block, String> {
+        let skeleton = Arc::clone(&self.skeleton);
+        let Object(start) = object(&skeleton)?;
+        let fields = self.filled(&start)?;
+        if fields.is_empty() {
+            return Block::from_json(skeleton.get()).map_err(|error| error.to_string());
+        }
+        let json = rewrite(&start, &fields).map_err(|error| error.to_string())?;
+        Block::from_json(&json).map_err(|error| error.to_string())
+    }
+
+    fn expect(&self, kind: Kind, delta: &str) -> Result<(), String> {
+        if self.kind == kind || self.kind == Kind::Other {
+            Ok(())
+        } else {
+            Err(format!("a `{delta}` for block {} of another type", self.index))
+        }
+    }
+
+    /// The fields whose value differs from the skeleton's, as JSON.
+    fn filled(self, start: &[(Cow<'_, str>, &RawValue)]) -> Result<Vec<(String, String)>, String> {
+        let mut filled = Vec::new();
+        let mut add = |name: &str, json: String| filled.push((name.to_owned(), json));
+        if let Some(text) = self.text {
+            add("text", appended(start, "text", &text)?);
+        }
+        if let Some(thinking) = self.thinking {
+            add("thinking", appended(start, "thinking", &thinking)?);
+        }
+        if let Some(signature) = self.signature {
+            add("signature", string_json(&signature)?);
+        }
+        if !self.input.trim().is_empty() {
+            add("input", input_json(&self.input)?);
+        } else if self.kind == Kind::ToolUse && !value_of(start, "input").is_some_and(is_object) {
+            add("input", "{}".to_owned());
+        }
+        if !self.citations.is_empty() {
+            add("citations", extended(start, "citations", &self.citations));
+        }
+        for (name, value) in self.fields {
+            add(&name, value.get().to_owned());
+        }
+        Ok(filled)
+    }
+}
+
+/// What a delta string makes of a string the skeleton began with.
+fn appended(start: &[(Cow<'_, str>, &RawValue)], name: &str, more: &str) -> Result<String, String> {
+    let before = value_of(start, name).and_then(|raw| serde_json::from_str::<Cow<'_, str>>(raw.get()).ok());
+    match before {
+        Some(before) if !before.is_empty() => string_json(&[&*before, more].concat()),
+        _ => string_json(more),
+    }
+}
+
+/// The list the skeleton began with, and the values of `more`, which has a comma in front of each.
+fn extended(start: &[(Cow<'_, str>, &RawValue)], name: &str, more: &str) -> String {
+    let before = value_of(start, name).map_or("", RawValue::get).trim();
+    let inside = before.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    match inside.map(str::trim) {
+        Some(inside) if !inside.is_empty() => format!("[{inside}{more}]"),
+        _ => format!("[{}]", &more[1..]),
+    }
+}
+
+/// The input as the model wrote it if it is an object, else an object that says what it wrote.
+fn input_json(text: &str) -> Result<String, String> {
+    let fixed = replace_lone_surrogates(text);
+    match serde_json::from_str::<&RawValue>(&fixed) {
+        Ok(raw) if is_object(raw) => Ok(raw.get().to_owned()),
+        _ => Ok(format!(r#"{{"unparsed":{}}}"#, string_json(text)?)),
+    }
+}
+
+fn is_object(raw: &RawValue) -> bool {
+    raw.get().starts_with('{')
+}
+
+fn string_json(text: &str) -> Result<String, String> {
+    serde_json::to_string(text).map_err(|error| error.to_string())
+}
+
+fn value_of<'a>(fields: &[(Cow<'_, str>, &'a RawValue)], name: &str) -> Option<&'a RawValue> {
+    fields
+        .iter()
+        .find(|(known, _)| known == name)
+        .map(|(_, value)| *value)
+}
+
+fn rewrite(
+    start: &[(Cow<'_, str>, &RawValue)],
+    filled: &[(String, String)],
+) -> Result<String, serde_json::Error> {
+    let value_of = |name: &str| {
+        filled
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, json)| json)
+    };
+    let kept = start
+        .iter()
+        .map(|(name, value)| (&**name, value_of(name).map_or(value.get(), String::as_str)));
+    let added = filled
+        .iter()
+        .filter(|(name, _)| !start.iter().any(|(known, _)| known == name))
+        .map(|(name, json)| (name.as_str(), json.as_str()));
+    let size: usize = filled
+        .iter()
+        .map(|(name, json)| name.len() + json.len() + 4)
+        .sum();
+    let mut json = String::with_capacity(size + 64 + start.len() * 16);
+    for (name, value) in kept.chain(added) {
+        json.push(if json.is_empty() { '{' } else { ',' });
+        json.push_str(&serde_json::to_string(name)?);
+        json.push(':');
+        json.push_str(value);
+    }
+    json.push('}');
+    Ok(json)
+}
+
+/// The fields of a JSON object, in order.
+struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+fn object(raw: &RawValue) -> Result<Object<'_>, String> {
+    serde_json::from_str(raw.get()).map_err(|error| error.to_string())
+}
+
+impl<'de> Deserialize<'de> for Object<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Object<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some((BorrowedName(name), value)) = map.next_entry()? {
+                    fields.push((name, value));
+                }
+                Ok(Object(fields))
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A `Cow<str>` on its own never borrows with serde; behind this it does.
+#[derive(Deserialize)]
+struct BorrowedName<'a>(#[serde(borrow)] Cow<'a, str>);
