@@ -1,0 +1,132 @@
+//! Opening a file so that what was decided on is what is opened.
+//!
+//! A resolved path has no links left. Opening it follows none, so a link that was planted in between makes the
+//! call fail instead of leading it elsewhere. Nothing here waits: a pipe without a writer is refused, not read.
+
+use std::fs::{File, FileType};
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags};
+
+/// Why a file could not be opened for its content.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is nothing at the path.
+    #[error("does not exist")]
+    Missing,
+    /// It is a directory.
+    #[error("is a directory")]
+    Directory,
+    /// It is a pipe, socket or device.
+    #[error("is {0}, not a regular file")]
+    Special(&'static str),
+    /// Anything else the system said.
+    #[error("cannot be opened: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// A regular file, open for reading.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// The file.
+    pub file: File,
+    /// Its size when it was opened. Files of the process file system say 0 and hold more.
+    pub size: u64,
+}
+
+/// Opens the regular file at a resolved path. Blocks only as long as the disk does.
+pub fn open_regular(resolved: &Path) -> Result<OpenFile, OpenError> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match open_without_links(resolved, flags) {
+        Ok(descriptor) => File::from(descriptor),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Err(OpenError::Missing),
+        Err(rustix::io::Errno::NXIO) => return Err(OpenError::Special("a socket")),
+        Err(error) => return Err(OpenError::Io(error.into())),
+    };
+    let meta = file.metadata()?;
+    let kind = meta.file_type();
+    if kind.is_dir() {
+        return Err(OpenError::Directory);
+    }
+    if !kind.is_file() {
+        return Err(OpenError::Special(special_name(kind)));
+    }
+    Ok(OpenFile {
+        file,
+        size: meta.len(),
+    })
+}
+
+/// What a file that is neither regular nor a directory is called.
+pub(crate) fn special_name(kind: FileType) -> &'static str {
+    if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_char_device() {
+        "a character device"
+    } else if kind.is_block_device() {
+        "a block device"
+    } else if kind.is_symlink() {
+        "a symbolic link"
+    } else {
+        "of an unknown type"
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    use rustix::fs::ResolveFlags;
+    match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // Old kernels, and sandboxes that filter the call.
+        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => open_no_follow(path, flags),
+        result => result,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    open_no_follow(path, flags)
+}
+
+fn open_no_follow(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    rustix::fs::openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_opened_and_nothing_waits() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::write(root.join("file"), "abc").unwrap();
+        rustix::fs::mknodat(CWD, root.join("fifo"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let _socket = UnixListener::bind(root.join("socket")).unwrap();
+        symlink("file", root.join("link")).unwrap();
+        symlink(".", root.join("here")).unwrap();
+        let check = |name: &str, expected: &str| {
+            let text = match open_regular(&root.join(name)) {
+                Ok(open) => format!("{} bytes", open.size),
+                Err(error) => error.to_string(),
+            };
+            assert!(text.contains(expected), "{name}: {text}");
+        };
+        check("file", "3 bytes");
+        check("fifo", "a named pipe");
+        check("socket", "a socket");
+        check("", "is a directory");
+        check("none", "does not exist");
+        check("file/below", "does not exist");
+        check("/dev/null", "a character device");
+        // A resolved path holds no link; one that appears later is not followed.
+        check("link", "cannot be opened");
+        check("here/file", "cannot be opened");
+    }
+}

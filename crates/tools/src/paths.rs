@@ -1,0 +1,404 @@
+//! From the text a model gave as a path to the object it means.
+//!
+//! A path has two names: the lexical one (absolute, `.` and `..` removed by name alone) and the resolved one
+//! (links followed). Rules look at both, and tools open the resolved one. What cannot be resolved with
+//! certainty — a link to nowhere, a loop, a magic link of the process file system — has no resolved name.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+use windlass_protocol::PathFact;
+
+/// As many links as Linux follows in one path.
+const LINKS_MAX: u32 = 40;
+
+/// Both names of the path a model wrote into `field`. An error is for the model and names the field.
+pub fn locate(field: &str, input: &str, cwd: &Path) -> Result<PathFact, String> {
+    absolute(field, input, cwd).map(fact)
+}
+
+/// Both names of a path that is absolute already.
+#[must_use]
+pub fn fact(path: PathBuf) -> PathFact {
+    let lexical = clean(path);
+    let resolved = resolve(&lexical);
+    PathFact { lexical, resolved }
+}
+
+/// The lexical name: `~` expanded, relative paths joined to `cwd`, `.` and `..` removed.
+pub fn absolute(field: &str, input: &str, cwd: &Path) -> Result<PathBuf, String> {
+    if input.is_empty() {
+        return Err(format!(
+            "`{field}` is empty. Give the path of a file or directory."
+        ));
+    }
+    if input.contains('\0') {
+        return Err(format!(
+            "`{field}` contains a NUL character, which no path can hold."
+        ));
+    }
+    let path = match expand_home(input) {
+        Some(path) => path?,
+        None => PathBuf::from(input),
+    };
+    Ok(clean(cwd.join(path)))
+}
+
+fn expand_home(input: &str) -> Option<Result<PathBuf, String>> {
+    let rest = input.strip_prefix('~')?;
+    if !rest.is_empty() && !rest.starts_with('/') {
+        return None;
+    }
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    Some(match home {
+        Some(home) => Ok(home.join(rest.trim_start_matches('/'))),
+        None => Err("`~` cannot be expanded because HOME is not set. Give an absolute path.".to_owned()),
+    })
+}
+
+/// Removes `.`, `..` and doubled separators by name alone. `..` at the root stays at the root.
+#[must_use]
+pub fn clean(path: PathBuf) -> PathBuf {
+    let untidy = |part| matches!(part, Component::ParentDir | Component::CurDir);
+    // `components` already hides inner `.` and doubled separators, so length is what tells a clean path.
+    let tidy: PathBuf = path.components().collect();
+    if tidy.as_os_str().len() == path.as_os_str().len() && !path.components().any(untidy) {
+        return path;
+    }
+    let mut cleaned = PathBuf::new();
+    for part in tidy.components() {
+        match part {
+            Component::ParentDir => {
+                cleaned.pop();
+            }
+            Component::CurDir => {}
+            part => cleaned.push(part),
+        }
+    }
+    cleaned
+}
+
+/// Follows every link of an absolute path. For a path that does not exist, its deepest existing ancestor is
+/// resolved and the rest appended. `None` for a link to nowhere, a loop, a magic link, or a directory that may
+/// not be searched. `..` means the parent of what was reached, as it does for the kernel.
+#[must_use]
+pub fn resolve(path: &Path) -> Option<PathBuf> {
+    if !path.is_absolute() || is_magic(path) {
+        return None;
+    }
+    if has_no_links(path) {
+        return Some(path.to_owned());
+    }
+    follow(path)
+}
+
+/// One system call tells for the ordinary case that the path is its own resolved name.
+#[cfg(target_os = "linux")]
+fn has_no_links(path: &Path) -> bool {
+    use rustix::fs::ResolveFlags;
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let plain = path.components().all(|part| part != Component::ParentDir);
+    plain && rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn has_no_links(_: &Path) -> bool {
+    false
+}
+
+/// One name still to be walked.
+struct Pending {
+    name: OsString,
+    /// It comes from the target of a link, so it must exist.
+    linked: bool,
+}
+
+fn follow(path: &Path) -> Option<PathBuf> {
+    let mut reached = PathBuf::from("/");
+    let mut pending = Vec::new();
+    push_names(&mut pending, path, false);
+    let mut links = 0;
+    while let Some(Pending { name, linked }) = pending.pop() {
+        if name == ".." {
+            reached.pop();
+            continue;
+        }
+        reached.push(&name);
+        if is_magic(&reached) {
+            return None;
+        }
+        match rustix::fs::readlinkat(CWD, &reached, Vec::new()) {
+            Ok(target) => {
+                links += 1;
+                if links > LINKS_MAX {
+                    return None;
+                }
+                let target = PathBuf::from(os_string(target.into_bytes()));
+                if target.is_absolute() {
+                    reached = PathBuf::from("/");
+                } else {
+                    reached.pop();
+                }
+                push_names(&mut pending, &target, true);
+            }
+            // Exists and is not a link.
+            Err(Errno::INVAL) => {}
+            Err(Errno::NOENT | Errno::NOTDIR) if !linked => return append(reached, pending),
+            Err(_) => return None,
+        }
+    }
+    Some(reached)
+}
+
+fn push_names(pending: &mut Vec<Pending>, path: &Path, linked: bool) {
+    for part in path.components().rev() {
+        match part {
+            Component::Normal(name) => pending.push(Pending {
+                name: name.to_owned(),
+                linked,
+            }),
+            Component::ParentDir => pending.push(Pending {
+                name: "..".into(),
+                linked,
+            }),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+        }
+    }
+}
+
+/// The rest of a path below something that does not exist.
+fn append(mut reached: PathBuf, pending: Vec<Pending>) -> Option<PathBuf> {
+    for Pending { name, linked } in pending.into_iter().rev() {
+        if linked || name == ".." {
+            return None;
+        }
+        reached.push(name);
+    }
+    Some(reached)
+}
+
+fn os_string(bytes: Vec<u8>) -> OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(bytes)
+}
+
+/// Whether a path leads through a part of the process file system that stands for another object (a descriptor,
+/// a root, a memory image) or that shows this process's own environment. Its name says nothing about what it is.
+#[must_use]
+pub fn is_magic(path: &Path) -> bool {
+    let mut names = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    });
+    match names.next().and_then(OsStr::to_str) {
+        Some("dev") => names.next().is_some_and(|name| name == "fd"),
+        Some("proc") => {
+            let is_process = |name: &OsStr| {
+                name == "self"
+                    || name == "thread-self"
+                    || name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
+            };
+            if !names.next().is_some_and(is_process) {
+                return false;
+            }
+            let mut name = names.next();
+            if name.is_some_and(|name| name == "task") {
+                names.next();
+                name = names.next();
+            }
+            let magic = [
+                "root",
+                "cwd",
+                "exe",
+                "fd",
+                "fdinfo",
+                "map_files",
+                "ns",
+                "mem",
+                "environ",
+            ];
+            name.and_then(OsStr::to_str)
+                .is_some_and(|name| magic.contains(&name))
+        }
+        _ => false,
+    }
+}
+
+/// The path as a person likes to see it: relative to `cwd` when inside it. Bytes that are not UTF-8 are shown
+/// as the replacement character.
+#[must_use]
+pub fn shown(path: &Path, cwd: &Path) -> String {
+    match path.strip_prefix(cwd) {
+        Ok(rest) if !rest.as_os_str().is_empty() => rest.to_string_lossy().into_owned(),
+        _ => path.to_string_lossy().into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lexical_names() {
+        let check = |input: &str, expected: &str| {
+            let path = absolute("file_path", input, Path::new("/work/app"));
+            assert_eq!(path.as_deref(), Ok(Path::new(expected)), "{input}");
+        };
+        check("a.rs", "/work/app/a.rs");
+        check("./a//b/./c.rs", "/work/app/a/b/c.rs");
+        check("../x", "/work/x");
+        check("../../../../x", "/x");
+        check("/etc/../etc/passwd", "/etc/passwd");
+        check("/a/b/", "/a/b");
+        check("..", "/work");
+        check(".", "/work/app");
+        check("/", "/");
+        check("~x", "/work/app/~x");
+        check("a~/~", "/work/app/a~/~");
+        check(" a ", "/work/app/ a ");
+    }
+
+    #[test]
+    fn home_is_expanded() {
+        let home = std::env::home_dir().unwrap();
+        let check = |input: &str, expected: PathBuf| {
+            assert_eq!(absolute("p", input, Path::new("/w")), Ok(clean(expected)));
+        };
+        check("~", home.clone());
+        check("~/", home.clone());
+        check("~/a/../b", home.join("b"));
+    }
+
+    #[test]
+    fn impossible_paths_are_refused_by_name() {
+        let check = |input: &str, expected: &str| {
+            let error = absolute("file_path", input, Path::new("/w")).unwrap_err();
+            assert!(
+                error.contains(expected) && error.contains("`file_path`"),
+                "{error}"
+            );
+        };
+        check("", "is empty");
+        check("a\0b", "NUL");
+    }
+
+    /// `links` are pairs of link and target below a fresh directory; `expected` is below it too.
+    fn check_resolve(links: &[(&str, &str)], input: &str, expected: Option<&str>) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("real/deep")).unwrap();
+        fs::write(root.join("real/file"), "x").unwrap();
+        for (link, target) in links {
+            let target = target.replace("ROOT", root.to_str().unwrap());
+            symlink(target, root.join(link)).unwrap();
+        }
+        let expected = expected.map(|name| root.join(name));
+        assert_eq!(resolve(&root.join(input)), expected, "{input} with {links:?}");
+    }
+
+    #[test]
+    fn resolved_names() {
+        let link = [("l", "real")];
+        check_resolve(&[], "real/file", Some("real/file"));
+        check_resolve(&[], "real/none/at/all", Some("real/none/at/all"));
+        check_resolve(&[], "real/file/below", Some("real/file/below"));
+        check_resolve(&link, "l/file", Some("real/file"));
+        check_resolve(&link, "l", Some("real"));
+        check_resolve(&link, "l/new.txt", Some("real/new.txt"));
+        check_resolve(&[("l", "ROOT/real/deep")], "l/new", Some("real/deep/new"));
+        check_resolve(&[("l", "real/deep/../file")], "l", Some("real/file"));
+        check_resolve(&[("a", "b"), ("b", "real")], "a/file", Some("real/file"));
+        // The kernel's meaning of `..` behind a link.
+        check_resolve(&[("l", "real/deep")], "l/../file", Some("real/file"));
+    }
+
+    #[test]
+    fn what_cannot_be_resolved_has_no_name() {
+        check_resolve(&[("l", "nowhere")], "l", None);
+        check_resolve(&[("l", "nowhere/below")], "l/more", None);
+        check_resolve(&[("a", "b"), ("b", "a")], "a", None);
+        check_resolve(&[("a", "a")], "a/x", None);
+        check_resolve(&[("l", "/proc/self/cwd")], "l/x", None);
+        check_resolve(&[("l", "/dev/fd")], "l/0", None);
+        check_resolve(&[], "real/none/../file", None);
+    }
+
+    #[test]
+    fn magic_links_have_no_name() {
+        let check = |path: &str, magic: bool| {
+            assert_eq!(resolve(Path::new(path)).is_none(), magic, "{path}");
+        };
+        check("/proc/self/root/etc/passwd", true);
+        check("/proc/self/cwd", true);
+        check("/proc/self/fd/0", true);
+        check("/proc/1/fd", true);
+        check("/proc/thread-self/root", true);
+        check("/proc/self/task/1/cwd/x", true);
+        check("/proc/self/environ", true);
+        check("/dev/fd/0", true);
+        check("/dev/stdin", true);
+        check("/proc/meminfo", false);
+        check("/dev/null", false);
+    }
+
+    #[test]
+    fn shown_relative_only_inside() {
+        let check =
+            |path: &str, expected: &str| assert_eq!(shown(Path::new(path), Path::new("/srv/app")), expected);
+        check("/srv/app/src/a.rs", "src/a.rs");
+        check("/srv/app2/a.rs", "/srv/app2/a.rs");
+        check("/srv/app", "/srv/app");
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_shown_lossily_and_still_resolve() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let odd = root.join(os_string(b"caf\xe9".to_vec()));
+        fs::write(&odd, "x").unwrap();
+        assert_eq!(fact(odd.clone()).resolved, Some(odd.clone()));
+        assert_eq!(shown(&odd, &root), "caf\u{fffd}");
+    }
+
+    proptest! {
+        #[test]
+        fn cleaning_is_idempotent_and_leaves_no_dots(parts in prop::collection::vec("[a-c.]{0,3}", 0..8)) {
+            let input = format!("/{}", parts.join("/"));
+            let once = clean(PathBuf::from(&input));
+            prop_assert_eq!(clean(once.clone()), once.clone());
+            prop_assert!(once.is_absolute());
+            let text = once.to_str().unwrap();
+            prop_assert!(text.split('/').all(|name| name != "." && name != ".."), "{}", text);
+            prop_assert!(text == "/" || !text.ends_with('/'));
+        }
+
+        #[test]
+        fn resolving_agrees_with_the_kernel(
+            links in prop::collection::vec(("[a-d]", "(\\.\\./)?[a-d](/[a-d])?"), 0..5),
+            input in "[a-d](/[a-d]){0,2}",
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path().canonicalize().unwrap();
+            fs::create_dir_all(root.join("a/b")).unwrap();
+            fs::create_dir_all(root.join("b/c")).unwrap();
+            for (link, target) in &links {
+                // A name that is taken already simply stays what it is.
+                let _ = symlink(target, root.join("b").join(link));
+                let _ = symlink(target, root.join(link));
+            }
+            if let Ok(kernel) = root.join(&input).canonicalize() {
+                prop_assert_eq!(resolve(&root.join(&input)), Some(kernel));
+            } else if let Some(resolved) = resolve(&root.join(&input)) {
+                // Not existing: resolving again changes nothing, so no link is left in the name.
+                prop_assert_eq!(resolve(&resolved), Some(resolved.clone()));
+                prop_assert!(fs::symlink_metadata(&resolved).is_err());
+            }
+        }
+    }
+}
