@@ -1,0 +1,236 @@
+//! `result`: how a run ended. Exactly one per run, after everything else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use windlass_protocol::{Denial, ModelSpend, Outcome, SessionSeed, Terminal, Usage};
+
+use crate::fit::{self, Detail};
+use crate::lines::Id;
+use crate::translate::LineIds;
+use crate::usage::{ModelUsageJson, UsageJson};
+
+#[derive(Serialize)]
+struct ResultLine<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    subtype: &'static str,
+    is_error: bool,
+    #[serde(skip_serializing_if = "ApiErrorStatus::is_absent")]
+    api_error_status: ApiErrorStatus,
+    duration_ms: u64,
+    duration_api_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttft_ms: Option<u64>,
+    num_turns: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<&'a [String]>,
+    stop_reason: Option<&'a str>,
+    session_id: Id,
+    /// Null when a price is unknown.
+    total_cost_usd: Option<f64>,
+    usage: UsageJson<'a>,
+    #[serde(rename = "modelUsage")]
+    model_usage: BTreeMap<&'a str, ModelUsageJson>,
+    permission_denials: Vec<DenialJson<'a>>,
+    terminal_reason: &'static str,
+    result_index: u32,
+    uuid: Id,
+}
+
+/// Present on every success, where null means that no call failed; absent on errors.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ApiErrorStatus {
+    Absent,
+    Present(Option<u16>),
+}
+
+impl ApiErrorStatus {
+    fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+}
+
+#[derive(Serialize)]
+struct DenialJson<'a> {
+    #[serde(rename = "tool_name")]
+    name: &'a str,
+    #[serde(rename = "tool_use_id")]
+    id: &'a str,
+    #[serde(rename = "tool_input")]
+    input: Arc<RawValue>,
+}
+
+/// What the translator knows of a run beside its outcome.
+pub(crate) struct Ending<'a> {
+    pub(crate) session_id: Id,
+    pub(crate) uuid: Id,
+    pub(crate) result_index: u32,
+    pub(crate) ttft_ms: Option<u64>,
+    /// What all runs of the session took, this one included.
+    pub(crate) spent: &'a BTreeMap<Arc<str>, ModelSpend>,
+}
+
+/// The subtype of a terminal.
+fn subtype(terminal: Terminal) -> &'static str {
+    match terminal {
+        Terminal::Completed | Terminal::Refused | Terminal::ApiError => "success",
+        Terminal::MaxTurns => "error_max_turns",
+        Terminal::AbortedStreaming | Terminal::AbortedTools | Terminal::ModelError => {
+            "error_during_execution"
+        }
+    }
+}
+
+/// The terminal in the protocol's word, which is ours except where hosts know another.
+#[must_use]
+pub fn terminal_reason(terminal: Terminal) -> &'static str {
+    match terminal {
+        Terminal::Refused => Terminal::Completed.name(),
+        other => other.name(),
+    }
+}
+
+pub(crate) fn append(outcome: &Outcome, ending: &Ending<'_>, out: &mut Vec<u8>) {
+    let succeeded = subtype(outcome.terminal) == "success";
+    let failed_call = outcome.terminal == Terminal::ApiError;
+    let failure_text = failure_text(outcome);
+    let errors = errors_of(outcome);
+    fit::append(out, |detail, out| {
+        let line = ResultLine {
+            kind: "result",
+            subtype: subtype(outcome.terminal),
+            is_error: !succeeded || failed_call,
+            api_error_status: api_error_status(outcome),
+            duration_ms: outcome.duration_ms,
+            duration_api_ms: outcome.duration_api_ms,
+            ttft_ms: ending.ttft_ms,
+            num_turns: outcome.turns,
+            result: match (succeeded, failed_call) {
+                (false, _) => None,
+                (true, false) => Some(&outcome.text),
+                (true, true) => Some(&failure_text),
+            },
+            errors: (!succeeded).then(|| limited(&errors, detail)),
+            stop_reason: outcome.stop_reason.as_deref(),
+            session_id: ending.session_id,
+            total_cost_usd: ending.spent.values().map(|spend| spend.cost_usd).sum(),
+            usage: UsageJson::new(&outcome.usage),
+            model_usage: (ending.spent.iter())
+                .map(|(model, spend)| (&**model, ModelUsageJson::new(spend)))
+                .collect(),
+            permission_denials: outcome.denials.iter().map(|d| denial_json(d, detail)).collect(),
+            terminal_reason: terminal_reason(outcome.terminal),
+            result_index: ending.result_index,
+            uuid: ending.uuid,
+        };
+        fit::write_json(&line, out);
+    });
+}
+
+fn api_error_status(outcome: &Outcome) -> ApiErrorStatus {
+    match (subtype(outcome.terminal), outcome.terminal) {
+        ("success", Terminal::ApiError) => {
+            ApiErrorStatus::Present(outcome.failure.as_ref().and_then(|failure| failure.status))
+        }
+        ("success", _) => ApiErrorStatus::Present(None),
+        _ => ApiErrorStatus::Absent,
+    }
+}
+
+/// The text of the failure that ended a run.
+pub(crate) fn failure_text(outcome: &Outcome) -> String {
+    match &outcome.failure {
+        Some(failure) => failure.message.clone(),
+        None => outcome.errors.join("; "),
+    }
+}
+
+/// What went wrong; never empty for a run that failed, since hosts show the first of it.
+fn errors_of(outcome: &Outcome) -> Vec<String> {
+    if !outcome.errors.is_empty() {
+        return outcome.errors.clone();
+    }
+    let text = match (&outcome.failure, outcome.terminal) {
+        (Some(failure), _) => failure.message.clone(),
+        (None, Terminal::MaxTurns) => format!("Reached the limit of turns after {}", outcome.turns),
+        (None, Terminal::AbortedStreaming | Terminal::AbortedTools) => "Interrupted by the user".into(),
+        (None, terminal) => format!("The run ended with {}", terminal.name()),
+    };
+    vec![text]
+}
+
+fn limited(errors: &[String], detail: Detail) -> &[String] {
+    match detail {
+        Detail::Bare => &errors[..errors.len().min(1)],
+        _ => errors,
+    }
+}
+
+fn denial_json(denial: &Denial, detail: Detail) -> DenialJson<'_> {
+    DenialJson {
+        name: &denial.tool_use.name,
+        id: &denial.tool_use.id,
+        input: match detail {
+            Detail::Bare => fit::empty_object(),
+            _ => denial.tool_use.input.clone(),
+        },
+    }
+}
+
+/// Appends the `result` of a run that could not start.
+pub fn startup_failure(seed: SessionSeed, errors: &[String], out: &mut Vec<u8>) {
+    let mut ids = LineIds::new(seed);
+    let usage = Usage::default();
+    let line = ResultLine {
+        kind: "result",
+        subtype: "error_during_execution",
+        is_error: true,
+        api_error_status: ApiErrorStatus::Absent,
+        duration_ms: 0,
+        duration_api_ms: 0,
+        ttft_ms: None,
+        num_turns: 0,
+        result: None,
+        errors: Some(errors),
+        stop_reason: None,
+        session_id: ids.session(),
+        total_cost_usd: Some(0.0),
+        usage: UsageJson::new(&usage),
+        model_usage: BTreeMap::new(),
+        permission_denials: Vec::new(),
+        terminal_reason: "turn_setup_failed",
+        result_index: 0,
+        uuid: ids.next(),
+    };
+    fit::append_small(out, &line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_terminal_has_a_name_hosts_know() {
+        let check = |terminal, reason: &str, kind: &str| {
+            assert_eq!(terminal_reason(terminal), reason);
+            assert_eq!(subtype(terminal), kind);
+        };
+        check(Terminal::Completed, "completed", "success");
+        check(Terminal::Refused, "completed", "success");
+        check(Terminal::ApiError, "api_error", "success");
+        check(Terminal::MaxTurns, "max_turns", "error_max_turns");
+        check(
+            Terminal::AbortedStreaming,
+            "aborted_streaming",
+            "error_during_execution",
+        );
+        check(Terminal::AbortedTools, "aborted_tools", "error_during_execution");
+        check(Terminal::ModelError, "model_error", "error_during_execution");
+    }
+}

@@ -1,0 +1,195 @@
+//! `stream_event`: the model's own stream events, written again from the updates.
+//!
+//! A line per delta is the hot path of a run: each is written straight into the caller's buffer.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use windlass_protocol::{Delta, Usage};
+
+use crate::fit::{self, Detail};
+use crate::lines::Id;
+use crate::usage::UsageJson;
+
+/// The most bytes of one piece of text; a larger delta is written as several.
+const PIECE_BYTES_MAX: usize = 128 * 1024;
+
+/// The envelope of one event.
+#[derive(Serialize)]
+struct StreamLine<'a, E> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    event: E,
+    session_id: Id,
+    parent_tool_use_id: Option<&'a str>,
+    uuid: Id,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttft_ms: Option<u64>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Event<'a> {
+    MessageStart { message: StartedMessage<'a> },
+    ContentBlockStart { index: u32, content_block: &'a RawValue },
+    ContentBlockDelta { index: u32, delta: DeltaJson<'a> },
+    ContentBlockStop { index: u32 },
+    MessageDelta { delta: Stop<'a>, usage: UsageJson<'a> },
+    MessageStop,
+}
+
+#[derive(Serialize)]
+struct StartedMessage<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    role: &'static str,
+    model: &'a str,
+    content: [u8; 0],
+    stop_reason: Option<&'a str>,
+    stop_sequence: Option<&'a str>,
+    usage: UsageJson<'a>,
+}
+
+#[derive(Serialize)]
+struct Stop<'a> {
+    stop_reason: &'a str,
+    stop_sequence: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum DeltaJson<'a> {
+    Text {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        text: &'a str,
+    },
+    Thinking {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        thinking: &'a str,
+    },
+    Signature {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        signature: &'a str,
+    },
+    InputJson {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        partial_json: &'a str,
+    },
+    Other(&'a RawValue),
+}
+
+/// Writes stream events of one response. `next_id` gives each line its own id.
+pub(crate) struct Events<'a, F: FnMut() -> Id> {
+    pub(crate) session_id: Id,
+    pub(crate) next_id: F,
+    pub(crate) out: &'a mut Vec<u8>,
+}
+
+impl<F: FnMut() -> Id> Events<'_, F> {
+    pub(crate) fn started(&mut self, message_id: &str, model: &str, usage: &Usage, ttft_ms: u64) {
+        let message = StartedMessage {
+            id: message_id,
+            kind: "message",
+            role: "assistant",
+            model,
+            content: [],
+            stop_reason: None,
+            stop_sequence: None,
+            usage: UsageJson::new(usage),
+        };
+        self.write(&Event::MessageStart { message }, Some(ttft_ms));
+    }
+
+    pub(crate) fn block_started(&mut self, index: u32, block: &RawValue) {
+        if block.get().len() > PIECE_BYTES_MAX {
+            // The complete block follows as a message of its own, where it is shortened with a note.
+            let stand_in = RawValue::from_string(r#"{"type":"text","text":""}"#.into()).unwrap_or_default();
+            let content_block = &*stand_in;
+            return self.write(&Event::ContentBlockStart { index, content_block }, None);
+        }
+        self.write(
+            &Event::ContentBlockStart {
+                index,
+                content_block: block,
+            },
+            None,
+        );
+    }
+
+    pub(crate) fn delta(&mut self, index: u32, delta: &Delta) {
+        match delta {
+            Delta::Text(text) => self.pieces(index, text, |text| DeltaJson::Text {
+                kind: "text_delta",
+                text,
+            }),
+            Delta::Thinking(text) => self.pieces(index, text, |thinking| DeltaJson::Thinking {
+                kind: "thinking_delta",
+                thinking,
+            }),
+            Delta::Signature(text) => self.pieces(index, text, |signature| DeltaJson::Signature {
+                kind: "signature_delta",
+                signature,
+            }),
+            Delta::InputJson(text) => self.pieces(index, text, |partial_json| DeltaJson::InputJson {
+                kind: "input_json_delta",
+                partial_json,
+            }),
+            Delta::Other(json) => {
+                let raw = serde_json::from_str::<&RawValue>(json);
+                if let Ok(raw) = raw {
+                    let delta = DeltaJson::Other(raw);
+                    self.write(&Event::ContentBlockDelta { index, delta }, None);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn block_stopped(&mut self, index: u32) {
+        self.write(&Event::ContentBlockStop { index }, None);
+    }
+
+    pub(crate) fn responded(&mut self, stop_reason: &str, usage: &Usage) {
+        let delta = Stop {
+            stop_reason,
+            stop_sequence: None,
+        };
+        let usage = UsageJson::new(usage);
+        self.write(&Event::MessageDelta { delta, usage }, None);
+        self.write(&Event::MessageStop, None);
+    }
+
+    /// Writes a delta whose text may be cut anywhere, in pieces that fit a line.
+    fn pieces<'t>(&mut self, index: u32, text: &'t str, make: impl Fn(&'t str) -> DeltaJson<'t>) {
+        let mut rest = text;
+        loop {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES_MAX));
+            let delta = make(piece);
+            self.write(&Event::ContentBlockDelta { index, delta }, None);
+            rest = after;
+            if rest.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn write(&mut self, event: &Event<'_>, ttft_ms: Option<u64>) {
+        let line = StreamLine {
+            kind: "stream_event",
+            event,
+            session_id: self.session_id,
+            parent_tool_use_id: None,
+            uuid: (self.next_id)(),
+            ttft_ms,
+        };
+        fit::append(self.out, |detail, out| {
+            // An event of unknown kind that is too large has nothing that could be left out: it is skipped.
+            if detail != Detail::Bare {
+                fit::write_json(&line, out);
+            }
+        });
+    }
+}

@@ -1,0 +1,545 @@
+//! From the updates of a run to lines.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use windlass_protocol::{
+    Block, BlockKind, CallId, Denial, MessageId, ModelSpend, Outcome, Repair, SessionSeed, Terminal, ToolUse,
+    Update, Usage,
+};
+
+use crate::fit::{self, block_at};
+use crate::lines::{
+    AssistantLine, AssistantMessage, BlockJson, DeniedBody, Id, InformationalBody, InitLine, RefusalBody,
+    RetryBody, StatusBody, SystemLine, ToolProgressLine, UserLine, UserMessage,
+};
+use crate::result::{self, Ending};
+use crate::stream::Events;
+use crate::usage::{UsageJson, add_spend};
+use crate::{COMPATIBLE_VERSION, error_category, time};
+
+/// How long a call runs before hosts are told that it still does, and again after each such time.
+const HEARTBEAT_MS: u64 = 30_000;
+
+/// What a host is told about the session when a run begins.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// The working directory.
+    pub cwd: String,
+    /// Working directories added to it.
+    pub additional_directories: Vec<String>,
+    /// The model's id.
+    pub model: String,
+    /// The names of the tools on offer.
+    pub tools: Vec<String>,
+    /// The permission mode, in the protocol's word.
+    pub permission_mode: String,
+    /// Where the key comes from, in the protocol's word.
+    pub api_key_source: String,
+    /// Beta features asked for.
+    pub betas: Vec<String>,
+    /// Whether `stream_event` lines are wanted.
+    pub partial_messages: bool,
+}
+
+/// When something happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct At {
+    /// Milliseconds since 1970.
+    pub wall_ms: u64,
+    /// Milliseconds since some fixed moment; never goes back.
+    pub monotonic_ms: u64,
+}
+
+/// The ids of a session's lines.
+#[derive(Debug)]
+pub(crate) struct LineIds {
+    seed: SessionSeed,
+    without_message: u64,
+}
+
+impl LineIds {
+    pub(crate) fn new(seed: SessionSeed) -> Self {
+        Self {
+            seed,
+            without_message: 0,
+        }
+    }
+
+    pub(crate) fn session(&self) -> Id {
+        Id(self.seed.session_uuid())
+    }
+
+    fn of(&self, message: MessageId) -> Id {
+        Id(self.seed.message_uuid(message))
+    }
+
+    /// An id for a line that belongs to no message. Counted from the far end, where no message ever gets.
+    pub(crate) fn next(&mut self) -> Id {
+        let id = self.of(MessageId(u64::MAX - self.without_message));
+        self.without_message += 1;
+        id
+    }
+}
+
+/// Translates the updates of a session's runs, one run after the other.
+///
+/// For each run: [`Translator::begin`], then [`Translator::update`] for each update; [`Update::Done`] writes
+/// the `result`. Lines are appended to the caller's buffer, which can be kept and reused.
+#[derive(Debug)]
+pub struct Translator {
+    setup: Setup,
+    ids: LineIds,
+    /// The response that is being written.
+    message_id: Arc<str>,
+    model: Arc<str>,
+    usage: Usage,
+    /// Of the run that goes on.
+    now: At,
+    began_ms: u64,
+    requested_ms: u64,
+    ttft_ms: Option<u64>,
+    retracted: Vec<Id>,
+    running: Vec<Running>,
+    /// Of the whole session.
+    results: u32,
+    spent: BTreeMap<Arc<str>, ModelSpend>,
+}
+
+#[derive(Debug)]
+struct Running {
+    call: CallId,
+    tool_use_id: Arc<str>,
+    name: Arc<str>,
+    started_ms: u64,
+    next_beat_ms: u64,
+}
+
+impl Translator {
+    /// A translator for the session with this seed.
+    #[must_use]
+    pub fn new(seed: SessionSeed, setup: Setup) -> Self {
+        Self {
+            message_id: "".into(),
+            model: setup.model.as_str().into(),
+            setup,
+            ids: LineIds::new(seed),
+            usage: Usage::default(),
+            now: At::default(),
+            began_ms: 0,
+            requested_ms: 0,
+            ttft_ms: None,
+            retracted: Vec::new(),
+            running: Vec::new(),
+            results: 0,
+            spent: BTreeMap::new(),
+        }
+    }
+
+    /// Begins a run: `system/init`.
+    pub fn begin(&mut self, at: At, out: &mut Vec<u8>) {
+        self.began_ms = at.monotonic_ms;
+        self.ttft_ms = None;
+        self.retracted.clear();
+        self.running.clear();
+        let uuid = self.ids.next();
+        let line = InitLine {
+            kind: "system",
+            subtype: "init",
+            cwd: &self.setup.cwd,
+            session_id: self.ids.session(),
+            model: &self.setup.model,
+            tools: &self.setup.tools,
+            mcp_servers: [],
+            permission_mode: &self.setup.permission_mode,
+            slash_commands: [],
+            api_key_source: &self.setup.api_key_source,
+            claude_code_version: COMPATIBLE_VERSION,
+            output_style: "default",
+            agents: [],
+            skills: [],
+            plugins: [],
+            capabilities: [],
+            betas: &self.setup.betas,
+            additional_directories: &self.setup.additional_directories,
+            uuid,
+        };
+        fit::append_small(out, &line);
+    }
+
+    /// Appends the lines of one update, if it has any.
+    pub fn update(&mut self, update: &Update, at: At, out: &mut Vec<u8>) {
+        self.now = at;
+        match update {
+            Update::Requesting { .. } => self.on_requesting(out),
+            Update::Responding {
+                message_id,
+                model,
+                usage,
+                ..
+            } => self.on_responding(message_id, model, usage, out),
+            Update::BlockStarted { index, block } => {
+                self.stream(out, |events| events.block_started(*index, block));
+            }
+            Update::Delta { index, delta } => self.stream(out, |events| events.delta(*index, delta)),
+            Update::Block {
+                id,
+                index,
+                block,
+                aborted,
+            } => {
+                self.on_block(*id, block, *aborted, out);
+                if !aborted {
+                    self.stream(out, |events| events.block_stopped(*index));
+                }
+            }
+            Update::Responded {
+                stop_reason, usage, ..
+            } => self.stream(out, |events| events.responded(stop_reason, usage)),
+            Update::Retracted { messages } => {
+                let ids = messages.iter().map(|id| self.ids.of(*id));
+                self.retracted.extend(ids);
+            }
+            Update::ToolStarted { call, tool_use, .. } => self.on_tool_started(*call, tool_use),
+            Update::ToolResult {
+                id,
+                call,
+                result,
+                structured,
+                ..
+            } => {
+                self.running.retain(|running| running.call != *call);
+                let structured = structured.as_ref().map(|raw| &*raw.0);
+                self.user(*id, std::slice::from_ref(result), structured, out);
+            }
+            Update::UserText {
+                id,
+                blocks,
+                synthetic,
+            } => self.user_text(*id, blocks, *synthetic, out),
+            // Answering is the caller's business; the progress of a call shows as a heartbeat.
+            Update::Question(_) | Update::ToolProgress { .. } => {}
+            Update::Denied(denial) => self.on_denied(denial, out),
+            Update::Retrying {
+                attempt,
+                retries_max,
+                delay_ms,
+                failure,
+            } => {
+                let body = RetryBody {
+                    attempt: *attempt,
+                    max_retries: *retries_max,
+                    retry_delay_ms: *delay_ms,
+                    error_status: failure.status,
+                    error: error_category(failure),
+                };
+                self.system("api_retry", &body, out);
+            }
+            Update::Repaired(repairs) => self.informational(&describe(repairs), "notice", out),
+            Update::Done(outcome) => self.on_done(outcome, out),
+        }
+    }
+
+    /// When [`Translator::heartbeat`] next has something to say.
+    #[must_use]
+    pub fn next_heartbeat_ms(&self) -> Option<u64> {
+        self.running.iter().map(|running| running.next_beat_ms).min()
+    }
+
+    /// Appends a sign of life for each call that has run for long.
+    pub fn heartbeat(&mut self, at: At, out: &mut Vec<u8>) {
+        for running in &mut self.running {
+            if running.next_beat_ms > at.monotonic_ms {
+                continue;
+            }
+            running.next_beat_ms = at.monotonic_ms + HEARTBEAT_MS;
+            let line = ToolProgressLine {
+                kind: "tool_progress",
+                tool_use_id: &running.tool_use_id,
+                tool_name: &running.name,
+                parent_tool_use_id: None,
+                elapsed_time_seconds: at.monotonic_ms.saturating_sub(running.started_ms) / 1000,
+                heartbeat: true,
+                session_id: self.ids.session(),
+                uuid: self.ids.next(),
+            };
+            fit::append_small(out, &line);
+        }
+    }
+
+    /// Appends a note for the host's log.
+    pub fn informational(&mut self, content: &str, level: &str, out: &mut Vec<u8>) {
+        self.system("informational", &InformationalBody { content, level }, out);
+    }
+
+    fn on_tool_started(&mut self, call: CallId, tool_use: &ToolUse) {
+        self.running.push(Running {
+            call,
+            tool_use_id: tool_use.id.clone(),
+            name: tool_use.name.clone(),
+            started_ms: self.now.monotonic_ms,
+            next_beat_ms: self.now.monotonic_ms + HEARTBEAT_MS,
+        });
+    }
+
+    /// Hosts are told what a rule denied; what a person denied they know.
+    fn on_denied(&mut self, denial: &Denial, out: &mut Vec<u8>) {
+        if denial.by_person {
+            return;
+        }
+        let body = DeniedBody {
+            tool_name: &denial.tool_use.name,
+            tool_use_id: &denial.tool_use.id,
+            message: &denial.reason,
+        };
+        self.system("permission_denied", &body, out);
+    }
+
+    fn on_requesting(&mut self, out: &mut Vec<u8>) {
+        self.requested_ms = self.now.monotonic_ms;
+        if self.setup.partial_messages {
+            let status = Some("requesting");
+            self.system("status", &StatusBody { status }, out);
+        }
+    }
+
+    fn on_responding(&mut self, message_id: &Arc<str>, model: &Arc<str>, usage: &Usage, out: &mut Vec<u8>) {
+        let now_ms = self.now.monotonic_ms;
+        self.message_id = message_id.clone();
+        self.model = model.clone();
+        self.usage = usage.clone();
+        self.ttft_ms.get_or_insert(now_ms.saturating_sub(self.began_ms));
+        let ttft_ms = now_ms.saturating_sub(self.requested_ms);
+        self.stream(out, |events| events.started(message_id, model, usage, ttft_ms));
+    }
+
+    fn on_block(&mut self, id: MessageId, block: &Block, aborted: bool, out: &mut Vec<u8>) {
+        let supersedes = std::mem::take(&mut self.retracted);
+        let timestamp = time::iso(self.now.wall_ms);
+        fit::append(out, |detail, out| {
+            let content = [signed(block_at(block, detail))];
+            let line = AssistantLine {
+                kind: "assistant",
+                message: AssistantMessage {
+                    id: &self.message_id,
+                    kind: "message",
+                    role: "assistant",
+                    model: &self.model,
+                    content: &content,
+                    stop_reason: None,
+                    stop_sequence: None,
+                    usage: UsageJson::new(&self.usage),
+                },
+                parent_tool_use_id: None,
+                session_id: self.ids.session(),
+                uuid: self.ids.of(id),
+                timestamp: &timestamp,
+                error: None,
+                request_id: None,
+                aborted,
+                supersedes: &supersedes,
+            };
+            fit::write_json(&line, out);
+        });
+    }
+
+    fn user(&self, id: MessageId, blocks: &[Block], structured: Option<&RawValue>, out: &mut Vec<u8>) {
+        let timestamp = time::iso(self.now.wall_ms);
+        fit::append(out, |detail, out| {
+            let content: Vec<Block> = blocks.iter().map(|block| block_at(block, detail)).collect();
+            let whole = detail == fit::Detail::Whole;
+            let line = self.user_line(id, &content, &timestamp);
+            let line = UserLine {
+                tool_use_result: structured.filter(|_| whole),
+                ..line
+            };
+            fit::write_json(&line, out);
+        });
+    }
+
+    fn user_text(&self, id: MessageId, blocks: &[Block], synthetic: bool, out: &mut Vec<u8>) {
+        let timestamp = time::iso(self.now.wall_ms);
+        fit::append(out, |detail, out| {
+            let content: Vec<Block> = blocks.iter().map(|block| block_at(block, detail)).collect();
+            let line = self.user_line(id, &content, &timestamp);
+            let line = UserLine {
+                is_synthetic: synthetic,
+                ..line
+            };
+            fit::write_json(&line, out);
+        });
+    }
+
+    fn user_line<'a>(&self, id: MessageId, content: &'a [Block], timestamp: &'a str) -> UserLine<'a> {
+        UserLine {
+            kind: "user",
+            message: UserMessage {
+                role: "user",
+                content,
+            },
+            parent_tool_use_id: None,
+            session_id: self.ids.session(),
+            uuid: self.ids.of(id),
+            timestamp,
+            tool_use_result: None,
+            is_synthetic: false,
+        }
+    }
+
+    fn on_done(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
+        self.running.clear();
+        match outcome.terminal {
+            Terminal::ApiError => self.failed(outcome, out),
+            Terminal::Refused => self.refused(out),
+            _ if !self.retracted.is_empty() => {
+                self.retracted.clear();
+                self.informational(
+                    "Part of an answer that was shown does not stand any more.",
+                    "notice",
+                    out,
+                );
+            }
+            _ => {}
+        }
+        for (model, spend) in &outcome.models {
+            let known = self.spent.contains_key(model);
+            let total = self.spent.entry(model.clone()).or_insert_with(|| spend.clone());
+            if known {
+                add_spend(total, spend);
+            }
+        }
+        let ending = Ending {
+            session_id: self.ids.session(),
+            uuid: self.ids.next(),
+            result_index: self.results,
+            ttft_ms: self.ttft_ms,
+            spent: &self.spent,
+        };
+        result::append(outcome, &ending, out);
+        self.results += 1;
+    }
+
+    /// The failure that ended the run, in the form hosts show: an answer nobody gave.
+    fn failed(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
+        let supersedes = std::mem::take(&mut self.retracted);
+        let uuid = self.ids.next();
+        let id = uuid.0.to_string();
+        let timestamp = time::iso(self.now.wall_ms);
+        let text = Block::text(&result::failure_text(outcome));
+        let usage = Usage::default();
+        let failure = outcome.failure.as_ref();
+        fit::append(out, |detail, out| {
+            let content = [BlockJson::AsWritten(block_at(&text, detail))];
+            let line = AssistantLine {
+                kind: "assistant",
+                message: AssistantMessage {
+                    id: &id,
+                    kind: "message",
+                    role: "assistant",
+                    model: "<synthetic>",
+                    content: &content,
+                    stop_reason: Some("stop_sequence"),
+                    stop_sequence: Some(""),
+                    usage: UsageJson::new(&usage),
+                },
+                parent_tool_use_id: None,
+                session_id: self.ids.session(),
+                uuid,
+                timestamp: &timestamp,
+                error: Some(failure.map_or("unknown", error_category)),
+                request_id: failure.and_then(|failure| failure.request_id.as_deref()),
+                aborted: false,
+                supersedes: &supersedes,
+            };
+            fit::write_json(&line, out);
+        });
+    }
+
+    fn refused(&mut self, out: &mut Vec<u8>) {
+        let retracted = std::mem::take(&mut self.retracted);
+        let model = self.model.clone();
+        let body = RefusalBody {
+            original_model: &model,
+            request_id: None,
+            content: "The model declined to answer.",
+            retracted_message_uuids: &retracted,
+        };
+        self.system("model_refusal_no_fallback", &body, out);
+    }
+
+    fn system<T: Serialize>(&mut self, subtype: &'static str, body: &T, out: &mut Vec<u8>) {
+        let line = SystemLine {
+            kind: "system",
+            subtype,
+            body,
+            session_id: self.ids.session(),
+            uuid: self.ids.next(),
+        };
+        fit::append_small(out, &line);
+    }
+
+    /// Writes stream events, if they are wanted.
+    fn stream(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Events<'_, &mut dyn FnMut() -> Id>)) {
+        if !self.setup.partial_messages {
+            return;
+        }
+        let session_id = self.ids.session();
+        let next_id: &mut dyn FnMut() -> Id = &mut || self.ids.next();
+        write(&mut Events {
+            session_id,
+            next_id,
+            out,
+        });
+    }
+}
+
+/// The block with a signature if it is thinking without one: a host in Python stops at a missing key.
+fn signed(block: Block) -> BlockJson {
+    if block.kind() != &BlockKind::Thinking {
+        return BlockJson::AsWritten(block);
+    }
+    let Ok(mut fields) = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(block.json())
+    else {
+        return BlockJson::AsWritten(block);
+    };
+    let complete = ["thinking", "signature"]
+        .iter()
+        .all(|key| fields.get(*key).is_some_and(serde_json::Value::is_string));
+    if complete {
+        return BlockJson::AsWritten(block);
+    }
+    for key in ["thinking", "signature"] {
+        if !fields.get(key).is_some_and(serde_json::Value::is_string) {
+            fields.insert(key.into(), "".into());
+        }
+    }
+    match serde_json::value::to_raw_value(&fields) {
+        Ok(json) => BlockJson::Mended(json),
+        Err(_) => BlockJson::AsWritten(block),
+    }
+}
+
+/// What the last gate did, for a host's log.
+fn describe(repairs: &[Repair]) -> String {
+    let list: Vec<String> = repairs.iter().map(describe_one).collect();
+    format!(
+        "The request was repaired before it was sent: {}.",
+        list.join(", ")
+    )
+}
+
+fn describe_one(repair: &Repair) -> String {
+    match repair {
+        Repair::AddedResult { tool_use_id } => format!("added a missing result for {tool_use_id}"),
+        Repair::DroppedResult { tool_use_id } => format!("dropped a stray result for {tool_use_id}"),
+        Repair::MovedResult { tool_use_id } => format!("moved the result for {tool_use_id}"),
+        Repair::DroppedToolUse { tool_use_id } => format!("dropped a second tool use {tool_use_id}"),
+        Repair::DroppedText => "dropped an empty text".into(),
+        Repair::WrappedInput { tool_use_id } => format!("wrapped the input of {tool_use_id}"),
+        Repair::DroppedThinking => "dropped thinking at the end of an answer".into(),
+        Repair::DroppedMessage => "dropped an empty message".into(),
+        Repair::AddedUser => "added a user message".into(),
+    }
+}
