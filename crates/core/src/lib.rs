@@ -1,1 +1,37 @@
-//! The pure reducer: every rule of the loop
+//! The pure reducer: every rule of the loop.
+//!
+//! [`step`] takes the state of a run, one thing that happened, and the configuration; it returns the next state and
+//! what the driver must do. It is total and deterministic: no clock, no chance, no files, no waiting, no errors. Time
+//! and chance enter with each [`Input`]. Whatever nobody waits for any more is dropped: late news is normal.
+//!
+//! The seven stages of an iteration, in order, are `prepare` (1, 2), `stream` (3), `calls` with `permission` (4),
+//! `settle` (5, 6, 7); `retry` decides about failures and `gate` mends what is about to be sent.
+//!
+//! ```
+//! use windlass_core::{Config, Effect, Event, Input, State, step};
+//!
+//! let config = Config::default();
+//! let (state, effects) = step(State::default(), Input::at(0, Event::Submit("hi".into())), &config);
+//! assert!(effects.iter().any(|effect| matches!(effect, Effect::CallModel { .. })));
+//! assert!(state.terminal().is_none());
+//! ```
+
+mod calls;
+mod config;
+mod cost;
+mod event;
+mod gate;
+mod ledger;
+mod permission;
+mod prepare;
+mod retry;
+mod settle;
+mod state;
+mod step;
+mod stream;
+
+pub use config::{Asking, Config, EarlyStart, PermissionMode, Permissions, RetryPolicy};
+pub use event::{Effect, Effects, Event, Input, Interrupt, Prompt};
+pub use gate::repair;
+pub use state::{PhaseName, State};
+pub use step::step;

@@ -165,11 +165,7 @@ impl<T: Tool> AnyTool for T {
         schema.remove("title");
         schema.remove("$schema");
         let json = serde_json::value::to_raw_value(&schema).unwrap_or_default();
-        ToolSpec {
-            name: T::NAME.into(),
-            description: description.into(),
-            input_schema: json.into(),
-        }
+        ToolSpec { name: T::NAME.into(), description: description.into(), input_schema: json.into() }
     }
 
     fn aliases(&self) -> &[&'static str] {
@@ -203,11 +199,7 @@ fn parse<I: DeserializeOwned>(tool: &str, input: &RawValue) -> Result<I, String>
     let mut json = serde_json::Deserializer::from_str(input.get());
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
-        let place = if path == "." {
-            String::new()
-        } else {
-            format!(" in `{path}`")
-        };
+        let place = if path == "." { String::new() } else { format!(" in `{path}`") };
         let inner = error.into_inner().to_string();
         // The position counts characters of the JSON, which means nothing to a model.
         let what = inner.split(" at line ").next().unwrap_or(&inner);

@@ -115,49 +115,27 @@ impl Block {
                 input: fields.input.ok_or_else(|| missing("input"))?.to_owned().into(),
             }),
             "tool_result" => BlockKind::ToolResult {
-                tool_use_id: fields
-                    .tool_use_id
-                    .as_deref()
-                    .ok_or_else(|| missing("tool_use_id"))?
-                    .into(),
+                tool_use_id: fields.tool_use_id.as_deref().ok_or_else(|| missing("tool_use_id"))?.into(),
                 is_error: fields.is_error.unwrap_or(false),
             },
             other => BlockKind::Other(other.into()),
         };
-        Ok(Self {
-            json: json.trim().into(),
-            kind,
-        })
+        Ok(Self { json: json.trim().into(), kind })
     }
 
     /// A text block.
     #[must_use]
     pub fn text(text: &str) -> Self {
         let json = to_json(&TextJson { kind: "text", text });
-        Self {
-            json,
-            kind: BlockKind::Text(text.into()),
-        }
+        Self { json, kind: BlockKind::Text(text.into()) }
     }
 
     /// A tool use, for scripts and tests; live ones come from the model as JSON.
     #[must_use]
     pub fn tool_use(id: &str, name: &str, input: &RawValue) -> Self {
-        let json = to_json(&ToolUseJson {
-            kind: "tool_use",
-            id,
-            name,
-            input,
-        });
-        let view = ToolUse {
-            id: id.into(),
-            name: name.into(),
-            input: input.to_owned().into(),
-        };
-        Self {
-            json,
-            kind: BlockKind::ToolUse(view),
-        }
+        let json = to_json(&ToolUseJson { kind: "tool_use", id, name, input });
+        let view = ToolUse { id: id.into(), name: name.into(), input: input.to_owned().into() };
+        Self { json, kind: BlockKind::ToolUse(view) }
     }
 
     /// The answer to a tool use. One text block is sent as a plain string, the shortest form.
@@ -165,44 +143,18 @@ impl Block {
     pub fn tool_result(tool_use_id: &str, content: &[Block], is_error: bool) -> Self {
         let content = match content {
             [] => None,
-            [
-                Block {
-                    kind: BlockKind::Text(text),
-                    ..
-                },
-            ] => Some(ResultJson::Text(text)),
+            [Block { kind: BlockKind::Text(text), .. }] => Some(ResultJson::Text(text)),
             blocks => Some(ResultJson::Blocks(blocks)),
         };
-        let json = to_json(&ToolResultJson {
-            kind: "tool_result",
-            tool_use_id,
-            content,
-            is_error,
-        });
-        Self {
-            json,
-            kind: BlockKind::ToolResult {
-                tool_use_id: tool_use_id.into(),
-                is_error,
-            },
-        }
+        let json = to_json(&ToolResultJson { kind: "tool_result", tool_use_id, content, is_error });
+        Self { json, kind: BlockKind::ToolResult { tool_use_id: tool_use_id.into(), is_error } }
     }
 
     /// An image, base64 encoded.
     #[must_use]
     pub fn image(media_type: &str, base64: &str) -> Self {
-        let source = SourceJson {
-            kind: "base64",
-            media_type,
-            data: base64,
-        };
-        Self {
-            json: to_json(&ImageJson {
-                kind: "image",
-                source,
-            }),
-            kind: BlockKind::Image,
-        }
+        let source = SourceJson { kind: "base64", media_type, data: base64 };
+        Self { json: to_json(&ImageJson { kind: "image", source }), kind: BlockKind::Image }
     }
 
     /// The block's JSON, as it goes to the model and to the log.
@@ -336,18 +288,12 @@ mod tests {
         check(r#"{"type":"text","text":"a\nb","x":1}"#, r#"Text("a\nb")"#);
         check(r#"{"type":"thinking","thinking":"","signature":"s"}"#, "Thinking");
         check(r#"{"data":"z","type":"redacted_thinking"}"#, "RedactedThinking");
-        check(
-            r#"{"type":"connector_text","foo":[1,{"b":2,"a":1}]}"#,
-            r#"Other("connector_text")"#,
-        );
+        check(r#"{"type":"connector_text","foo":[1,{"b":2,"a":1}]}"#, r#"Other("connector_text")"#);
         check(
             r#"{"type":"tool_result","tool_use_id":"t","is_error":true}"#,
             r#"ToolResult { tool_use_id: "t", is_error: true }"#,
         );
-        check(
-            r#"{"type":"tool_use","id":"a"}"#,
-            "not a content block: `tool_use` without `name`",
-        );
+        check(r#"{"type":"tool_use","id":"a"}"#, "not a content block: `tool_use` without `name`");
         check(
             "[]",
             "not a content block: invalid length 0, expected struct Fields with 7 elements at line 1 column 2",

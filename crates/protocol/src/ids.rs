@@ -65,10 +65,7 @@ impl SessionSeed {
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the two halves together are the whole"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the two halves together are the whole")]
 fn halves(bits: u128) -> (u64, u64) {
     ((bits >> 64) as u64, bits as u64)
 }

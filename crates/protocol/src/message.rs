@@ -45,22 +45,12 @@ impl Message {
     /// A message of the user's side.
     #[must_use]
     pub fn user(id: MessageId, origin: Origin, blocks: Vec<Block>) -> Self {
-        Self {
-            id,
-            role: Role::User,
-            blocks,
-            origin,
-        }
+        Self { id, role: Role::User, blocks, origin }
     }
 
     /// An answer of `model`.
     #[must_use]
     pub fn assistant(id: MessageId, model: Arc<str>, blocks: Vec<Block>) -> Self {
-        Self {
-            id,
-            role: Role::Assistant,
-            blocks,
-            origin: Origin::Model(model),
-        }
+        Self { id, role: Role::Assistant, blocks, origin: Origin::Model(model) }
     }
 }

@@ -117,30 +117,19 @@ impl ToolOutcome {
     /// A success of several blocks.
     #[must_use]
     pub fn blocks(content: Vec<Block>) -> Self {
-        Self {
-            content,
-            is_error: false,
-            structured: None,
-            seen: Vec::new(),
-            cwd: None,
-        }
+        Self { content, is_error: false, structured: None, seen: Vec::new(), cwd: None }
     }
 
     /// A failure the model should read.
     #[must_use]
     pub fn error(text: &str) -> Self {
-        Self {
-            is_error: true,
-            ..Self::text(text)
-        }
+        Self { is_error: true, ..Self::text(text) }
     }
 
     /// With the structured form. A value that cannot be written as JSON is left out.
     #[must_use]
     pub fn with_structured(self, value: &impl serde::Serialize) -> Self {
-        let structured = serde_json::value::to_raw_value(value)
-            .ok()
-            .map(|raw| Arc::new(RawValueEq(raw)));
+        let structured = serde_json::value::to_raw_value(value).ok().map(|raw| Arc::new(RawValueEq(raw)));
         Self { structured, ..self }
     }
 

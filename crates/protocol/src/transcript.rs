@@ -162,17 +162,9 @@ impl Segment {
             }
             json.extend_from_slice(block.json().as_bytes());
         }
-        let end = message
-            .blocks
-            .last()
-            .filter(|block| takes_marker(block.kind()))
-            .map(|_| json.len() - 1);
+        let end = message.blocks.last().filter(|block| takes_marker(block.kind())).map(|_| json.len() - 1);
         json.extend_from_slice(CLOSE);
-        Self {
-            messages: vec![message],
-            json: json.freeze(),
-            ends: vec![end],
-        }
+        Self { messages: vec![message], json: json.freeze(), ends: vec![end] }
     }
 
     fn merge(older: &Self, newer: &Self) -> Self {
@@ -189,11 +181,7 @@ impl Segment {
     }
 
     fn share(&self) -> Self {
-        Self {
-            messages: self.messages.clone(),
-            json: self.json.clone(),
-            ends: self.ends.clone(),
-        }
+        Self { messages: self.messages.clone(), json: self.json.clone(), ends: self.ends.clone() }
     }
 }
 
@@ -215,32 +203,21 @@ mod tests {
 
     fn message(role: Role, texts: &[String]) -> Arc<Message> {
         let blocks = texts.iter().map(|text| Block::text(text)).collect();
-        Arc::new(Message {
-            id: MessageId(0),
-            role,
-            blocks,
-            origin: Origin::Prompt,
-        })
+        Arc::new(Message { id: MessageId(0), role, blocks, origin: Origin::Prompt })
     }
 
     /// The plain way to say the same: join neighbours of one role, then serialise everything.
     fn plain(messages: &[Arc<Message>]) -> Value {
         let mut joined: Vec<(Role, Vec<Value>)> = Vec::new();
         for message in messages {
-            let blocks = message
-                .blocks
-                .iter()
-                .map(|b| serde_json::from_str(b.json()).unwrap());
+            let blocks = message.blocks.iter().map(|b| serde_json::from_str(b.json()).unwrap());
             match joined.last_mut() {
                 Some((role, list)) if *role == message.role => list.extend(blocks),
                 _ => joined.push((message.role, blocks.collect())),
             }
         }
         let name = |role| if role == Role::User { "user" } else { "assistant" };
-        joined
-            .into_iter()
-            .map(|(role, content)| json!({"role": name(role), "content": content}))
-            .collect()
+        joined.into_iter().map(|(role, content)| json!({"role": name(role), "content": content})).collect()
     }
 
     proptest! {
@@ -275,27 +252,15 @@ mod tests {
         let mut transcript: Transcript = [message(Role::User, &["a".into()])].into_iter().collect();
         let before = transcript.clone();
         transcript.push(message(Role::User, &["b".into()]));
-        assert_eq!(
-            before.to_json(),
-            r#"[{"role":"user","content":[{"type":"text","text":"a"}]}]"#
-        );
+        assert_eq!(before.to_json(), r#"[{"role":"user","content":[{"type":"text","text":"a"}]}]"#);
     }
 
     #[test]
     fn a_thousand_messages_are_a_handful_of_segments() {
         let text = "x".repeat(1000);
         let transcript: Transcript = (0..1000)
-            .map(|n| {
-                message(
-                    if n % 2 == 0 { Role::User } else { Role::Assistant },
-                    &[text.clone()],
-                )
-            })
+            .map(|n| message(if n % 2 == 0 { Role::User } else { Role::Assistant }, &[text.clone()]))
             .collect();
-        assert!(
-            transcript.segments().len() < 20,
-            "{}",
-            transcript.segments().len()
-        );
+        assert!(transcript.segments().len() < 20, "{}", transcript.segments().len());
     }
 }

@@ -190,10 +190,15 @@ pub enum Repair {
         /// The tool use.
         tool_use_id: Arc<str>,
     },
+    /// The input of a tool use was not a JSON object and was wrapped in one.
+    WrappedInput {
+        /// The tool use.
+        tool_use_id: Arc<str>,
+    },
     /// A text block was empty or only blanks.
     DroppedText,
-    /// An assistant message ended in blanks, or in thinking.
-    TrimmedEnd,
+    /// An assistant message ended in thinking.
+    DroppedThinking,
     /// A message had nothing left to say.
     DroppedMessage,
     /// A user message had to be put at the start or the end.

@@ -1,0 +1,200 @@
+//! What the core is told, and what it asks for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_protocol::{
+    Admission, Answer, Block, CallId, FileSeen, ModelEvent, ModelRequest, RequestId, TimerId, ToolOutcome,
+    ToolProgress, ToolUse, Update,
+};
+
+use crate::state::PhaseName;
+
+/// One thing that happened, with the time and the chance that come with it.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Monotonic time in milliseconds, from any start.
+    pub at_ms: u64,
+    /// 64 random bits, for jitter.
+    pub entropy: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+impl Input {
+    /// An input without randomness, for examples and tests.
+    #[must_use]
+    pub fn at(at_ms: u64, event: Event) -> Self {
+        Self { at_ms, entropy: 0, event }
+    }
+}
+
+/// What can happen to a run.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The prompt that starts the run.
+    Submit(Prompt),
+    /// A message typed while the run goes on; it goes in with the next results.
+    Steer(Prompt),
+    /// Stop: answer everything and end.
+    Interrupt(Interrupt),
+    /// News from the model, about this request.
+    Model {
+        /// The request.
+        request: RequestId,
+        /// The news.
+        event: ModelEvent,
+    },
+    /// What the driver found out about a call's input.
+    Examined {
+        /// The call.
+        call: CallId,
+        /// The answer.
+        admission: Admission,
+    },
+    /// A tool says how it is getting on.
+    Progress {
+        /// The call.
+        call: CallId,
+        /// The news.
+        progress: ToolProgress,
+    },
+    /// A tool finished.
+    Finished {
+        /// The call.
+        call: CallId,
+        /// What it returned.
+        outcome: ToolOutcome,
+    },
+    /// Somebody answered a question.
+    Answered {
+        /// The call it was about.
+        call: CallId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// A timer ran out.
+    Timer(TimerId),
+}
+
+/// How a run is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupt {
+    /// The user wants it to stop. The transcript says so.
+    Stop,
+    /// The user typed something else, which waits as a steered message and says enough.
+    Replace,
+}
+
+/// What a user says: one or more blocks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// The blocks; blank text is dropped when the prompt is taken.
+    pub blocks: Vec<Block>,
+}
+
+impl From<&str> for Prompt {
+    fn from(text: &str) -> Self {
+        Self { blocks: vec![Block::text(text)] }
+    }
+}
+
+impl From<String> for Prompt {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+/// What the driver must do, in this order.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Show the caller.
+    Emit(Update),
+    /// Send a request.
+    CallModel {
+        /// Its id; events about it carry it.
+        request: RequestId,
+        /// What to send.
+        body: Arc<ModelRequest>,
+    },
+    /// Stop reading the answer of a request.
+    CancelModel(RequestId),
+    /// Find out about a call's input; answered by [`Event::Examined`].
+    Examine {
+        /// The call.
+        call: CallId,
+        /// The tool and its input.
+        tool_use: ToolUse,
+        /// The working directory the call would have.
+        cwd: Arc<PathBuf>,
+    },
+    /// Start a call; answered by [`Event::Finished`].
+    RunTool {
+        /// The call.
+        call: CallId,
+        /// The tool and its input.
+        tool_use: ToolUse,
+        /// Its working directory.
+        cwd: Arc<PathBuf>,
+        /// What the conversation knows of the files it names.
+        seen: Vec<FileSeen>,
+    },
+    /// Ask a running call to stop; it still finishes.
+    CancelTool(CallId),
+    /// Give a call up that did not stop in time; it does not finish any more.
+    AbandonTool(CallId),
+    /// Start a timer; answered by [`Event::Timer`].
+    StartTimer {
+        /// Its id.
+        timer: TimerId,
+        /// When it runs out, from now.
+        after_ms: u64,
+    },
+}
+
+/// The effects of one step, in order.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Effects {
+    list: Vec<Effect>,
+    edges: Vec<(PhaseName, PhaseName)>,
+}
+
+impl Effects {
+    pub(crate) fn push(&mut self, effect: Effect) {
+        self.list.push(effect);
+    }
+
+    pub(crate) fn edge(&mut self, from: PhaseName, to: PhaseName) {
+        self.edges.push((from, to));
+    }
+
+    /// The effects.
+    pub fn iter(&self) -> std::slice::Iter<'_, Effect> {
+        self.list.iter()
+    }
+
+    /// The edges between phases this step took, in order: for tests and traces.
+    #[must_use]
+    pub fn edges(&self) -> &[(PhaseName, PhaseName)] {
+        &self.edges
+    }
+}
+
+impl IntoIterator for Effects {
+    type Item = Effect;
+    type IntoIter = std::vec::IntoIter<Effect>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Effects {
+    type Item = &'a Effect;
+    type IntoIter = std::slice::Iter<'a, Effect>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.iter()
+    }
+}

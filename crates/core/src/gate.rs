@@ -1,0 +1,290 @@
+//! The last gate: whatever a resumed or hand-edited conversation brings, the request is valid.
+//!
+//! The rules of the API: a user message comes first and last; after an assistant message with tool uses, the next
+//! message begins with exactly one result for each; ids of tool uses differ; no text is blank; no assistant message
+//! ends in thinking; inputs are objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use windlass_protocol::{Block, BlockKind, Message, MessageId, Origin, Repair, Role, ToolUse, Transcript};
+
+/// How far a transcript was checked. Each request checks only what is new.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watermark {
+    messages: usize,
+    tool_uses: BTreeSet<Arc<str>>,
+    /// Tool uses that wait for their result.
+    open: Vec<Arc<str>>,
+    last: Option<Role>,
+    ends_in_thinking: bool,
+    /// Something other than a result was said since the assistant spoke.
+    content: bool,
+}
+
+impl Watermark {
+    /// Checks what was added since the last time, and that the whole can be sent. False means it needs repair.
+    pub(crate) fn advance(&mut self, messages: &Transcript) -> bool {
+        let new = messages.len().saturating_sub(self.messages);
+        let tail: Vec<&Arc<Message>> = messages.iter().rev().take(new).collect();
+        self.messages = messages.len();
+        tail.into_iter().rev().all(|message| self.check(message))
+            && self.open.is_empty()
+            && self.last == Some(Role::User)
+    }
+
+    fn check(&mut self, message: &Message) -> bool {
+        let turns = self.last != Some(message.role);
+        let sound = !message.blocks.is_empty()
+            && match message.role {
+                Role::Assistant => {
+                    self.open_is_answered(turns) && message.blocks.iter().all(|b| self.check_assistant(b))
+                }
+                Role::User => {
+                    let complete = !(turns && self.ends_in_thinking);
+                    self.content &= !turns;
+                    complete && message.blocks.iter().all(|block| self.check_user(block))
+                }
+            };
+        self.last = Some(message.role);
+        self.ends_in_thinking = message.blocks.last().is_some_and(Block::is_thinking);
+        sound
+    }
+
+    fn open_is_answered(&self, turns: bool) -> bool {
+        !turns || (self.open.is_empty() && self.last.is_some())
+    }
+
+    fn check_assistant(&mut self, block: &Block) -> bool {
+        match block.kind() {
+            BlockKind::ToolUse(tool_use) => {
+                self.open.push(tool_use.id.clone());
+                is_object(tool_use) && self.tool_uses.insert(tool_use.id.clone())
+            }
+            BlockKind::ToolResult { .. } => false,
+            _ => !is_blank(block),
+        }
+    }
+
+    fn check_user(&mut self, block: &Block) -> bool {
+        if let BlockKind::ToolResult { tool_use_id, .. } = block.kind() {
+            let place = self.open.iter().position(|open| open == tool_use_id);
+            return !self.content && place.map(|place| self.open.remove(place)).is_some();
+        }
+        self.content = true;
+        self.open.is_empty() && block.as_tool_use().is_none() && !is_blank(block)
+    }
+}
+
+fn is_blank(block: &Block) -> bool {
+    block.as_text().is_some_and(|text| text.trim().is_empty())
+}
+
+fn is_object(tool_use: &ToolUse) -> bool {
+    tool_use.input.get().trim_start().starts_with('{')
+}
+
+/// Mends a conversation so that it can be sent, and says what was mended.
+#[must_use]
+pub fn repair(messages: &Transcript) -> (Transcript, Vec<Repair>) {
+    let mut mender = Mender::new(messages);
+    while let Some(group) = mender.groups.next_group() {
+        match group.role {
+            Role::Assistant => mender.mend_assistant(group),
+            Role::User => mender.mend_user(group, &[]),
+        }
+    }
+    mender.finish()
+}
+
+/// Neighbouring messages of one role: the API sees them as one.
+struct Group {
+    id: MessageId,
+    role: Role,
+    origin: Origin,
+    blocks: Vec<Block>,
+}
+
+struct Groups(std::iter::Peekable<std::vec::IntoIter<Group>>);
+
+impl Groups {
+    fn of(messages: &Transcript) -> Self {
+        let mut groups: Vec<Group> = Vec::new();
+        for message in messages.iter() {
+            match groups.last_mut() {
+                Some(last) if last.role == message.role => last.blocks.extend(message.blocks.iter().cloned()),
+                _ => groups.push(Group {
+                    id: message.id,
+                    role: message.role,
+                    origin: message.origin.clone(),
+                    blocks: message.blocks.clone(),
+                }),
+            }
+        }
+        Self(groups.into_iter().peekable())
+    }
+
+    fn next_group(&mut self) -> Option<Group> {
+        self.0.next()
+    }
+
+    fn next_user(&mut self) -> Option<Group> {
+        self.0.next_if(|group| group.role == Role::User)
+    }
+}
+
+struct Mender {
+    groups: Groups,
+    mended: Transcript,
+    repairs: Vec<Repair>,
+    tool_uses: BTreeSet<Arc<str>>,
+    /// Every result of the conversation, the first for each id, until it is used.
+    results: BTreeMap<Arc<str>, Block>,
+    /// Results that found their place.
+    placed: BTreeSet<Arc<str>>,
+}
+
+impl Mender {
+    fn new(messages: &Transcript) -> Self {
+        let mut results = BTreeMap::new();
+        for block in messages.iter().filter(|m| m.role == Role::User).flat_map(|message| &message.blocks) {
+            if let BlockKind::ToolResult { tool_use_id, .. } = block.kind() {
+                results.entry(tool_use_id.clone()).or_insert_with(|| block.clone());
+            }
+        }
+        Self {
+            groups: Groups::of(messages),
+            mended: Transcript::default(),
+            repairs: Vec::new(),
+            tool_uses: BTreeSet::new(),
+            results,
+            placed: BTreeSet::new(),
+        }
+    }
+
+    fn mend_assistant(&mut self, group: Group) {
+        let mut blocks = Vec::new();
+        for block in group.blocks {
+            blocks.extend(self.mend_assistant_block(block));
+        }
+        while blocks.last().is_some_and(Block::is_thinking) {
+            blocks.pop();
+            self.repairs.push(Repair::DroppedThinking);
+        }
+        let calls: Vec<Arc<str>> =
+            blocks.iter().filter_map(Block::as_tool_use).map(|tool_use| tool_use.id.clone()).collect();
+        self.push(Group { blocks, ..group });
+        let answer = self.groups.next_user();
+        if answer.is_some() || !calls.is_empty() {
+            let empty = Group { id: group.id, role: Role::User, origin: Origin::Repair, blocks: Vec::new() };
+            self.mend_user(answer.unwrap_or(empty), &calls);
+        }
+    }
+
+    fn mend_assistant_block(&mut self, block: Block) -> Option<Block> {
+        match block.kind() {
+            BlockKind::ToolUse(tool_use) if !self.tool_uses.insert(tool_use.id.clone()) => {
+                self.repairs.push(Repair::DroppedToolUse { tool_use_id: tool_use.id.clone() });
+                None
+            }
+            BlockKind::ToolUse(tool_use) if !is_object(tool_use) => {
+                self.repairs.push(Repair::WrappedInput { tool_use_id: tool_use.id.clone() });
+                Some(Block::tool_use(&tool_use.id, &tool_use.name, &wrapped(&tool_use.input)))
+            }
+            BlockKind::ToolResult { tool_use_id, .. } => {
+                self.repairs.push(Repair::DroppedResult { tool_use_id: tool_use_id.clone() });
+                None
+            }
+            _ => self.unless_blank(block),
+        }
+    }
+
+    /// The user's side after an assistant message with these calls: their results first, then the rest.
+    fn mend_user(&mut self, group: Group, calls: &[Arc<str>]) {
+        let mut here = BTreeSet::new();
+        let mut rest = Vec::new();
+        let mut moved = BTreeSet::new();
+        for block in group.blocks {
+            match block.kind() {
+                BlockKind::ToolResult { tool_use_id, .. } => {
+                    let wanted = calls.contains(tool_use_id) && here.insert(tool_use_id.clone());
+                    if wanted && !rest.is_empty() {
+                        moved.insert(tool_use_id.clone());
+                    } else if !wanted && !self.finds_its_place(tool_use_id, &here) {
+                        self.repairs.push(Repair::DroppedResult { tool_use_id: tool_use_id.clone() });
+                    }
+                }
+                BlockKind::ToolUse(tool_use) => {
+                    self.repairs.push(Repair::DroppedToolUse { tool_use_id: tool_use.id.clone() });
+                }
+                _ => rest.extend(self.unless_blank(block)),
+            }
+        }
+        let mut blocks: Vec<Block> = calls.iter().map(|call| self.result_of(call, &here, &moved)).collect();
+        blocks.append(&mut rest);
+        self.push(Group { blocks, ..group });
+    }
+
+    /// Whether a result that is not wanted here was or will be put where it belongs.
+    fn finds_its_place(&self, tool_use_id: &Arc<str>, here: &BTreeSet<Arc<str>>) -> bool {
+        self.placed.contains(tool_use_id) && !here.contains(tool_use_id)
+    }
+
+    fn result_of(&mut self, call: &Arc<str>, here: &BTreeSet<Arc<str>>, moved: &BTreeSet<Arc<str>>) -> Block {
+        let tool_use_id = call.clone();
+        let Some(block) = self.results.remove(call) else {
+            self.repairs.push(Repair::AddedResult { tool_use_id });
+            return Block::tool_result(call, &[Block::text(NO_RESULT)], /* is an error */ true);
+        };
+        if !here.contains(call) || moved.contains(call) {
+            self.repairs.push(Repair::MovedResult { tool_use_id });
+        }
+        self.placed.insert(call.clone());
+        block
+    }
+
+    fn unless_blank(&mut self, block: Block) -> Option<Block> {
+        if is_blank(&block) {
+            self.repairs.push(Repair::DroppedText);
+            return None;
+        }
+        Some(block)
+    }
+
+    fn push(&mut self, group: Group) {
+        if group.blocks.is_empty() {
+            self.repairs.push(Repair::DroppedMessage);
+            return;
+        }
+        if self.mended.is_empty() && group.role == Role::Assistant {
+            self.add_user(group.id, "(The beginning of this conversation is missing.)");
+        }
+        let Group { id, role, origin, blocks } = group;
+        self.mended.push(Arc::new(Message { id, role, blocks, origin }));
+    }
+
+    fn add_user(&mut self, id: MessageId, text: &str) {
+        self.repairs.push(Repair::AddedUser);
+        self.mended.push(Arc::new(Message::user(id, Origin::Repair, vec![Block::text(text)])));
+    }
+
+    fn finish(mut self) -> (Transcript, Vec<Repair>) {
+        let last = self.mended.last().map(|message| (message.id, message.role));
+        match last {
+            Some((_, Role::User)) => (),
+            Some((id, Role::Assistant)) => self.add_user(id, "Go on."),
+            None => self.add_user(MessageId(0), "(This conversation is empty.)"),
+        }
+        (self.mended, self.repairs)
+    }
+}
+
+/// Any JSON as the value of an object.
+fn wrapped(input: &RawValue) -> Box<RawValue> {
+    let text = serde_json::Value::String(input.get().to_owned());
+    RawValue::from_string(format!("{{\"unparsed\":{text}}}")).unwrap_or_default()
+}
+
+const NO_RESULT: &str =
+    "There is no result: the call was interrupted or its result was lost, so what it did is unknown.";

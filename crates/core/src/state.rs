@@ -1,0 +1,214 @@
+//! The state of a run: what is carried from one iteration to the next, and where the machine is.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_protocol::{
+    CallId, FileSeen, MessageId, ModelRequest, RequestId, Terminal, TimerId, Transcript, Transition,
+};
+
+use crate::calls::CallQueue;
+use crate::event::{Interrupt, Prompt};
+use crate::gate::Watermark;
+use crate::ledger::Ledger;
+use crate::retry::Attempts;
+use crate::settle::After;
+use crate::stream::Streaming;
+
+/// The whole state of a session between two events.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    pub(crate) carry: Carry,
+    pub(crate) phase: Phase,
+    pub(crate) ids: Ids,
+    pub(crate) ledger: Ledger,
+}
+
+/// What survives from one iteration to the next. Every transition builds it as a complete literal, so that
+/// a new field forces a decision at each of them.
+///
+/// Of the specification's ten fields these four have rules so far. The others (auto-compact tracking, output
+/// recoveries, the reactive guard, the output override, the pending summary, the stop-hook flag) come with theirs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Carry {
+    /// The conversation.
+    pub(crate) messages: Transcript,
+    /// What tools have changed for later tools.
+    pub(crate) tools: ToolState,
+    /// Which iteration this is; the first is 1.
+    pub(crate) turn_count: u32,
+    /// Why the previous iteration went on; none in the first.
+    pub(crate) transition: Option<Transition>,
+    /// Messages typed during the run that the model has not seen yet.
+    pub(crate) waiting: VecDeque<Prompt>,
+    /// The last message of the previous request: the cache ends there.
+    pub(crate) sent_to: Option<usize>,
+    /// How far the last gate has checked `messages`.
+    pub(crate) checked: Watermark,
+}
+
+/// What tools have changed for later tools.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ToolState {
+    /// The working directory.
+    pub(crate) cwd: Arc<PathBuf>,
+    /// What the conversation knows of files, by resolved path.
+    pub(crate) files: BTreeMap<PathBuf, FileSeen>,
+}
+
+/// Where the machine is: its program counter as data.
+///
+/// ```text
+///          submit              request out               every way out
+///   Idle ─────────► Preparing ─────────────► Streaming ────────────────► Settling
+///                       ▲                        ▲                      │   │   │
+///                       │ next_turn              │ timer    ┌───────────┘   │   │
+///                       │                        └───── Waiting   retry     │   │
+///                       │                                   │               │   │
+///                       └───────────────────────────────────┼───────────────┘   │
+///                                                 interrupt │       every end   │
+///                                                           ▼                   ▼
+///                                                         Done ◄────────────────┘
+/// ```
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Phase {
+    /// Nothing was submitted yet.
+    #[default]
+    Idle,
+    /// The next request is being made; `layer` is the next layer to apply. Every layer so far answers at once,
+    /// so no event finds the machine here.
+    Preparing { layer: usize },
+    /// A request is out.
+    Streaming(Box<Streaming>),
+    /// The response has ended, one way or another; calls are still open.
+    Settling(Box<Settling>),
+    /// A failed request waits to be sent again.
+    Waiting(Waiting),
+    /// The run is over.
+    Done(Terminal),
+}
+
+/// The only way out of streaming: first every call is answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Settling {
+    pub(crate) calls: CallQueue,
+    pub(crate) then: After,
+    /// How the run was interrupted, if it was.
+    pub(crate) interrupt: Option<Interrupt>,
+    /// When cancelled calls are given up.
+    pub(crate) deadline: Option<TimerId>,
+}
+
+/// A request that failed and is sent again, byte for byte, when the timer runs out.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) timer: TimerId,
+    pub(crate) body: Arc<ModelRequest>,
+    pub(crate) attempts: Attempts,
+}
+
+/// The names of the phases, for tests and traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PhaseName {
+    /// Nothing was submitted yet.
+    Idle,
+    /// The next request is being made.
+    Preparing,
+    /// A request is out.
+    Streaming,
+    /// Calls are being answered.
+    Settling,
+    /// A failed request waits to be sent again.
+    Waiting,
+    /// The run is over.
+    Done,
+}
+
+/// Counters; ids inside the machine are nothing else.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ids {
+    request: u32,
+    call: u32,
+    timer: u32,
+    message: u64,
+}
+
+impl Ids {
+    pub(crate) fn request(&mut self) -> RequestId {
+        self.request += 1;
+        RequestId(self.request)
+    }
+
+    pub(crate) fn call(&mut self) -> CallId {
+        self.call += 1;
+        CallId(self.call)
+    }
+
+    pub(crate) fn timer(&mut self) -> TimerId {
+        self.timer += 1;
+        TimerId(self.timer)
+    }
+
+    pub(crate) fn message(&mut self) -> MessageId {
+        self.message += 1;
+        MessageId(self.message)
+    }
+}
+
+impl State {
+    /// A session that begins in `cwd` with this conversation (empty for a new one).
+    #[must_use]
+    pub fn new(cwd: PathBuf, messages: Transcript) -> Self {
+        let message = messages.iter().map(|message| message.id.0).max().unwrap_or(0);
+        let tools = ToolState { cwd: Arc::new(cwd), files: BTreeMap::new() };
+        let carry = Carry { messages, tools, ..Carry::default() };
+        Self { carry, ids: Ids { message, ..Ids::default() }, ..Self::default() }
+    }
+
+    /// The end of the run, once it is over.
+    #[must_use]
+    pub fn terminal(&self) -> Option<Terminal> {
+        match self.phase {
+            Phase::Done(terminal) => Some(terminal),
+            _ => None,
+        }
+    }
+
+    /// Why the last iteration went on.
+    #[must_use]
+    pub fn transition(&self) -> Option<Transition> {
+        self.carry.transition
+    }
+
+    /// Where the machine is.
+    #[must_use]
+    pub fn phase(&self) -> PhaseName {
+        match self.phase {
+            Phase::Idle => PhaseName::Idle,
+            Phase::Preparing { .. } => PhaseName::Preparing,
+            Phase::Streaming(_) => PhaseName::Streaming,
+            Phase::Settling(_) => PhaseName::Settling,
+            Phase::Waiting(_) => PhaseName::Waiting,
+            Phase::Done(_) => PhaseName::Done,
+        }
+    }
+
+    /// The conversation so far. Between runs it can be sent to a model as it is.
+    #[must_use]
+    pub fn messages(&self) -> &Transcript {
+        &self.carry.messages
+    }
+
+    /// The working directory of the next call.
+    #[must_use]
+    pub fn cwd(&self) -> &PathBuf {
+        &self.carry.tools.cwd
+    }
+
+    /// Messages that were typed during a run and that no request has carried yet.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.carry.waiting.len()
+    }
+}

@@ -1,0 +1,238 @@
+//! Stage 3: a response as it arrives.
+
+use std::sync::Arc;
+
+use windlass_protocol::{
+    Block, Delta, Failure, FailureClass, MessageId, ModelEvent, ModelRequest, RequestId, StopReason,
+    Terminal, Update, Usage,
+};
+
+use crate::calls::CallQueue;
+use crate::event::{Effect, Interrupt};
+use crate::retry::{self, Attempts, Decision};
+use crate::settle::After;
+use crate::state::{Phase, PhaseName, Settling};
+use crate::step::Cx;
+
+/// A request that is out, and what came back so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Streaming {
+    pub(crate) request: RequestId,
+    body: Arc<ModelRequest>,
+    attempts: Attempts,
+    sent_at_ms: u64,
+    /// The model that answers; until it says so, the one that was asked.
+    pub(crate) model: Arc<str>,
+    /// Usage reported at the start, booked if the response never ends.
+    usage: Option<Box<Usage>>,
+    /// Complete blocks, as they were shown.
+    pub(crate) blocks: Vec<(MessageId, Block)>,
+    /// The text block that is not complete yet.
+    open: Option<OpenText>,
+    pub(crate) calls: CallQueue,
+}
+
+#[derive(Clone, Debug)]
+struct OpenText {
+    index: u32,
+    text: String,
+}
+
+impl Streaming {
+    pub(crate) fn new(request: RequestId, body: Arc<ModelRequest>, attempts: Attempts, at_ms: u64) -> Self {
+        Self {
+            request,
+            model: body.model.clone(),
+            body,
+            attempts,
+            sent_at_ms: at_ms,
+            usage: None,
+            blocks: Vec::new(),
+            open: None,
+            calls: CallQueue::default(),
+        }
+    }
+}
+
+impl Cx<'_> {
+    pub(crate) fn on_model(&mut self, phase: Phase, request: RequestId, event: ModelEvent) -> Phase {
+        let Phase::Streaming(mut streaming) = phase else {
+            return phase;
+        };
+        if streaming.request != request {
+            return Phase::Streaming(streaming);
+        }
+        match event {
+            ModelEvent::Started { message_id, model, usage } => {
+                self.state.ledger.reached = true;
+                streaming.model = model.clone();
+                streaming.usage = Some(usage.clone());
+                self.emit(Update::Responding { request, message_id, model, usage });
+                Phase::Streaming(streaming)
+            }
+            ModelEvent::BlockStarted { index, block } => {
+                if self.config.partial_messages {
+                    self.emit(Update::BlockStarted { index, block });
+                }
+                Phase::Streaming(streaming)
+            }
+            ModelEvent::Delta { index, delta } => {
+                self.on_delta(&mut streaming, index, delta);
+                Phase::Streaming(streaming)
+            }
+            ModelEvent::Block { index, block } => {
+                self.on_block(&mut streaming, index, block);
+                Phase::Streaming(streaming)
+            }
+            ModelEvent::Ended { stop, usage } => self.on_ended(*streaming, &stop, usage),
+            ModelEvent::Failed(failure) => self.on_failed(*streaming, *failure),
+        }
+    }
+
+    /// Text is kept as it comes, so that an interrupt does not lose what was on the screen.
+    fn on_delta(&mut self, streaming: &mut Streaming, index: u32, delta: Delta) {
+        if let Delta::Text(piece) = &delta {
+            match &mut streaming.open {
+                Some(open) if open.index == index => open.text.push_str(piece),
+                open => {
+                    *open = Some(OpenText { index, text: piece.clone() });
+                }
+            }
+        }
+        if self.config.partial_messages {
+            self.emit(Update::Delta { index, delta });
+        }
+    }
+
+    /// A complete block is shown; a complete tool use may start at once.
+    fn on_block(&mut self, streaming: &mut Streaming, index: u32, block: Block) {
+        streaming.open = None;
+        let id = self.message_id();
+        self.emit(Update::Block { id, index, block: block.clone(), aborted: false });
+        if let Some(tool_use) = block.as_tool_use() {
+            let call = self.state.ids.call();
+            streaming.calls.admit(call, tool_use.clone());
+            streaming.calls.advance_early(self);
+        }
+        streaming.blocks.push((id, block));
+    }
+
+    fn on_ended(&mut self, mut streaming: Streaming, stop: &StopReason, usage: Box<Usage>) -> Phase {
+        self.state.ledger.api_ms += self.at_ms.saturating_sub(streaming.sent_at_ms);
+        self.state.ledger.book(&streaming.model, &usage, &self.config.model);
+        self.state.ledger.stop = Some(stop.clone());
+        self.emit(Update::Responded { request: streaming.request, stop_reason: stop.name().into(), usage });
+        if *stop == StopReason::Refusal {
+            return self.on_refused(streaming);
+        }
+        let then = if streaming.calls.is_empty() { After::End(Terminal::Completed) } else { After::NextTurn };
+        self.record_answer(&mut streaming);
+        self.leave(streaming.calls, then, None)
+    }
+
+    /// A refused answer does not stand, unless something of it has acted: then the transcript must say so.
+    fn on_refused(&mut self, mut streaming: Streaming) -> Phase {
+        streaming.calls.cancel_all(self);
+        if streaming.calls.has_acted() {
+            self.record_answer(&mut streaming);
+        } else {
+            self.retract(&mut streaming);
+        }
+        self.leave(streaming.calls, After::End(Terminal::Refused), None)
+    }
+
+    /// Nothing that has acted is forgotten or done twice: once a call that changes something has started, the
+    /// request is not sent again and what is complete stands as the response.
+    fn on_failed(&mut self, mut streaming: Streaming, failure: Failure) -> Phase {
+        self.close_account(&streaming);
+        if streaming.calls.has_acted() {
+            self.record_answer(&mut streaming);
+            return self.leave(streaming.calls, After::NextTurn, None);
+        }
+        let reached = self.state.ledger.reached;
+        match retry::decide(&failure, streaming.attempts, &self.config.retry, reached, self.entropy) {
+            Decision::Again { delay_ms } => self.retry(streaming, failure, delay_ms),
+            Decision::GiveUp => {
+                let terminal = match failure.class {
+                    FailureClass::Malformed => Terminal::ModelError,
+                    _ => Terminal::ApiError,
+                };
+                self.state.ledger.failure = Some(failure);
+                streaming.calls.cancel_all(self);
+                self.record_answer(&mut streaming);
+                self.leave(streaming.calls, After::End(terminal), None)
+            }
+        }
+    }
+
+    fn retry(&mut self, mut streaming: Streaming, failure: Failure, delay_ms: u64) -> Phase {
+        let attempts = streaming.attempts.and(failure.class);
+        streaming.calls.cancel_all(self);
+        self.retract(&mut streaming);
+        self.emit(Update::Retrying {
+            attempt: attempts.retries,
+            retries_max: self.config.retry.retries_max,
+            delay_ms,
+            failure: Box::new(failure),
+        });
+        let then = After::Retry { body: streaming.body, attempts, not_before_ms: self.at_ms + delay_ms };
+        self.leave(streaming.calls, then, None)
+    }
+
+    /// Stops reading at once; what was said stays said, what was started is stopped.
+    pub(crate) fn interrupt_streaming(&mut self, mut streaming: Streaming, kind: Interrupt) -> Phase {
+        self.effects.push(Effect::CancelModel(streaming.request));
+        self.close_account(&streaming);
+        if let Some(open) = streaming.open.take().filter(|open| !open.text.trim().is_empty()) {
+            let (id, block) = (self.message_id(), Block::text(&open.text));
+            self.emit(Update::Block { id, index: open.index, block: block.clone(), aborted: true });
+            streaming.blocks.push((id, block));
+        }
+        streaming.calls.cancel_all(self);
+        self.record_answer(&mut streaming);
+        self.leave(streaming.calls, After::End(Terminal::AbortedStreaming), Some(kind))
+    }
+
+    /// The only road out of streaming.
+    fn leave(&mut self, mut calls: CallQueue, then: After, interrupt: Option<Interrupt>) -> Phase {
+        self.enter(PhaseName::Settling);
+        calls.advance(self);
+        let deadline = calls.start_deadline(self);
+        self.settle(Box::new(Settling { calls, then, interrupt, deadline }))
+    }
+
+    /// Books what is known of a response that never ended: its input was paid for.
+    fn close_account(&mut self, streaming: &Streaming) {
+        self.state.ledger.api_ms += self.at_ms.saturating_sub(streaming.sent_at_ms);
+        if let Some(usage) = &streaming.usage {
+            self.state.ledger.book(&streaming.model, usage, &self.config.model);
+        }
+    }
+
+    /// The complete blocks become the assistant's message. Thinking that nothing follows cannot be sent back.
+    fn record_answer(&mut self, streaming: &mut Streaming) {
+        while streaming.blocks.last().is_some_and(|(_, block)| block.is_thinking()) {
+            streaming.blocks.pop();
+        }
+        let Some((id, _)) = streaming.blocks.last() else {
+            return;
+        };
+        let id = *id;
+        let blocks: Vec<Block> = streaming.blocks.drain(..).map(|(_, block)| block).collect();
+        self.state.ledger.text = blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n");
+        self.push_message(windlass_protocol::Message::assistant(id, streaming.model.clone(), blocks));
+    }
+
+    /// Takes back what was shown of a response that does not stand, results included.
+    fn retract(&mut self, streaming: &mut Streaming) {
+        let mut messages: Vec<MessageId> = streaming.blocks.drain(..).map(|(id, _)| id).collect();
+        messages.extend(streaming.calls.discard());
+        if !messages.is_empty() {
+            self.emit(Update::Retracted { messages });
+        }
+    }
+
+    fn push_message(&mut self, message: windlass_protocol::Message) {
+        self.state.carry.messages.push(Arc::new(message));
+    }
+}
