@@ -325,3 +325,6 @@ fn excerpt(data: &str) -> Cow<'_, str> {
         Some((end, _)) => Cow::Owned(format!("{}…", &data[..end])),
     }
 }
+
+#[cfg(test)]
+mod tests;

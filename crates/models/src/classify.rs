@@ -51,7 +51,7 @@ pub(crate) fn stream_failure(body: &ErrorBody) -> Failure {
     let class = class_of(None, body);
     Failure {
         class,
-        message: explain(class, None, body, "the model's stream"),
+        message: explain(class, None, body, "the model's server"),
         status: None,
         retry_after_ms: None,
         should_retry: None,

@@ -7,6 +7,16 @@
 mod assemble;
 mod block;
 mod classify;
+#[cfg(test)]
+mod random;
+mod script;
+mod sse;
 mod usage;
 
 pub use assemble::Assembler;
+pub use script::{
+    CutAfter, Ending, Expect, Fault, Mismatch, Opening, Play, Playback, Player, Response, Script,
+    ScriptBlock, ScriptContent, ScriptError, ScriptModel, StatusError, Then, TimedEvent, UsageSpec,
+    newest_user_text,
+};
+pub use sse::{SseDecoder, SseError, SseEvent};

@@ -1,0 +1,431 @@
+use std::time::{Duration, Instant};
+
+use windlass_protocol::{Delta, ModelEvent};
+
+use super::Assembler;
+
+const START: &str = r#"{"type":"message_start","message":{"id":"m1","model":"x","content":[],"usage":{"input_tokens":7,"output_tokens":1}}}"#;
+const END: &str =
+    r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}"#;
+const STOP: &str = r#"{"type":"message_stop"}"#;
+
+fn line(event: &ModelEvent) -> String {
+    match event {
+        ModelEvent::Started {
+            message_id,
+            model,
+            usage,
+        } => {
+            format!("started {message_id} {model} in={}", usage.input_tokens)
+        }
+        ModelEvent::BlockStarted { index, block } => format!("start {index} {block}"),
+        ModelEvent::Delta { index, delta } => format!("delta {index} {delta:?}"),
+        ModelEvent::Block { index, block } => format!("block {index} {block:?}"),
+        ModelEvent::Ended { stop, usage } => {
+            format!(
+                "ended {} in={} out={}",
+                stop.name(),
+                usage.input_tokens,
+                usage.output_tokens
+            )
+        }
+        ModelEvent::Failed(failure) => format!("{:?}: {}", failure.class, failure.message),
+    }
+}
+
+fn run(events: &[&str]) -> Vec<ModelEvent> {
+    let mut response = Assembler::default();
+    let mut seen: Vec<_> = events
+        .iter()
+        .filter_map(|event| response.on_event(event))
+        .collect();
+    seen.extend(response.on_eof());
+    assert!(response.is_ended());
+    assert!(
+        response.on_event(START).is_none(),
+        "nothing follows the last item"
+    );
+    assert!(response.on_eof().is_none(), "nothing follows the last item");
+    seen
+}
+
+fn check(events: &[&str], expected: &[&str]) {
+    let seen: Vec<_> = run(events).iter().map(line).collect();
+    assert_eq!(seen, expected);
+}
+
+/// The block that comes of a skeleton and some deltas.
+fn check_block(skeleton: &str, deltas: &[&str], expected: &str) {
+    let start = format!(r#"{{"type":"content_block_start","index":0,"content_block":{skeleton}}}"#);
+    let deltas: Vec<_> = deltas
+        .iter()
+        .map(|delta| format!(r#"{{"type":"content_block_delta","index":0,"delta":{delta}}}"#))
+        .collect();
+    let mut events = vec![START, &start];
+    events.extend(deltas.iter().map(String::as_str));
+    events.extend([r#"{"type":"content_block_stop","index":0}"#, END, STOP]);
+    let seen = run(&events);
+    let found = seen.iter().find_map(|event| match event {
+        ModelEvent::Block { block, .. } => Some(block.json().to_owned()),
+        ModelEvent::Failed(failure) => Some(format!("{:?}: {}", failure.class, failure.message)),
+        _ => None,
+    });
+    assert_eq!(found.as_deref(), Some(expected));
+}
+
+/// What a last event after the start of a response leads to.
+fn check_failure(events: &[&str], expected: &str) {
+    let all: Vec<&str> = std::iter::once(START).chain(events.iter().copied()).collect();
+    let seen = run(&all);
+    let last = line(seen.last().unwrap());
+    assert!(last.contains(expected), "{last}");
+}
+
+#[test]
+fn a_response_comes_out_in_order() {
+    check(
+        &[
+            r#"{"type":"ping"}"#,
+            START,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+            r#"{"type":"something_new","index":0}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi \"you\""}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\n"}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+            END,
+            STOP,
+        ],
+        &[
+            "started m1 x in=7",
+            r#"start 0 {"type":"text","text":""}"#,
+            r#"delta 0 Text("Hi \"you\"")"#,
+            r#"delta 0 Text("\n")"#,
+            r#"block 0 {"type":"text","text":"Hi \"you\"\n"}"#,
+            "ended end_turn in=7 out=9",
+        ],
+    );
+}
+
+#[test]
+fn two_blocks_may_be_open_at_once() {
+    let seen = run(&[
+        START,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"b"}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}"#,
+        r#"{"type":"content_block_stop","index":1}"#,
+        r#"{"type":"content_block_stop","index":0}"#,
+        END,
+        STOP,
+    ]);
+    let blocks: Vec<_> = seen
+        .iter()
+        .map(line)
+        .filter(|line| line.starts_with("block"))
+        .collect();
+    assert_eq!(
+        blocks,
+        [
+            r#"block 1 {"type":"text","text":"b"}"#,
+            r#"block 0 {"type":"text","text":"a"}"#
+        ]
+    );
+}
+
+#[test]
+fn blocks_keep_their_skeleton() {
+    check_block(
+        r#"{"type": "text", "text": ""}"#,
+        &[],
+        r#"{"type": "text", "text": ""}"#,
+    );
+    check_block(
+        r#"{"a":[1, 2],"text":"","type":"text","z":null}"#,
+        &[r#"{"type":"text_delta","text":"hi"}"#],
+        r#"{"a":[1, 2],"text":"hi","type":"text","z":null}"#,
+    );
+    check_block(
+        r#"{"type":"text","text":"be"}"#,
+        &[r#"{"type":"text_delta","text":"gun"}"#],
+        r#"{"type":"text","text":"begun"}"#,
+    );
+    check_block(
+        r#"{"type":"web_search_tool_result","tool_use_id":"s","content":[{"x":1.0}]}"#,
+        &[],
+        r#"{"type":"web_search_tool_result","tool_use_id":"s","content":[{"x":1.0}]}"#,
+    );
+    check_block(
+        r#"{"type":"connector_text","text":""}"#,
+        &[r#"{"type":"text_delta","text":"n"}"#],
+        r#"{"type":"connector_text","text":"n"}"#,
+    );
+    check_block(
+        r#"{"type":"redacted_thinking","data":"zz"}"#,
+        &[],
+        r#"{"type":"redacted_thinking","data":"zz"}"#,
+    );
+}
+
+#[test]
+fn thinking_takes_its_signature() {
+    check_block(
+        r#"{"type":"thinking","thinking":"","signature":""}"#,
+        &[
+            r#"{"type":"thinking_delta","thinking":"hm","estimated_tokens":3}"#,
+            r#"{"type":"thinking_delta","thinking":"m"}"#,
+            r#"{"type":"signature_delta","signature":"old"}"#,
+            r#"{"type":"signature_delta","signature":"EqQ="}"#,
+        ],
+        r#"{"type":"thinking","thinking":"hmm","signature":"EqQ="}"#,
+    );
+    check_block(
+        r#"{"type":"thinking","thinking":""}"#,
+        &[r#"{"type":"signature_delta","signature":"s"}"#],
+        r#"{"type":"thinking","thinking":"","signature":"s"}"#,
+    );
+}
+
+#[test]
+fn tool_input_is_kept_as_the_model_wrote_it() {
+    let tool = r#"{"type":"tool_use","id":"t","name":"N","input":{},"caller":{"type":"direct"}}"#;
+    let input =
+        |json: &str| serde_json::json!({"type": "input_json_delta", "partial_json": json}).to_string();
+    let check = |pieces: &[&str], expected: &str| {
+        let deltas: Vec<_> = pieces.iter().map(|piece| input(piece)).collect();
+        let deltas: Vec<_> = deltas.iter().map(String::as_str).collect();
+        let expected = format!(
+            r#"{{"type":"tool_use","id":"t","name":"N","input":{expected},"caller":{{"type":"direct"}}}}"#
+        );
+        check_block(tool, &deltas, &expected);
+    };
+    check(&[], "{}");
+    check(&["", ""], "{}");
+    check(&["", r#"{"z": 1,"#, r#" "a":"x"}"#], r#"{"z": 1, "a":"x"}"#);
+    check(&[r#"{"a":"cut"#], r#"{"unparsed":"{\"a\":\"cut"}"#);
+    check(&["[1]"], r#"{"unparsed":"[1]"}"#);
+    check(
+        &[r#"{"a":"\ud83d"#, r#"\ude00 \ud800"}"#],
+        r#"{"a":"\ud83d\ude00 \ufffd"}"#,
+    );
+    check_block(
+        r#"{"type":"tool_use","id":"t","name":"N","input":{"whole":true}}"#,
+        &[],
+        r#"{"type":"tool_use","id":"t","name":"N","input":{"whole":true}}"#,
+    );
+    check_block(
+        r#"{"type":"tool_use","id":"t","name":"N","input":""}"#,
+        &[],
+        r#"{"type":"tool_use","id":"t","name":"N","input":{}}"#,
+    );
+    check_block(
+        r#"{"type":"server_tool_use","id":"t","name":"N","input":{}}"#,
+        &[&input(r#"{"query":"q"}"#)],
+        r#"{"type":"server_tool_use","id":"t","name":"N","input":{"query":"q"}}"#,
+    );
+}
+
+#[test]
+fn citations_compaction_and_unknown_deltas() {
+    check_block(
+        r#"{"type":"text","text":"","citations":[{"n":0}]}"#,
+        &[
+            r#"{"type":"citations_delta","citation":{"n": 1}}"#,
+            r#"{"type":"text_delta","text":"x"}"#,
+            r#"{"type":"citations_delta","citation":{"n":2}}"#,
+        ],
+        r#"{"type":"text","text":"x","citations":[{"n":0},{"n": 1},{"n":2}]}"#,
+    );
+    check_block(
+        r#"{"type":"text","text":"","citations":null}"#,
+        &[r#"{"type":"citations_delta","citation":{"n":1}}"#],
+        r#"{"type":"text","text":"","citations":[{"n":1}]}"#,
+    );
+    check_block(
+        r#"{"type":"compaction","content":null}"#,
+        &[r#"{"type":"compaction_delta","content":"sum","encrypted_content":"e"}"#],
+        r#"{"type":"compaction","content":"sum","encrypted_content":"e"}"#,
+    );
+    check_block(
+        r#"{"type":"text","text":"x"}"#,
+        &[r#"{"type":"sparkle_delta","s":1}"#],
+        r#"{"type":"text","text":"x"}"#,
+    );
+    let mut response = Assembler::default();
+    response.on_event(START);
+    response
+        .on_event(r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#);
+    let event = response
+        .on_event(r#"{"type":"content_block_delta","index":0,"delta":{"type":"sparkle_delta","s":1}}"#);
+    let Some(ModelEvent::Delta { delta, .. }) = event else {
+        panic!("no delta: {event:?}");
+    };
+    assert_eq!(delta, Delta::Other(r#"{"type":"sparkle_delta","s":1}"#.into()));
+}
+
+#[test]
+fn lone_surrogates_do_not_stop_a_response() {
+    check_block(
+        r#"{"type":"text","text":""}"#,
+        &[r#"{"type":"text_delta","text":"a\ud83d \ud83d\ude00"}"#],
+        "{\"type\":\"text\",\"text\":\"a\u{fffd} \u{1f600}\"}",
+    );
+}
+
+#[test]
+fn usage_is_cumulative() {
+    let mut response = Assembler::default();
+    response.on_event(
+        r#"{"type":"message_start","message":{"id":"m","model":"x","usage":{"input_tokens":5,"output_tokens":2,
+            "cache_creation_input_tokens":100,"cache_read_input_tokens":10,"service_tier":"standard",
+            "cache_creation":{"ephemeral_5m_input_tokens":60,"ephemeral_1h_input_tokens":40},"server_tool_use":null}}}"#,
+    );
+    response.on_event(
+        r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":20.0}}"#,
+    );
+    response.on_event(
+        r#"{"type":"message_delta","delta":{"stop_reason":null},"usage":{"output_tokens":30,"input_tokens":900,
+            "cache_read_input_tokens":null,"server_tool_use":{"web_search_requests":2},"iterations":[{"type":"message"}]}}"#,
+    );
+    let Some(ModelEvent::Ended { stop, usage }) = response.on_event(STOP) else {
+        panic!("not ended");
+    };
+    assert_eq!(stop.name(), "tool_use");
+    assert_eq!((usage.input_tokens, usage.output_tokens), (900, 30));
+    assert_eq!(
+        (usage.cache_creation_input_tokens, usage.cache_read_input_tokens),
+        (100, 10)
+    );
+    assert_eq!(usage.cache_creation.ephemeral_1h_input_tokens, 40);
+    assert_eq!(usage.server_tool_use.web_search_requests, 2);
+    assert_eq!(usage.service_tier.as_deref(), Some("standard"));
+    assert_eq!(
+        usage.iterations.as_deref().unwrap().get(),
+        r#"[{"type":"message"}]"#
+    );
+}
+
+#[test]
+fn errors_in_the_stream_are_classified() {
+    let check = |json: &str, expected: &str| check(&[START, json], &["started m1 x in=7", expected]);
+    check(
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#,
+        "Overloaded: The model's server is overloaded: Overloaded.",
+    );
+    check(
+        r#"{"error":{"type":"api_error","message":"Internal server error"}}"#,
+        "Server: The model's server failed: Internal server error.",
+    );
+    check(
+        r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#,
+        "RateLimited: The model's server has too many requests from you: slow down.",
+    );
+}
+
+#[test]
+fn what_breaks_the_protocol_is_malformed() {
+    let block = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"N","input":{}}}"#;
+    check_failure(
+        &[r#"{"type":"content_block_"#],
+        "Malformed: The model's stream does not follow the protocol: not JSON",
+    );
+    check_failure(&["{}"], "an event without a type");
+    check_failure(&[START], "a second `message_start`");
+    check_failure(&[block, block], "block 0 starts twice");
+    check_failure(
+        &[r#"{"type":"content_block_delta","index":4,"delta":{"type":"text_delta","text":"x"}}"#],
+        "block 4 is not open",
+    );
+    check_failure(
+        &[r#"{"type":"content_block_stop","index":0}"#],
+        "block 0 is not open",
+    );
+    check_failure(&[r#"{"type":"content_block_stop"}"#], "without `index`");
+    check_failure(
+        &[r#"{"type":"content_block_start","index":0,"content_block":7}"#],
+        "`content_block`:",
+    );
+    check_failure(
+        &[r#"{"type":"content_block_start","index":0}"#],
+        "`content_block` is missing",
+    );
+    check_failure(
+        &[
+            block,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#,
+        ],
+        "a `text_delta` for block 0 of another type",
+    );
+    check_failure(
+        &[
+            block,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta"}}"#,
+        ],
+        "a `input_json_delta` without `partial_json`",
+    );
+    check_failure(&[block, END, STOP], "`message_stop` while block 0 is open");
+    check_failure(
+        &[
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t"}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+        ],
+        "block 0: not a content block: `tool_use` without `name`",
+    );
+    let mut response = Assembler::default();
+    assert!(
+        line(&response.on_event(block).unwrap()).contains("`content_block_start` before `message_start`")
+    );
+}
+
+#[test]
+fn a_stream_without_its_end_is_cut() {
+    check(
+        &[],
+        &["Cut: The model's stream broke off before the response began."],
+    );
+    check_failure(
+        &[],
+        "Cut: The model's stream broke off in the middle of the response.",
+    );
+    check_failure(&[END], "Cut: The model's stream broke off in the middle");
+    check_failure(
+        &[STOP],
+        "Cut: The model's stream ended without saying why the model stopped.",
+    );
+}
+
+/// How long it takes to put one text block together from pieces.
+fn time_of(pieces: usize, piece_bytes: usize) -> Duration {
+    let delta = format!(
+        r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{}"}}}}"#,
+        "x".repeat(piece_bytes)
+    );
+    let start = Instant::now();
+    let mut response = Assembler::default();
+    response.on_event(START);
+    response
+        .on_event(r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#);
+    for _ in 0..pieces {
+        response.on_event(&delta);
+    }
+    let Some(ModelEvent::Block { block, .. }) =
+        response.on_event(r#"{"type":"content_block_stop","index":0}"#)
+    else {
+        panic!("no block");
+    };
+    assert_eq!(block.as_text().unwrap().len(), pieces * piece_bytes);
+    start.elapsed()
+}
+
+#[test]
+fn time_grows_with_the_size_alone() {
+    let best = |pieces, bytes| (0..3).map(|_| time_of(pieces, bytes)).min().unwrap();
+    let check = |small: Duration, large: Duration| {
+        assert!(
+            large < small * 8 * 4,
+            "eight times the work took {small:?} and {large:?}"
+        );
+    };
+    check(best(12_500, 10), best(100_000, 10));
+    check(best(1, 128 * 1024), best(1, 1024 * 1024));
+}
