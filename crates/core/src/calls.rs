@@ -138,7 +138,7 @@ impl CallQueue {
             return;
         };
         match admission {
-            Admission::Ready(facts) => call.judge(facts, cx),
+            Admission::Ready { tool, facts } => call.judge(&tool, facts, cx),
             Admission::Unknown(text) | Admission::Invalid(text) => {
                 call.stage = Stage::Finished(ToolOutcome::error(&text));
             }
@@ -271,8 +271,8 @@ impl Call {
     }
 
     /// Lets the permission stages decide. An input a person approved is not asked about again, but a denial holds.
-    fn judge(&mut self, facts: CallFacts, cx: &mut Cx<'_>) {
-        match permission::decide(&self.tool_use.name, &facts, cx.config) {
+    fn judge(&mut self, tool: &str, facts: CallFacts, cx: &mut Cx<'_>) {
+        match permission::decide(tool, &facts, cx.config) {
             Verdict::Allow => self.stage = Stage::Ready(facts),
             Verdict::Ask(_) if self.approved => self.stage = Stage::Ready(facts),
             Verdict::Ask(reason) => {

@@ -44,11 +44,11 @@ mod tests {
 
     #[test]
     fn every_kind_of_token_has_its_price() {
-        check(Usage { input_tokens: 1000, output_tokens: 100, ..Usage::default() }, 0.006);
-        check(Usage { cache_creation_input_tokens: 1000, ..Usage::default() }, 0.005);
+        check(&Usage { input_tokens: 1000, output_tokens: 100, ..Usage::default() }, 0.006);
+        check(&Usage { cache_creation_input_tokens: 1000, ..Usage::default() }, 0.005);
         let hour = CacheCreation { ephemeral_1h_input_tokens: 1000, ..CacheCreation::default() };
-        check(Usage { cache_creation_input_tokens: 1000, cache_creation: hour, ..Usage::default() }, 0.008);
-        check(Usage { cache_read_input_tokens: 10_000, ..Usage::default() }, 0.002);
-        check(Usage { input_tokens: 200_000, ..Usage::default() }, 4.0);
+        check(&Usage { cache_creation_input_tokens: 1000, cache_creation: hour, ..Usage::default() }, 0.008);
+        check(&Usage { cache_read_input_tokens: 10_000, ..Usage::default() }, 0.002);
+        check(&Usage { input_tokens: 200_000, ..Usage::default() }, 4.0);
     }
 }

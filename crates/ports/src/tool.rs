@@ -1,6 +1,7 @@
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
@@ -135,11 +136,11 @@ impl ProgressSender {
 }
 
 impl ProgressReceiver {
-    /// The next news; waits for ever when there is none.
-    pub async fn recv(&mut self) -> (CallId, ToolProgress) {
-        match self.0.recv().await {
-            Some(news) => news,
-            None => std::future::pending().await,
+    /// The next news, if there is any.
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<(CallId, ToolProgress)> {
+        match self.0.poll_recv(cx) {
+            Poll::Ready(Some(news)) => Poll::Ready(news),
+            Poll::Ready(None) | Poll::Pending => Poll::Pending,
         }
     }
 }

@@ -52,6 +52,13 @@ impl SessionSeed {
         self.derive(1 + u128::from(message.0))
     }
 
+    /// The `n`th 64 random bits of the session.
+    #[must_use]
+    pub fn entropy(self, n: u64) -> u64 {
+        let (high, low) = halves(self.0);
+        mix(high ^ mix(low ^ n))
+    }
+
     fn derive(self, counter: u128) -> Uuid {
         let (seed_high, seed_low) = halves(self.0);
         let (counter_high, counter_low) = halves(counter);

@@ -54,8 +54,13 @@ pub struct PathFact {
 /// The driver's answer to "what is this call?".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// The input is good; these are its facts.
-    Ready(CallFacts),
+    /// The input is good.
+    Ready {
+        /// The tool's own name; the model may have used a former one.
+        tool: Arc<str>,
+        /// What the call would do.
+        facts: CallFacts,
+    },
     /// There is no such tool. The text is for the model.
     Unknown(String),
     /// The input does not fit. The text is for the model and names the field.

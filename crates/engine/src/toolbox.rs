@@ -1,0 +1,72 @@
+//! The tools by name, and what they say about an input.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_ports::{AnyTool, ExamineContext};
+use windlass_protocol::{Admission, ToolSpec, ToolUse};
+
+use crate::builder::EngineError;
+
+/// The tools of an engine.
+pub(crate) struct Toolbox {
+    specs: Vec<ToolSpec>,
+    by_name: BTreeMap<Arc<str>, Entry>,
+}
+
+struct Entry {
+    /// The tool's own name.
+    name: Arc<str>,
+    tool: Arc<dyn AnyTool>,
+}
+
+impl Toolbox {
+    pub(crate) fn new(tools: Vec<Arc<dyn AnyTool>>) -> Result<Self, EngineError> {
+        let mut toolbox = Self { specs: Vec::new(), by_name: BTreeMap::new() };
+        for tool in tools {
+            let spec = tool.spec();
+            let names =
+                std::iter::once(spec.name.clone()).chain(tool.aliases().iter().map(|&alias| alias.into()));
+            for name in names.collect::<Vec<Arc<str>>>() {
+                let entry = Entry { name: spec.name.clone(), tool: tool.clone() };
+                if toolbox.by_name.insert(name.clone(), entry).is_some() {
+                    return Err(EngineError::DuplicateTool(name));
+                }
+            }
+            toolbox.specs.push(spec);
+        }
+        Ok(toolbox)
+    }
+
+    /// The tools the model sees: all but the disallowed ones.
+    pub(crate) fn specs(&self, disallowed: &BTreeSet<Arc<str>>) -> Arc<[ToolSpec]> {
+        self.specs.iter().filter(|spec| !disallowed.contains(&spec.name)).cloned().collect()
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
+        self.by_name.get(name).map(|entry| &entry.tool)
+    }
+
+    /// What a call would do, or why it cannot be made. A tool that fails here is our bug, not a reason to stop.
+    pub(crate) fn examine(&self, tool_use: &ToolUse, cwd: &Path, roots: &Arc<[PathBuf]>) -> Admission {
+        let Some(entry) = self.by_name.get(&tool_use.name) else {
+            let names: Vec<&str> = self.specs.iter().map(|spec| &*spec.name).collect();
+            return Admission::Unknown(format!(
+                "There is no tool called {}. The tools are: {}.",
+                tool_use.name,
+                names.join(", ")
+            ));
+        };
+        let cx = ExamineContext { cwd: cwd.to_owned(), roots: roots.clone() };
+        match catch_unwind(AssertUnwindSafe(|| entry.tool.examine(&tool_use.input, &cx))) {
+            Ok(Ok(facts)) => Admission::Ready { tool: entry.name.clone(), facts },
+            Ok(Err(text)) => Admission::Invalid(text),
+            Err(_) => Admission::Invalid(format!(
+                "{} failed to read its input: this is a bug in the tool.",
+                entry.name
+            )),
+        }
+    }
+}
