@@ -1,1 +1,22 @@
-//! Environment and flags turned into one typed configuration
+//! The environment and the flags, turned into one typed configuration.
+//!
+//! Everything is read once, at the start: [`Settings::from_environment`] takes a snapshot of the environment,
+//! [`Config::new`] adds the flags. Nothing is read later. A value that is not understood is an error that
+//! names it and says what is accepted; a secret never shows in an error or in debug output.
+
+mod config;
+mod document;
+mod error;
+mod flags;
+mod parse;
+mod secret;
+mod settings;
+mod variables;
+
+pub use config::{Config, DEFAULT_MODEL, ModelChoice, Place};
+pub use document::environment_page;
+pub use error::ConfigError;
+pub use flags::{Flags, PromptText, split_tool_names};
+pub use secret::Secret;
+pub use settings::{Api, Files, Limits, Models, Settings, Shell};
+pub use variables::{Area, VARIABLES, Variable};

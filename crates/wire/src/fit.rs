@@ -80,10 +80,9 @@ fn bare(block: &Block) -> Block {
     let note = left_out(block.json().len());
     match block.kind() {
         BlockKind::ToolUse(tool_use) => Block::tool_use(&tool_use.id, &tool_use.name, &empty_object()),
-        BlockKind::ToolResult {
-            tool_use_id,
-            is_error,
-        } => Block::tool_result(tool_use_id, &[Block::text(&note)], *is_error),
+        BlockKind::ToolResult { tool_use_id, is_error } => {
+            Block::tool_result(tool_use_id, &[Block::text(&note)], *is_error)
+        }
         _ => Block::text(&note),
     }
 }
@@ -105,10 +104,7 @@ fn without_media(block: &Block, bytes_max: usize) -> Block {
         BlockKind::Image | BlockKind::Document if block.json().len() > bytes_max => {
             Block::text(&left_out(block.json().len()))
         }
-        BlockKind::ToolResult {
-            tool_use_id,
-            is_error,
-        } => {
+        BlockKind::ToolResult { tool_use_id, is_error } => {
             let content = serde_json::from_str::<ResultView<'_>>(block.json())
                 .ok()
                 .and_then(|view| view.content)
@@ -197,21 +193,9 @@ mod tests {
             4,
             r#"{"a":"1234[1 bytes left out to keep this line short]","b":[1,true]}"#,
         );
-        check(
-            r#""abc\n12""#,
-            4,
-            r#""abc[4 bytes left out to keep this line short]""#,
-        );
-        check(
-            r#""ab\u00e9x""#,
-            4,
-            r#""ab[7 bytes left out to keep this line short]""#,
-        );
-        check(
-            r#""\ud83d\ude00xx""#,
-            8,
-            r#""[14 bytes left out to keep this line short]""#,
-        );
+        check(r#""abc\n12""#, 4, r#""abc[4 bytes left out to keep this line short]""#);
+        check(r#""ab\u00e9x""#, 4, r#""ab[7 bytes left out to keep this line short]""#);
+        check(r#""\ud83d\ude00xx""#, 8, r#""[14 bytes left out to keep this line short]""#);
         check("\"aé€😀\"", 4, "\"aé[7 bytes left out to keep this line short]\"");
         check(r#"["\\","x\"y"]"#, 4, r#"["\\","x\"y"]"#);
     }

@@ -225,11 +225,7 @@ mod tests {
         check(Terminal::Refused, "completed", "success");
         check(Terminal::ApiError, "api_error", "success");
         check(Terminal::MaxTurns, "max_turns", "error_max_turns");
-        check(
-            Terminal::AbortedStreaming,
-            "aborted_streaming",
-            "error_during_execution",
-        );
+        check(Terminal::AbortedStreaming, "aborted_streaming", "error_during_execution");
         check(Terminal::AbortedTools, "aborted_tools", "error_during_execution");
         check(Terminal::ModelError, "model_error", "error_during_execution");
     }

@@ -111,29 +111,19 @@ impl<F: FnMut() -> Id> Events<'_, F> {
             let content_block = &*stand_in;
             return self.write(&Event::ContentBlockStart { index, content_block }, None);
         }
-        self.write(
-            &Event::ContentBlockStart {
-                index,
-                content_block: block,
-            },
-            None,
-        );
+        self.write(&Event::ContentBlockStart { index, content_block: block }, None);
     }
 
     pub(crate) fn delta(&mut self, index: u32, delta: &Delta) {
         match delta {
-            Delta::Text(text) => self.pieces(index, text, |text| DeltaJson::Text {
-                kind: "text_delta",
-                text,
-            }),
-            Delta::Thinking(text) => self.pieces(index, text, |thinking| DeltaJson::Thinking {
-                kind: "thinking_delta",
-                thinking,
-            }),
-            Delta::Signature(text) => self.pieces(index, text, |signature| DeltaJson::Signature {
-                kind: "signature_delta",
-                signature,
-            }),
+            Delta::Text(text) => {
+                self.pieces(index, text, |text| DeltaJson::Text { kind: "text_delta", text });
+            }
+            Delta::Thinking(text) => {
+                self.pieces(index, text, |thinking| DeltaJson::Thinking { kind: "thinking_delta", thinking });
+            }
+            Delta::Signature(text) => self
+                .pieces(index, text, |signature| DeltaJson::Signature { kind: "signature_delta", signature }),
             Delta::InputJson(text) => self.pieces(index, text, |partial_json| DeltaJson::InputJson {
                 kind: "input_json_delta",
                 partial_json,
@@ -153,10 +143,7 @@ impl<F: FnMut() -> Id> Events<'_, F> {
     }
 
     pub(crate) fn responded(&mut self, stop_reason: &str, usage: &Usage) {
-        let delta = Stop {
-            stop_reason,
-            stop_sequence: None,
-        };
+        let delta = Stop { stop_reason, stop_sequence: None };
         let usage = UsageJson::new(usage);
         self.write(&Event::MessageDelta { delta, usage }, None);
         self.write(&Event::MessageStop, None);

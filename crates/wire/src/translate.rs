@@ -62,10 +62,7 @@ pub(crate) struct LineIds {
 
 impl LineIds {
     pub(crate) fn new(seed: SessionSeed) -> Self {
-        Self {
-            seed,
-            without_message: 0,
-        }
+        Self { seed, without_message: 0 }
     }
 
     pub(crate) fn session(&self) -> Id {
@@ -174,60 +171,37 @@ impl Translator {
         self.now = at;
         match update {
             Update::Requesting { .. } => self.on_requesting(out),
-            Update::Responding {
-                message_id,
-                model,
-                usage,
-                ..
-            } => self.on_responding(message_id, model, usage, out),
+            Update::Responding { message_id, model, usage, .. } => {
+                self.on_responding(message_id, model, usage, out);
+            }
             Update::BlockStarted { index, block } => {
                 self.stream(out, |events| events.block_started(*index, block));
             }
             Update::Delta { index, delta } => self.stream(out, |events| events.delta(*index, delta)),
-            Update::Block {
-                id,
-                index,
-                block,
-                aborted,
-            } => {
+            Update::Block { id, index, block, aborted } => {
                 self.on_block(*id, block, *aborted, out);
                 if !aborted {
                     self.stream(out, |events| events.block_stopped(*index));
                 }
             }
-            Update::Responded {
-                stop_reason, usage, ..
-            } => self.stream(out, |events| events.responded(stop_reason, usage)),
+            Update::Responded { stop_reason, usage, .. } => {
+                self.stream(out, |events| events.responded(stop_reason, usage));
+            }
             Update::Retracted { messages } => {
                 let ids = messages.iter().map(|id| self.ids.of(*id));
                 self.retracted.extend(ids);
             }
             Update::ToolStarted { call, tool_use, .. } => self.on_tool_started(*call, tool_use),
-            Update::ToolResult {
-                id,
-                call,
-                result,
-                structured,
-                ..
-            } => {
+            Update::ToolResult { id, call, result, structured, .. } => {
                 self.running.retain(|running| running.call != *call);
                 let structured = structured.as_ref().map(|raw| &*raw.0);
                 self.user(*id, std::slice::from_ref(result), structured, out);
             }
-            Update::UserText {
-                id,
-                blocks,
-                synthetic,
-            } => self.user_text(*id, blocks, *synthetic, out),
+            Update::UserText { id, blocks, synthetic } => self.user_text(*id, blocks, *synthetic, out),
             // Answering is the caller's business; the progress of a call shows as a heartbeat.
             Update::Question(_) | Update::ToolProgress { .. } => {}
             Update::Denied(denial) => self.on_denied(denial, out),
-            Update::Retrying {
-                attempt,
-                retries_max,
-                delay_ms,
-                failure,
-            } => {
+            Update::Retrying { attempt, retries_max, delay_ms, failure } => {
                 let body = RetryBody {
                     attempt: *attempt,
                     max_retries: *retries_max,
@@ -351,10 +325,7 @@ impl Translator {
             let content: Vec<Block> = blocks.iter().map(|block| block_at(block, detail)).collect();
             let whole = detail == fit::Detail::Whole;
             let line = self.user_line(id, &content, &timestamp);
-            let line = UserLine {
-                tool_use_result: structured.filter(|_| whole),
-                ..line
-            };
+            let line = UserLine { tool_use_result: structured.filter(|_| whole), ..line };
             fit::write_json(&line, out);
         });
     }
@@ -364,10 +335,7 @@ impl Translator {
         fit::append(out, |detail, out| {
             let content: Vec<Block> = blocks.iter().map(|block| block_at(block, detail)).collect();
             let line = self.user_line(id, &content, &timestamp);
-            let line = UserLine {
-                is_synthetic: synthetic,
-                ..line
-            };
+            let line = UserLine { is_synthetic: synthetic, ..line };
             fit::write_json(&line, out);
         });
     }
@@ -375,10 +343,7 @@ impl Translator {
     fn user_line<'a>(&self, id: MessageId, content: &'a [Block], timestamp: &'a str) -> UserLine<'a> {
         UserLine {
             kind: "user",
-            message: UserMessage {
-                role: "user",
-                content,
-            },
+            message: UserMessage { role: "user", content },
             parent_tool_use_id: None,
             session_id: self.ids.session(),
             uuid: self.ids.of(id),
@@ -487,11 +452,7 @@ impl Translator {
         }
         let session_id = self.ids.session();
         let next_id: &mut dyn FnMut() -> Id = &mut || self.ids.next();
-        write(&mut Events {
-            session_id,
-            next_id,
-            out,
-        });
+        write(&mut Events { session_id, next_id, out });
     }
 }
 
@@ -524,10 +485,7 @@ fn signed(block: Block) -> BlockJson {
 /// What the last gate did, for a host's log.
 fn describe(repairs: &[Repair]) -> String {
     let list: Vec<String> = repairs.iter().map(describe_one).collect();
-    format!(
-        "The request was repaired before it was sent: {}.",
-        list.join(", ")
-    )
+    format!("The request was repaired before it was sent: {}.", list.join(", "))
 }
 
 fn describe_one(repair: &Repair) -> String {

@@ -1,5 +1,7 @@
 //! Whole runs, as a host reads them.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -26,10 +28,7 @@ fn setup(partial_messages: bool) -> Setup {
 fn lines(setup: Setup, updates: &[Update]) -> String {
     let mut translator = Translator::new(SessionSeed(7), setup);
     let mut out = Vec::new();
-    let mut at = At {
-        wall_ms: 1_794_565_230_000,
-        monotonic_ms: 5_000,
-    };
+    let mut at = At { wall_ms: 1_794_565_230_000, monotonic_ms: 5_000 };
     translator.begin(at, &mut out);
     for update in updates {
         at.wall_ms += 10;
@@ -44,14 +43,8 @@ fn lines(setup: Setup, updates: &[Update]) -> String {
 /// The keys a host in Python insists on, and the rules about the first and the last line.
 #[track_caller]
 fn check_required(text: &str) {
-    let lines: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect(line))
-        .collect();
-    assert!(
-        text.lines().all(|line| line.len() < 1_048_576),
-        "a line is too long"
-    );
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+    assert!(text.lines().all(|line| line.len() < 1_048_576), "a line is too long");
     for line in &lines {
         let need = |path: &[&str]| {
             let found = path.iter().try_fold(line, |value, key| value.get(key));
@@ -83,13 +76,7 @@ fn check_required(text: &str) {
                 ] {
                     need(&[key]);
                 }
-                for key in [
-                    "input_tokens",
-                    "service_tier",
-                    "iterations",
-                    "speed",
-                    "output_tokens_details",
-                ] {
+                for key in ["input_tokens", "service_tier", "iterations", "speed", "output_tokens_details"] {
                     assert!(!need(&["usage", key]).is_null(), "{key} is null");
                 }
             }
@@ -114,25 +101,18 @@ fn check_blocks(content: &Value) {
             _ => &[],
         };
         for key in keys {
-            assert!(
-                block.get(key).is_some_and(|value| !value.is_null()),
-                "{key} is missing in {block}"
-            );
+            assert!(block.get(key).is_some_and(|value| !value.is_null()), "{key} is missing in {block}");
         }
     }
 }
 
-fn usage(input: u64, output: u64) -> Box<Usage> {
-    Box::new(Usage {
-        input_tokens: input,
-        output_tokens: output,
-        ..Usage::default()
-    })
+fn usage(input: u64, output: u64) -> Usage {
+    Usage { input_tokens: input, output_tokens: output, ..Usage::default() }
 }
 
 fn outcome(terminal: Terminal) -> Outcome {
     let spend = ModelSpend {
-        usage: *usage(30, 12),
+        usage: usage(30, 12),
         cost_usd: Some(0.25),
         window_tokens: 200_000,
         output_tokens_max: 64_000,
@@ -142,7 +122,7 @@ fn outcome(terminal: Terminal) -> Outcome {
         text: "Done.".into(),
         stop_reason: Some("end_turn".into()),
         turns: 2,
-        usage: *usage(30, 12),
+        usage: usage(30, 12),
         models: BTreeMap::from([("claude-test".into(), spend)]),
         denials: vec![],
         errors: vec![],
@@ -161,11 +141,7 @@ fn raw(json: &str) -> Arc<RawValue> {
 }
 
 fn requesting() -> Update {
-    Update::Requesting {
-        request: RequestId(1),
-        model: "claude-test".into(),
-        attempt: 1,
-    }
+    Update::Requesting { request: RequestId(1), model: "claude-test".into(), attempt: 1 }
 }
 
 fn responding(id: &str) -> Update {
@@ -173,45 +149,27 @@ fn responding(id: &str) -> Update {
         request: RequestId(1),
         message_id: id.into(),
         model: "claude-test".into(),
-        usage: usage(10, 1),
+        usage: usage(10, 1).into(),
     }
 }
 
 fn responded(stop: &str) -> Update {
-    Update::Responded {
-        request: RequestId(1),
-        stop_reason: stop.into(),
-        usage: usage(10, 6),
-    }
+    Update::Responded { request: RequestId(1), stop_reason: stop.into(), usage: usage(10, 6).into() }
 }
 
 fn block(id: u64, index: u32, block: Block) -> Update {
-    Update::Block {
-        id: MessageId(id),
-        index,
-        block,
-        aborted: false,
-    }
+    Update::Block { id: MessageId(id), index, block, aborted: false }
 }
 
 fn tool_use() -> ToolUse {
-    ToolUse {
-        id: "toolu_1".into(),
-        name: "Read".into(),
-        input: raw(r#"{"file_path":"a.txt"}"#),
-    }
+    ToolUse { id: "toolu_1".into(), name: "Read".into(), input: raw(r#"{"file_path":"a.txt"}"#) }
 }
 
 fn tool_started() -> Update {
     Update::ToolStarted {
         call: CallId(1),
         tool_use: tool_use(),
-        facts: CallFacts {
-            kind: CallKind::Read,
-            shared: true,
-            paths: vec![],
-            target: "a.txt".into(),
-        },
+        facts: CallFacts { kind: CallKind::Read, shared: true, paths: vec![], target: "a.txt".into() },
     }
 }
 
@@ -242,10 +200,7 @@ fn run_with_a_tool() -> Vec<Update> {
     let text = |text: &str| Delta::Text(text.into());
     let input = |json: &str| Delta::InputJson(json.into());
     let delta = |index, delta| Update::Delta { index, delta };
-    let started = |index, json: &str| Update::BlockStarted {
-        index,
-        block: raw(json),
-    };
+    let started = |index, json: &str| Update::BlockStarted { index, block: raw(json) };
     vec![
         requesting(),
         responding("msg_1"),
@@ -253,27 +208,18 @@ fn run_with_a_tool() -> Vec<Update> {
         delta(0, Delta::Thinking("Hm.".into())),
         delta(0, Delta::Signature("sig".into())),
         block(1, 0, thinking),
-        started(
-            1,
-            r#"{"type":"tool_use","id":"toolu_1","name":"Read","input":{}}"#,
-        ),
+        started(1, r#"{"type":"tool_use","id":"toolu_1","name":"Read","input":{}}"#),
         delta(1, input("{\"file_path\":")),
         delta(1, input("\"a.txt\"}")),
         block(2, 1, call),
         tool_started(),
         responded("tool_use"),
-        tool_result(
-            3,
-            &ToolOutcome::text("hello").with_structured(&serde_json::json!({"type":"text"})),
-        ),
+        tool_result(3, &ToolOutcome::text("hello").with_structured(&serde_json::json!({"type":"text"}))),
         requesting(),
         responding("msg_2"),
         started(0, r#"{"type":"text","text":""}"#),
         delta(0, text("Done\n")),
-        delta(
-            0,
-            Delta::Other(r#"{"type":"citations_delta","citation":{}}"#.into()),
-        ),
+        delta(0, Delta::Other(r#"{"type":"citations_delta","citation":{}}"#.into())),
         block(4, 0, Block::text("Done.")),
         responded("end_turn"),
         done(outcome(Terminal::Completed)),
@@ -301,12 +247,7 @@ fn a_failed_call_ends_as_success_with_an_error() {
     let overloaded = failure(FailureClass::Overloaded, Some(529), "Overloaded.");
     let updates = [
         requesting(),
-        Update::Retrying {
-            attempt: 1,
-            retries_max: 10,
-            delay_ms: 500,
-            failure: Box::new(overloaded),
-        },
+        Update::Retrying { attempt: 1, retries_max: 10, delay_ms: 500, failure: Box::new(overloaded) },
         requesting(),
         done(Outcome {
             text: String::new(),
@@ -332,12 +273,7 @@ fn an_interrupted_run_with_denials_and_repairs() {
         responding("msg_1"),
         Update::Denied(denial(false)),
         Update::Denied(denial(true)),
-        Update::Block {
-            id: MessageId(1),
-            index: 0,
-            block: Block::text("I was go"),
-            aborted: true,
-        },
+        Update::Block { id: MessageId(1), index: 0, block: Block::text("I was go"), aborted: true },
         Update::UserText {
             id: MessageId(2),
             blocks: vec![Block::text("[Request interrupted by user]")],
@@ -354,9 +290,7 @@ fn an_interrupted_run_with_denials_and_repairs() {
 
 #[test]
 fn a_retracted_answer_is_superseded_or_reported() {
-    let retracted = Update::Retracted {
-        messages: vec![MessageId(1)],
-    };
+    let retracted = Update::Retracted { messages: vec![MessageId(1)] };
     let replaced = [
         responding("msg_1"),
         block(1, 0, Block::text("Half")),
@@ -385,10 +319,7 @@ fn a_retracted_answer_is_superseded_or_reported() {
     ];
     let seen = lines_of(&lines(setup(false), &refused));
     assert_eq!(seen[2]["subtype"], "model_refusal_no_fallback");
-    assert_eq!(
-        seen[2]["retracted_message_uuids"],
-        serde_json::json!([seen[1]["uuid"]])
-    );
+    assert_eq!(seen[2]["retracted_message_uuids"], serde_json::json!([seen[1]["uuid"]]));
     assert_eq!(seen[3]["terminal_reason"], "completed");
     assert_eq!(seen[3]["is_error"], false);
 }
@@ -425,46 +356,25 @@ fn huge_messages_are_shortened_and_stay_valid() {
     let long = "\u{1}é\"x".repeat(size / 4);
     let structured = serde_json::json!({ "content": long });
     let input = serde_json::json!({ "file_path": "a", "content": long });
-    let call = Block::tool_use(
-        "toolu_1",
-        "Write",
-        &serde_json::value::to_raw_value(&input).unwrap(),
-    );
+    let call = Block::tool_use("toolu_1", "Write", &serde_json::value::to_raw_value(&input).unwrap());
     let picture = Block::image("image/png", &"A".repeat(size));
     let mut updates = run_with_a_tool();
     updates.truncate(2);
     updates.extend([
-        Update::Delta {
-            index: 0,
-            delta: Delta::Text(long.clone()),
-        },
+        Update::Delta { index: 0, delta: Delta::Text(long.clone()) },
         block(1, 0, call),
         tool_result(2, &ToolOutcome::text("short").with_structured(&structured)),
         tool_result(3, &ToolOutcome::blocks(vec![Block::text("see"), picture])),
         tool_result(4, &ToolOutcome::text(&long)),
-        done(Outcome {
-            text: long.clone(),
-            ..outcome(Terminal::Completed)
-        }),
+        done(Outcome { text: long.clone(), ..outcome(Terminal::Completed) }),
     ]);
     let text = lines(setup(true), &updates);
-    let seen: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let streamed: String = (seen.iter())
-        .filter_map(|line| line.pointer("/event/delta/text")?.as_str())
-        .collect();
+    let seen: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let streamed: String =
+        (seen.iter()).filter_map(|line| line.pointer("/event/delta/text")?.as_str()).collect();
     assert_eq!(streamed, long, "the pieces of a large delta make up the whole");
-    let of_type = |kind: &str| {
-        seen.iter()
-            .filter(|line| line["type"] == kind)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(
-        of_type("assistant")[0]["message"]["content"][0]["input"]["file_path"],
-        "a"
-    );
+    let of_type = |kind: &str| seen.iter().filter(|line| line["type"] == kind).collect::<Vec<_>>();
+    assert_eq!(of_type("assistant")[0]["message"]["content"][0]["input"]["file_path"], "a");
     let users = of_type("user");
     assert_eq!(users[0]["message"]["content"][0]["content"], "short");
     assert_eq!(users[0].get("tool_use_result"), None);
@@ -478,10 +388,7 @@ fn huge_messages_are_shortened_and_stay_valid() {
 fn a_long_call_gives_signs_of_life() {
     let mut translator = Translator::new(SessionSeed(7), setup(false));
     let mut out = Vec::new();
-    let at = |seconds: u64| At {
-        wall_ms: 0,
-        monotonic_ms: seconds * 1000,
-    };
+    let at = |seconds: u64| At { wall_ms: 0, monotonic_ms: seconds * 1000 };
     translator.begin(at(0), &mut out);
     assert_eq!(translator.next_heartbeat_ms(), None);
     translator.update(&tool_started(), at(1), &mut out);

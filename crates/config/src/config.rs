@@ -1,0 +1,181 @@
+//! The configuration of a run: environment and flags, checked.
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_core::{Asking, PermissionMode, Permissions};
+
+use crate::flags::{Flags, PromptText, split_tool_names};
+use crate::{ConfigError, Settings};
+
+/// The model where nothing names one.
+pub const DEFAULT_MODEL: &str = "claude-opus-5-5";
+
+/// The most bytes of a prompt file.
+const PROMPT_FILE_BYTES_MAX: u64 = 10_000_000;
+
+/// Where and as whom the process runs.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The directory it was started in.
+    pub cwd: PathBuf,
+    /// Whether it runs as the root user.
+    pub is_root: bool,
+}
+
+/// Everything a run is configured by.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What the environment says.
+    pub settings: Settings,
+    /// The model.
+    pub model: ModelChoice,
+    /// How many turns a run may take.
+    pub turns_max: Option<u32>,
+    /// Who may do what.
+    pub permissions: Permissions,
+    /// Replaces the system prompt.
+    pub system_prompt: Option<String>,
+    /// Added to the system prompt.
+    pub append_system_prompt: Option<String>,
+    /// The project's directory.
+    pub cwd: PathBuf,
+    /// Working directories beside it; they exist.
+    pub added_directories: Vec<PathBuf>,
+}
+
+/// The model a run asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelChoice {
+    /// Its id, or the name of a family that was given no id.
+    pub name: String,
+    /// What named it, for people.
+    pub source: &'static str,
+}
+
+impl Config {
+    /// Adds the flags to what the environment says.
+    pub fn new(settings: Settings, flags: &Flags, place: &Place) -> Result<Self, ConfigError> {
+        let permissions = permissions(&settings, flags, place)?;
+        let added_directories =
+            flags.add_directories.iter().map(|path| directory(path, place)).collect::<Result<_, _>>()?;
+        Ok(Self {
+            model: choose_model(&settings, flags),
+            turns_max: flags.turns_max,
+            permissions,
+            system_prompt: prompt("--system-prompt-file", flags.system_prompt.as_ref(), place)?,
+            append_system_prompt: prompt(
+                "--append-system-prompt-file",
+                flags.append_system_prompt.as_ref(),
+                place,
+            )?,
+            cwd: place.cwd.clone(),
+            added_directories,
+            settings,
+        })
+    }
+}
+
+fn choose_model(settings: &Settings, flags: &Flags) -> ModelChoice {
+    let named = |name: &Option<String>| {
+        name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
+    };
+    let models = &settings.models;
+    let (name, source) = if let Some(name) = named(&flags.model) {
+        (name, "--model")
+    } else if let Some(name) = named(&models.model) {
+        (name, "ANTHROPIC_MODEL")
+    } else if let Some(name) = named(&models.fallback) {
+        (name, "ANTHROPIC_DEFAULT_MODEL")
+    } else {
+        (DEFAULT_MODEL.to_owned(), "the default")
+    };
+    let name = models.families.get(name.as_str()).cloned().unwrap_or(name);
+    ModelChoice { name, source }
+}
+
+fn permissions(settings: &Settings, flags: &Flags, place: &Place) -> Result<Permissions, ConfigError> {
+    let (mode, flag) = permission_mode(flags)?;
+    if mode == PermissionMode::BypassPermissions && place.is_root && !settings.in_sandbox {
+        return Err(ConfigError::BypassAsRoot { flag });
+    }
+    let names = |flag, tokens: &[String]| -> Result<BTreeSet<Arc<str>>, ConfigError> {
+        Ok(split_tool_names(flag, tokens)?.into_iter().map(Into::into).collect())
+    };
+    Ok(Permissions {
+        mode,
+        allowed: names("--allowedTools", &flags.allowed_tools)?,
+        disallowed: names("--disallowedTools", &flags.disallowed_tools)?,
+        asking: Asking::Nobody,
+    })
+}
+
+/// The mode, and the flag that chose it.
+fn permission_mode(flags: &Flags) -> Result<(PermissionMode, &'static str), ConfigError> {
+    if flags.skip_permissions {
+        return Ok((PermissionMode::BypassPermissions, "--dangerously-skip-permissions"));
+    }
+    let mode = match flags.permission_mode.as_deref() {
+        None | Some("" | "default" | "manual") => PermissionMode::Default,
+        Some("acceptEdits") => PermissionMode::AcceptEdits,
+        Some("plan") => PermissionMode::Plan,
+        Some("dontAsk") => PermissionMode::DontAsk,
+        Some("bypassPermissions") => PermissionMode::BypassPermissions,
+        Some(other) => {
+            let modes = "use default, acceptEdits, plan, dontAsk or bypassPermissions";
+            let accepts = match other {
+                "auto" => format!("the mode that asks a model is not supported yet; {modes}"),
+                _ => modes.to_owned(),
+            };
+            return Err(ConfigError::Flag { flag: "--permission-mode", value: other.to_owned(), accepts });
+        }
+    };
+    Ok((mode, "--permission-mode bypassPermissions"))
+}
+
+fn directory(path: &Path, place: &Place) -> Result<PathBuf, ConfigError> {
+    let absolute = place.cwd.join(path);
+    let problem = match std::fs::metadata(&absolute) {
+        Ok(metadata) if metadata.is_dir() => return Ok(absolute),
+        Ok(_) => "it is not a directory".to_owned(),
+        Err(error) => describe(&error),
+    };
+    Err(ConfigError::Directory { path: path.to_owned(), problem })
+}
+
+fn prompt(
+    flag: &'static str,
+    text: Option<&PromptText>,
+    place: &Place,
+) -> Result<Option<String>, ConfigError> {
+    match text {
+        None => Ok(None),
+        Some(PromptText::Text(text)) => Ok(Some(text.clone())),
+        Some(PromptText::File(path)) => read_prompt(&place.cwd.join(path))
+            .map(Some)
+            .map_err(|problem| ConfigError::PromptFile { flag, path: path.clone(), problem }),
+    }
+}
+
+fn read_prompt(path: &Path) -> Result<String, String> {
+    let file = std::fs::File::open(path).map_err(|error| describe(&error))?;
+    let mut bytes = Vec::new();
+    file.take(PROMPT_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| describe(&error))?;
+    if bytes.len() as u64 > PROMPT_FILE_BYTES_MAX {
+        return Err(format!("it is larger than {PROMPT_FILE_BYTES_MAX} bytes"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}
+
+/// An error of the system without its number.
+fn describe(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "it does not exist".into(),
+        std::io::ErrorKind::PermissionDenied => "it may not be read".into(),
+        std::io::ErrorKind::IsADirectory => "it is a directory".into(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,55 @@
+//! What can be wrong with a configuration.
+
+use std::path::PathBuf;
+
+/// A setting that cannot be used. The text says which, what is wrong and what would be right.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// An environment variable has a value that is not understood.
+    #[error("{name}={value} is not understood: it must be {accepts}. Correct or unset the variable.")]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// Its value; for a secret, a placeholder.
+        value: String,
+        /// What is accepted.
+        accepts: &'static str,
+    },
+    /// A flag has a value that is not understood.
+    #[error("{flag} {value} is not understood: {accepts}.")]
+    Flag {
+        /// The flag.
+        flag: &'static str,
+        /// Its value.
+        value: String,
+        /// What is accepted.
+        accepts: String,
+    },
+    /// A file that a flag names cannot be used.
+    #[error("{flag} {}: {problem}. Give the path of a readable text file.", .path.display())]
+    PromptFile {
+        /// The flag.
+        flag: &'static str,
+        /// The path as it was given.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A directory that a flag names cannot be used.
+    #[error("--add-dir {}: {problem}. Give the path of an existing directory.", .path.display())]
+    Directory {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Everything would be allowed to somebody who may do everything.
+    #[error(
+        "{flag} is refused for the root user: every command would run unasked with full rights. \
+         Use another user, another --permission-mode, or set IS_SANDBOX=1 inside a sandbox."
+    )]
+    BypassAsRoot {
+        /// What asked for it.
+        flag: &'static str,
+    },
+}

@@ -1,0 +1,106 @@
+//! What the command line says, before it is checked.
+
+use std::path::PathBuf;
+
+use crate::ConfigError;
+
+/// The flags that shape a run, as they were given.
+#[derive(Clone, Debug, Default)]
+pub struct Flags {
+    /// `--model`.
+    pub model: Option<String>,
+    /// `--max-turns`.
+    pub turns_max: Option<u32>,
+    /// `--permission-mode`.
+    pub permission_mode: Option<String>,
+    /// `--dangerously-skip-permissions`.
+    pub skip_permissions: bool,
+    /// `--allowedTools`, every token.
+    pub allowed_tools: Vec<String>,
+    /// `--disallowedTools`, every token.
+    pub disallowed_tools: Vec<String>,
+    /// `--system-prompt` or `--system-prompt-file`.
+    pub system_prompt: Option<PromptText>,
+    /// `--append-system-prompt` or `--append-system-prompt-file`.
+    pub append_system_prompt: Option<PromptText>,
+    /// `--add-dir`, every directory.
+    pub add_directories: Vec<PathBuf>,
+}
+
+/// A text that is given or stands in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PromptText {
+    /// The text.
+    Text(String),
+    /// The file it stands in.
+    File(PathBuf),
+}
+
+/// Splits a list of tools on commas and blanks. Rules with a pattern in parentheses are recognised as one
+/// piece and refused: a rule that is not understood must not pass for a grant or a ban.
+///
+/// ```
+/// # use windlass_config::split_tool_names as split;
+/// let tokens = ["Read,Edit".to_owned(), " Bash  Grep".to_owned()];
+/// assert_eq!(split("--allowedTools", &tokens)?, ["Read", "Edit", "Bash", "Grep"]);
+/// assert!(split("--allowedTools", &["Bash(git log:*, x)".to_owned()]).is_err());
+/// # Ok::<(), windlass_config::ConfigError>(())
+/// ```
+pub fn split_tool_names(flag: &'static str, tokens: &[String]) -> Result<Vec<String>, ConfigError> {
+    let mut names = Vec::new();
+    for token in tokens {
+        for piece in split_outside_parentheses(token) {
+            if piece.contains(['(', ')']) {
+                return Err(ConfigError::Flag {
+                    flag,
+                    value: piece.to_owned(),
+                    accepts:
+                        "rules with a pattern are not supported yet; give the name of a tool, such as Bash"
+                            .into(),
+                });
+            }
+            names.push(piece.to_owned());
+        }
+    }
+    Ok(names)
+}
+
+fn split_outside_parentheses(token: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_u32;
+    let pieces = token.split(move |c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && (c == ',' || c.is_whitespace())
+    });
+    pieces.filter(|piece| !piece.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(tokens: &[&str], expected: &str) {
+        let tokens: Vec<String> = tokens.iter().map(|&token| token.to_owned()).collect();
+        let seen = match split_tool_names("--allowedTools", &tokens) {
+            Ok(names) => names.join("|"),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn lists_are_split_outside_parentheses() {
+        check(&[], "");
+        check(&["", " , "], "");
+        check(&["Read,Edit", "Bash"], "Read|Edit|Bash");
+        check(&["Read Edit\tBash"], "Read|Edit|Bash");
+        check(
+            &["Read,Bash(git log:*, x),Edit"],
+            "--allowedTools Bash(git log:*, x) is not understood: rules with a pattern are not supported yet; \
+             give the name of a tool, such as Bash.",
+        );
+    }
+}

@@ -1,0 +1,114 @@
+//! Reading the values of variables. What cannot be read is `None`; the table says what could.
+
+use std::path::PathBuf;
+
+use crate::Secret;
+
+/// A switch: `1`, `true`, `yes`, `on` or `0`, `false`, `no`, `off`.
+pub(crate) fn switch(value: &str) -> Option<bool> {
+    match value.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Some(true),
+        "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// A whole number in a range.
+pub(crate) fn number<N: std::str::FromStr + PartialOrd + Copy>(value: &str, least: N, most: N) -> Option<N> {
+    value.trim().parse().ok().filter(|number| *number >= least && *number <= most)
+}
+
+/// A path, as it is.
+pub(crate) fn path(value: &str) -> PathBuf {
+    PathBuf::from(value)
+}
+
+/// Names separated by commas.
+pub(crate) fn list(value: &str) -> Vec<String> {
+    value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+/// An address with scheme and host; without the slash at its end.
+pub(crate) fn address(value: &str) -> Option<String> {
+    let value = value.trim();
+    let rest = value.strip_prefix("https://").or_else(|| value.strip_prefix("http://"))?;
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let printable = value.chars().all(|c| c.is_ascii_graphic());
+    let named = !host.is_empty() && !host.starts_with(':') && !host.ends_with(':');
+    (printable && named).then(|| value.trim_end_matches('/').to_owned())
+}
+
+/// Headers, one `Name: value` per line.
+pub(crate) fn headers(value: &str) -> Option<Vec<(String, Secret)>> {
+    let lines = value.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let (name, value) = (name.trim(), value.trim());
+            let is_name = !name.is_empty() && name.bytes().all(is_header_name_byte);
+            let is_value = value.bytes().all(|byte| byte >= b' ' && byte != 0x7f);
+            (is_name && is_value).then(|| (name.to_owned(), Secret::new(value.to_owned())))
+        })
+        .collect()
+}
+
+fn is_header_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// A key or token as it can stand in a header.
+pub(crate) fn secret(value: &str) -> Option<Secret> {
+    let value = value.trim();
+    let sendable = !value.is_empty() && value.bytes().all(|byte| (b' '..0x7f).contains(&byte));
+    sendable.then(|| Secret::new(value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_need_a_scheme_and_a_host() {
+        let check =
+            |value, expected: Option<&str>| assert_eq!(address(value).as_deref(), expected, "{value}");
+        check("https://api.example.com", Some("https://api.example.com"));
+        check(" http://127.0.0.1:8080/v/ ", Some("http://127.0.0.1:8080/v"));
+        check("http://[::1]:80", Some("http://[::1]:80"));
+        check("localhost:8080", None);
+        check("ftp://host", None);
+        check("https://", None);
+        check("http://:80", None);
+        check("http://host:", None);
+        check("http://a b", None);
+    }
+
+    #[test]
+    fn headers_are_lines_of_name_and_value() {
+        let check = |value, expected: Option<&str>| {
+            let seen = headers(value).map(|list| {
+                let list: Vec<_> =
+                    list.iter().map(|(name, value)| format!("{name}={}", value.reveal())).collect();
+                list.join("|")
+            });
+            assert_eq!(seen.as_deref(), expected, "{value:?}");
+        };
+        check("X-A: 1\nX-B:two: parts\n\n", Some("X-A=1|X-B=two: parts"));
+        check("X-A:", Some("X-A="));
+        check("no colon", None);
+        check("bad name: x", None);
+        check(": x", None);
+        check("X-A: \u{1}", None);
+    }
+
+    #[test]
+    fn switches_and_numbers() {
+        assert_eq!(
+            ["1", "TRUE", "off", "No", "2", ""].map(switch),
+            [Some(true), Some(true), Some(false), Some(false), None, None]
+        );
+        assert_eq!(
+            ["0", "7", "15", "16", "-1", "1e3"].map(|text| number(text, 1_u32, 15)),
+            [None, Some(7), Some(15), None, None, None]
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! Text that must not be shown.
+
+use std::fmt;
+
+/// A key, a token or the value of a header. Debug output hides it.
+///
+/// ```
+/// use windlass_config::Secret;
+/// let secret = Secret::new("abc".into());
+/// assert_eq!(format!("{secret:?}"), "Secret(hidden)");
+/// assert_eq!(secret.reveal(), "abc");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides a text.
+    #[must_use]
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The text, for the one place that sends it.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(hidden)")
+    }
+}

@@ -1,0 +1,183 @@
+//! What the environment says, by topic.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use windlass_core::EarlyStart;
+
+use crate::variables::VARIABLES;
+use crate::{ConfigError, Secret};
+
+/// Everything the environment can set. Fields hold the default where it sets nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// How the model's provider is reached.
+    pub api: Api,
+    /// Which model is asked.
+    pub models: Models,
+    /// Limits of a run.
+    pub limits: Limits,
+    /// How commands run.
+    pub shell: Shell,
+    /// How files are read and found.
+    pub files: Files,
+    /// Whether the process runs in a sandbox that confines even the root user.
+    pub in_sandbox: bool,
+}
+
+/// How the model's provider is reached.
+#[derive(Clone, Debug)]
+pub struct Api {
+    /// The key, sent as `x-api-key`.
+    pub key: Option<Secret>,
+    /// The token, sent as `authorization: Bearer`.
+    pub token: Option<Secret>,
+    /// Another address than the provider's own.
+    pub base_url: Option<String>,
+    /// Headers added to every request.
+    pub headers: Vec<(String, Secret)>,
+    /// Beta features asked for.
+    pub betas: Vec<String>,
+    /// Certificate of the client, a PEM file.
+    pub client_certificate: Option<PathBuf>,
+    /// Its private key, a PEM file.
+    pub client_key: Option<PathBuf>,
+    /// Certificates of authorities trusted beside the usual ones, a PEM file.
+    pub extra_authorities: Option<PathBuf>,
+    /// How long one request may take until its response begins.
+    pub response_timeout_ms: Option<u64>,
+    /// How long a stream may be silent: both watchdogs. `None` keeps their defaults, 0 turns them off.
+    pub silence_ms: Option<u64>,
+    /// Whether cache breakpoints are sent.
+    pub prompt_caching: bool,
+}
+
+impl Default for Api {
+    fn default() -> Self {
+        Self {
+            key: None,
+            token: None,
+            base_url: None,
+            headers: Vec::new(),
+            betas: Vec::new(),
+            client_certificate: None,
+            client_key: None,
+            extra_authorities: None,
+            response_timeout_ms: None,
+            silence_ms: None,
+            prompt_caching: true,
+        }
+    }
+}
+
+/// Which model is asked.
+#[derive(Clone, Debug, Default)]
+pub struct Models {
+    /// The model, unless a flag names one.
+    pub model: Option<String>,
+    /// The model where nothing else names one.
+    pub fallback: Option<String>,
+    /// What the names of model families stand for, where it was changed.
+    pub families: BTreeMap<&'static str, String>,
+    /// A script that stands in for a model.
+    pub script: Option<PathBuf>,
+    /// The context window, where it was stated.
+    pub window_tokens: Option<u64>,
+}
+
+/// Limits of a run.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Retries of one request.
+    pub retries_max: u32,
+    /// The cap on output tokens, where it was stated.
+    pub output_tokens_max: Option<u32>,
+    /// How many shared calls may run at once.
+    pub shared_calls_max: usize,
+    /// Which calls may start while the model still talks.
+    pub early_start: EarlyStart,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { retries_max: 10, output_tokens_max: None, shared_calls_max: 10, early_start: EarlyStart::All }
+    }
+}
+
+/// How commands run.
+#[derive(Clone, Debug)]
+pub struct Shell {
+    /// How long a command may take that does not say.
+    pub timeout_ms: u64,
+    /// How long a command may take at most.
+    pub timeout_ms_max: u64,
+    /// How many characters of output a result holds.
+    pub output_chars_max: usize,
+    /// Whether every command starts in the project's directory again.
+    pub keep_directory: bool,
+    /// A script that is sourced before each command.
+    pub environment_file: Option<PathBuf>,
+    /// Whether commands may go on in the background.
+    pub background: bool,
+    /// Variables that commands see although they look like secrets.
+    pub pass: Vec<String>,
+}
+
+impl Default for Shell {
+    fn default() -> Self {
+        Self {
+            timeout_ms: 120_000,
+            timeout_ms_max: 600_000,
+            output_chars_max: 30_000,
+            keep_directory: false,
+            environment_file: None,
+            background: true,
+            pass: Vec::new(),
+        }
+    }
+}
+
+/// How files are read and found.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// How many tokens one Read may return, roughly.
+    pub read_tokens_max: usize,
+    /// Whether Glob leaves out what `.gitignore` names.
+    pub glob_ignore: bool,
+    /// Whether Glob shows hidden files.
+    pub glob_hidden: bool,
+    /// How long one Glob may take.
+    pub glob_timeout_s: u64,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Self { read_tokens_max: 25_000, glob_ignore: false, glob_hidden: true, glob_timeout_s: 20 }
+    }
+}
+
+impl Settings {
+    /// Reads a snapshot of the environment. A variable that is empty counts as unset.
+    pub fn from_environment(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, ConfigError> {
+        let environment: BTreeMap<OsString, OsString> = variables.into_iter().collect();
+        let mut settings = Self::default();
+        for variable in VARIABLES {
+            let value = match environment.get(std::ffi::OsStr::new(variable.name)) {
+                Some(value) if !value.is_empty() => value,
+                _ => continue,
+            };
+            let understood = value.to_str().and_then(|text| (variable.set)(&mut settings, text));
+            if understood.is_none() {
+                let value =
+                    if variable.secret { "(hidden)".into() } else { value.to_string_lossy().into_owned() };
+                return Err(ConfigError::Variable { name: variable.name, value, accepts: variable.accepts });
+            }
+        }
+        // The larger of the two is the ceiling.
+        settings.shell.timeout_ms_max = settings.shell.timeout_ms_max.max(settings.shell.timeout_ms);
+        Ok(settings)
+    }
+}

@@ -1,0 +1,249 @@
+//! From an environment and flags to a configuration, or to one clear error.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use windlass_config::{Config, ConfigError, Flags, Place, PromptText, Settings, VARIABLES, environment_page};
+
+fn settings(variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+    let os = |text: &str| OsString::from(text);
+    Settings::from_environment(variables.iter().map(|(name, value)| (os(name), os(value))))
+}
+
+fn place(cwd: &Path) -> Place {
+    Place { cwd: cwd.to_owned(), is_root: false }
+}
+
+fn config(variables: &[(&str, &str)], flags: &Flags) -> Result<Config, ConfigError> {
+    Config::new(settings(variables)?, flags, &place(Path::new("/")))
+}
+
+/// One variable with a value, and what it leads to: a piece of the settings, or the error.
+#[track_caller]
+fn check(name: &str, value: &str, expected: &str) {
+    match settings(&[(name, value)]) {
+        Ok(settings) => {
+            let seen = format!("{settings:?}");
+            assert!(seen.contains(expected), "{expected} is not in {seen}");
+        }
+        Err(error) => assert_eq!(error.to_string(), expected),
+    }
+}
+
+#[test]
+fn every_variable_reaches_its_setting() {
+    check("ANTHROPIC_API_KEY", "sk-abc", "key: Some(Secret(hidden))");
+    check("ANTHROPIC_AUTH_TOKEN", "t", "token: Some(Secret(hidden))");
+    check("ANTHROPIC_BASE_URL", "http://127.0.0.1:1/", r#"base_url: Some("http://127.0.0.1:1")"#);
+    check("ANTHROPIC_CUSTOM_HEADERS", "X-A: 1", r#"headers: [("X-A", Secret(hidden))]"#);
+    check("ANTHROPIC_BETAS", "a, b,", r#"betas: ["a", "b"]"#);
+    check("CLAUDE_CODE_CLIENT_CERT", "/c.pem", r#"client_certificate: Some("/c.pem")"#);
+    check("CLAUDE_CODE_CLIENT_KEY", "/k.pem", r#"client_key: Some("/k.pem")"#);
+    check("NODE_EXTRA_CA_CERTS", "/ca.pem", r#"extra_authorities: Some("/ca.pem")"#);
+    check("API_TIMEOUT_MS", "5", "response_timeout_ms: Some(5)");
+    check("CLAUDE_STREAM_IDLE_TIMEOUT_MS", "0", "silence_ms: Some(0)");
+    check("DISABLE_PROMPT_CACHING", "1", "prompt_caching: false");
+    check("ANTHROPIC_MODEL", "m", r#"model: Some("m")"#);
+    check("ANTHROPIC_DEFAULT_MODEL", "m", r#"fallback: Some("m")"#);
+    check("ANTHROPIC_DEFAULT_OPUS_MODEL", "m", r#"families: {"opus": "m"}"#);
+    check("ANTHROPIC_DEFAULT_SONNET_MODEL", "m", r#"families: {"sonnet": "m"}"#);
+    check("ANTHROPIC_DEFAULT_HAIKU_MODEL", "m", r#"families: {"haiku": "m"}"#);
+    check("ANTHROPIC_DEFAULT_FABLE_MODEL", "m", r#"families: {"fable": "m"}"#);
+    check("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "5000", "window_tokens: Some(5000)");
+    check("WINDLASS_SCRIPT", "s.json", r#"script: Some("s.json")"#);
+    check("CLAUDE_CODE_MAX_RETRIES", "99", "retries_max: 15");
+    check("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "7", "output_tokens_max: Some(7)");
+    check("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY", "3", "shared_calls_max: 3");
+    check("WINDLASS_EARLY_START", "read-only", "early_start: ReadOnly");
+    check("IS_SANDBOX", "1", "in_sandbox: true");
+    check("BASH_DEFAULT_TIMEOUT_MS", "700000", "timeout_ms: 700000, timeout_ms_max: 700000");
+    check("BASH_MAX_TIMEOUT_MS", "900000", "timeout_ms_max: 900000");
+    check("BASH_MAX_OUTPUT_LENGTH", "999999", "output_chars_max: 150000");
+    check("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "yes", "keep_directory: true");
+    check("CLAUDE_ENV_FILE", "/e.sh", r#"environment_file: Some("/e.sh")"#);
+    check("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1", "background: false");
+    check("WINDLASS_ENV_PASS", "A,B", r#"pass: ["A", "B"]"#);
+    check("CLAUDE_CODE_FILE_READ_MAX_OUTPUT_TOKENS", "9", "read_tokens_max: 9");
+    check("CLAUDE_CODE_GLOB_NO_IGNORE", "false", "glob_ignore: true");
+    check("CLAUDE_CODE_GLOB_HIDDEN", "false", "glob_hidden: false");
+    check("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "4", "glob_timeout_s: 4");
+}
+
+#[test]
+fn an_empty_variable_is_unset_and_others_are_not_read() {
+    let empty: Vec<(&str, &str)> = VARIABLES.iter().map(|variable| (variable.name, "")).collect();
+    let defaults = format!("{:?}", Settings::default());
+    assert_eq!(format!("{:?}", settings(&empty).unwrap()), defaults);
+    assert_eq!(format!("{:?}", settings(&[("SOMETHING_ELSE", "1")]).unwrap()), defaults);
+}
+
+#[test]
+fn a_bad_value_is_named_with_what_is_accepted() {
+    check(
+        "CLAUDE_CODE_MAX_RETRIES",
+        "many",
+        "CLAUDE_CODE_MAX_RETRIES=many is not understood: it must be a whole number; more than 15 counts as 15. \
+         Correct or unset the variable.",
+    );
+    check(
+        "ANTHROPIC_BASE_URL",
+        "localhost:8080",
+        "ANTHROPIC_BASE_URL=localhost:8080 is not understood: it must be an address such as \
+         http://127.0.0.1:8080. Correct or unset the variable.",
+    );
+    check(
+        "WINDLASS_EARLY_START",
+        "sometimes",
+        "WINDLASS_EARLY_START=sometimes is not understood: it must be all, read-only or off. \
+         Correct or unset the variable.",
+    );
+}
+
+#[test]
+fn secrets_never_show() {
+    let all = [
+        ("ANTHROPIC_API_KEY", "s3cret"),
+        ("ANTHROPIC_AUTH_TOKEN", "s3cret"),
+        ("ANTHROPIC_CUSTOM_HEADERS", "X-Key: s3cret"),
+    ];
+    assert!(!format!("{:?}", config(&all, &Flags::default()).unwrap()).contains("s3cret"));
+    for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"] {
+        let error = settings(&[(name, "s3cret\u{1}")]).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
+        assert!(error.to_string().contains(name));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_value_that_is_not_text_is_an_error() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let value = OsString::from_vec(vec![0xff, b'1']);
+    let error = Settings::from_environment([("BASH_MAX_TIMEOUT_MS".into(), value)]).unwrap_err();
+    assert!(error.to_string().starts_with("BASH_MAX_TIMEOUT_MS="));
+}
+
+#[test]
+fn the_nearest_name_of_a_model_wins() {
+    let check = |variables: &[(&str, &str)], flag: Option<&str>, expected: (&str, &str)| {
+        let flags = Flags { model: flag.map(str::to_owned), ..Flags::default() };
+        let choice = config(variables, &flags).unwrap().model;
+        assert_eq!((choice.name.as_str(), choice.source), expected);
+    };
+    let both = [("ANTHROPIC_MODEL", "env"), ("ANTHROPIC_DEFAULT_MODEL", "fallback")];
+    check(&both, Some("flag"), ("flag", "--model"));
+    check(&both, None, ("env", "ANTHROPIC_MODEL"));
+    check(&both, Some(""), ("env", "ANTHROPIC_MODEL"));
+    check(&both[1..], None, ("fallback", "ANTHROPIC_DEFAULT_MODEL"));
+    check(&[], None, ("claude-opus-5-5", "the default"));
+    let family = [("ANTHROPIC_DEFAULT_HAIKU_MODEL", "tiny")];
+    check(&family, Some("haiku"), ("tiny", "--model"));
+    check(&family, Some("opus"), ("opus", "--model"));
+}
+
+#[test]
+fn modes_are_checked() {
+    let check = |mode: &str, expected: &str| {
+        let flags = Flags { permission_mode: Some(mode.into()), ..Flags::default() };
+        let seen = match config(&[], &flags) {
+            Ok(config) => config.permissions.mode.name().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(seen, expected);
+    };
+    check("default", "default");
+    check("manual", "default");
+    check("acceptEdits", "acceptEdits");
+    check("plan", "plan");
+    check("dontAsk", "dontAsk");
+    check("bypassPermissions", "bypassPermissions");
+    check(
+        "yolo",
+        "--permission-mode yolo is not understood: \
+         use default, acceptEdits, plan, dontAsk or bypassPermissions.",
+    );
+    check(
+        "auto",
+        "--permission-mode auto is not understood: the mode that asks a model is not supported yet; \
+         use default, acceptEdits, plan, dontAsk or bypassPermissions.",
+    );
+}
+
+#[test]
+fn root_may_not_bypass_outside_a_sandbox() {
+    let root = Place { cwd: "/".into(), is_root: true };
+    let bypass = [
+        Flags { skip_permissions: true, ..Flags::default() },
+        Flags { permission_mode: Some("bypassPermissions".into()), ..Flags::default() },
+    ];
+    for flags in &bypass {
+        let refused = Config::new(settings(&[]).unwrap(), flags, &root).unwrap_err();
+        assert!(refused.to_string().contains("refused for the root user"), "{refused}");
+        assert!(!refused.to_string().contains('\n'));
+        let sandboxed = settings(&[("IS_SANDBOX", "1")]).unwrap();
+        assert!(Config::new(sandboxed, flags, &root).is_ok());
+        assert!(Config::new(settings(&[]).unwrap(), flags, &place(Path::new("/"))).is_ok());
+    }
+}
+
+#[test]
+fn prompts_come_from_text_or_file() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("p.md"), "\u{feff}From a file.").unwrap();
+    std::fs::write(folder.path().join("binary"), [0xff, 0xfe, 0x00]).unwrap();
+    let check = |prompt: PromptText, expected: &str| {
+        let flags = Flags { system_prompt: Some(prompt), ..Flags::default() };
+        let seen = match Config::new(settings(&[]).unwrap(), &flags, &place(folder.path())) {
+            Ok(config) => config.system_prompt.unwrap(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(seen, expected);
+    };
+    check(PromptText::Text(String::new()), "");
+    check(PromptText::File("p.md".into()), "From a file.");
+    check(
+        PromptText::File("none.md".into()),
+        "--system-prompt-file none.md: it does not exist. Give the path of a readable text file.",
+    );
+    check(
+        PromptText::File("binary".into()),
+        "--system-prompt-file binary: it is not UTF-8 text. Give the path of a readable text file.",
+    );
+    check(
+        PromptText::File(".".into()),
+        "--system-prompt-file .: it is a directory. Give the path of a readable text file.",
+    );
+}
+
+#[test]
+fn added_directories_must_exist() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("lib")).unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let check = |path: &str, expected: &str| {
+        let flags = Flags { add_directories: vec![path.into()], ..Flags::default() };
+        let seen = match Config::new(settings(&[]).unwrap(), &flags, &place(folder.path())) {
+            Ok(config) => config.added_directories[0].display().to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(seen, expected);
+    };
+    check("lib", &folder.path().join("lib").display().to_string());
+    check("/", "/");
+    check("none", "--add-dir none: it does not exist. Give the path of an existing directory.");
+    check("file", "--add-dir file: it is not a directory. Give the path of an existing directory.");
+}
+
+/// The page in the documentation is made from the table; `WINDLASS_WRITE_DOCS=1 cargo test` writes it.
+#[test]
+fn the_page_of_the_variables_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/environment.md");
+    let page = environment_page();
+    if std::env::var_os("WINDLASS_WRITE_DOCS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == page, "docs/environment.md is out of date; run this test with WINDLASS_WRITE_DOCS=1");
+}
