@@ -1,0 +1,387 @@
+//! From a response of a script to what goes over the wire: events of the Messages API with the waits before
+//! them, and what goes wrong. The only place that knows both forms.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::format::{CutAfter, Fault, Response, Script, ScriptBlock, ScriptContent, Then, UsageSpec};
+
+/// One response, ready to be played.
+#[derive(Clone, Debug)]
+pub struct Playback {
+    /// Wait before anything is answered.
+    pub delay: Duration,
+    /// How the answer begins.
+    pub opening: Opening,
+    /// The events that come, in order; what a fault holds back is not among them.
+    pub events: Vec<TimedEvent>,
+    /// What comes after the last event.
+    pub ending: Ending,
+}
+
+/// How an answer begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// With a stream of events.
+    Stream,
+    /// With an error status; there are no events.
+    Status(StatusError),
+    /// Not at all: the connection closes.
+    Refuse,
+}
+
+/// An error status with its head and body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusError {
+    /// The HTTP status.
+    pub code: u16,
+    /// The headers the script asks for.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: String,
+}
+
+/// One event of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimedEvent {
+    /// Wait before it.
+    pub delay: Duration,
+    /// Its name.
+    pub name: &'static str,
+    /// Its data, JSON unless the script says otherwise.
+    pub json: String,
+}
+
+/// What comes after the last event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The stream ends in order.
+    End,
+    /// The connection closes, after a last incomplete piece.
+    Cut {
+        /// The piece; may be empty.
+        piece: String,
+    },
+    /// Nothing, or pings; the connection stays open.
+    Stall {
+        /// The interval of the pings.
+        ping: Option<Duration>,
+    },
+}
+
+impl TimedEvent {
+    /// The event as it stands in a stream.
+    #[must_use]
+    pub fn wire(&self) -> String {
+        format!("event: {}\ndata: {}\n\n", self.name, self.json)
+    }
+
+    fn new(delay_ms: u64, name: &'static str, mut fields: Value) -> Self {
+        let mut data = json!({ "type": name });
+        if let (Some(data), Some(fields)) = (data.as_object_mut(), fields.as_object_mut()) {
+            data.append(fields);
+        }
+        Self { delay: Duration::from_millis(delay_ms), name, json: data.to_string() }
+    }
+}
+
+impl StatusError {
+    /// An error as the Messages API words it.
+    #[must_use]
+    pub fn new(code: u16, kind: &str, message: &str) -> Self {
+        let body = json!({
+            "type": "error",
+            "error": { "type": kind, "message": message },
+            "request_id": "req_script",
+        });
+        Self { code, headers: Vec::new(), body: body.to_string() }
+    }
+}
+
+impl Script {
+    /// The answer to the request number `play`, counted from 0; `None` after the end of the script.
+    #[must_use]
+    pub fn playback(&self, play: usize) -> Option<Playback> {
+        Some(self.expand(self.response(play)?, play))
+    }
+
+    pub(super) fn expand(&self, response: &Response, play: usize) -> Playback {
+        Expansion { script: self, response, play }.playback()
+    }
+
+    /// The response that answers the request number `play`, counted from 0.
+    #[must_use]
+    pub fn response(&self, play: usize) -> Option<&Response> {
+        let plays = self.plays();
+        let mut left = match self.then {
+            Then::Fail => play,
+            Then::Repeat => play % plays.max(1),
+        };
+        self.responses.iter().find(|response| {
+            let here = left < response.repeat as usize;
+            left = left.saturating_sub(response.repeat as usize);
+            here
+        })
+    }
+
+    /// Tokens of the conversation before the request number `play`, by a rule of thumb.
+    fn tokens_before(&self, play: usize) -> u64 {
+        let plays = self.plays().max(1);
+        let tokens_of = |count: usize| -> u64 {
+            let mut left = count;
+            let mut tokens = 0;
+            for response in &self.responses {
+                let times = left.min(response.repeat as usize);
+                tokens += growth(response) * times as u64;
+                left -= times;
+            }
+            tokens
+        };
+        FIRST_REQUEST_TOKENS + tokens_of(plays) * (play / plays) as u64 + tokens_of(play % plays)
+    }
+}
+
+/// System prompt, tools and a short prompt.
+const FIRST_REQUEST_TOKENS: u64 = 1_800;
+/// A tool result of ordinary length.
+const RESULT_TOKENS: u64 = 120;
+/// What the request has after its last cache breakpoint.
+const FRESH_TOKENS: u64 = 4;
+
+/// By how much a response and the results of its calls make the conversation longer.
+fn growth(response: &Response) -> u64 {
+    if response.fault.is_some() {
+        return 0;
+    }
+    let tools = response.blocks.iter().filter(|block| is_tool(block)).count() as u64;
+    output_tokens(response) + tools * RESULT_TOKENS
+}
+
+fn output_tokens(response: &Response) -> u64 {
+    let tokens = |text: &str| text.len().div_ceil(4) as u64;
+    let of_block = |block: &ScriptBlock| match &block.content {
+        ScriptContent::Text(text) | ScriptContent::RedactedThinking(text) => tokens(text) + 4,
+        ScriptContent::Tool { name, input, .. } => tokens(name) + tokens(input) + 20,
+        ScriptContent::Thinking { thinking, .. } => tokens(thinking) + 8,
+        ScriptContent::Raw(block) => tokens(&block.to_string()),
+    };
+    response.blocks.iter().map(of_block).sum::<u64>().max(1)
+}
+
+fn is_tool(block: &ScriptBlock) -> bool {
+    match &block.content {
+        ScriptContent::Tool { .. } => true,
+        ScriptContent::Raw(block) => block["type"] == "tool_use",
+        _ => false,
+    }
+}
+
+struct Expansion<'a> {
+    script: &'a Script,
+    response: &'a Response,
+    play: usize,
+}
+
+impl Expansion<'_> {
+    fn playback(&self) -> Playback {
+        let (opening, events, ending) = match &self.response.fault {
+            Some(Fault::Refuse) => (Opening::Refuse, Vec::new(), Ending::End),
+            Some(Fault::Status { .. }) => (Opening::Status(self.status()), Vec::new(), Ending::End),
+            _ => {
+                let (events, ending) = self.broken(self.events());
+                (Opening::Stream, events, ending)
+            }
+        };
+        Playback { delay: Duration::from_millis(self.response.delay_ms), opening, events, ending }
+    }
+
+    fn status(&self) -> StatusError {
+        let Some(Fault::Status { code, kind, message, headers, body }) = &self.response.fault else {
+            return StatusError::new(500, "api_error", "");
+        };
+        let kind = kind.as_deref().unwrap_or_else(|| usual_kind(*code));
+        let message = message.as_deref().unwrap_or("The script says so.");
+        let mut error = StatusError::new(*code, kind, message);
+        error.headers = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        if let Some(body) = body {
+            error.body.clone_from(body);
+        }
+        error
+    }
+
+    /// The events of the response as if nothing went wrong.
+    fn events(&self) -> Vec<TimedEvent> {
+        let usage = self.usage();
+        let mut events =
+            vec![TimedEvent::new(0, "message_start", json!({ "message": self.message(&usage) }))];
+        for (index, block) in self.response.blocks.iter().enumerate() {
+            self.block_events(index, block, &mut events);
+        }
+        let delta =
+            json!({ "delta": { "stop_reason": self.stop_reason(), "stop_sequence": null }, "usage": usage });
+        events.push(TimedEvent::new(self.response.end_delay_ms, "message_delta", delta));
+        events.push(TimedEvent::new(0, "message_stop", json!({})));
+        events
+    }
+
+    fn message(&self, usage: &Value) -> Value {
+        let mut usage = usage.clone();
+        usage["output_tokens"] = json!(1);
+        json!({
+            "id": format!("msg_script_{}", self.play + 1),
+            "type": "message",
+            "role": "assistant",
+            "model": self.script.model,
+            "content": [],
+            "stop_reason": null,
+            "stop_sequence": null,
+            "usage": usage,
+        })
+    }
+
+    fn usage(&self) -> Value {
+        let UsageSpec {
+            input_tokens,
+            output_tokens: output,
+            cache_creation_input_tokens,
+            cache_read_input_tokens,
+        } = self.response.usage;
+        let before = self.script.tokens_before(self.play);
+        let read = match self.play {
+            0 => 0,
+            play => self.script.tokens_before(play - 1),
+        };
+        let written = cache_creation_input_tokens.unwrap_or(before - read);
+        json!({
+            "input_tokens": input_tokens.unwrap_or(FRESH_TOKENS),
+            "cache_creation_input_tokens": written,
+            "cache_read_input_tokens": cache_read_input_tokens.unwrap_or(read),
+            "cache_creation": { "ephemeral_5m_input_tokens": written, "ephemeral_1h_input_tokens": 0 },
+            "output_tokens": output.unwrap_or_else(|| output_tokens(self.response)),
+            "service_tier": "standard",
+        })
+    }
+
+    fn stop_reason(&self) -> &str {
+        let usual = if self.response.blocks.iter().any(is_tool) { "tool_use" } else { "end_turn" };
+        self.response.stop_reason.as_deref().unwrap_or(usual)
+    }
+
+    fn block_events(&self, index: usize, block: &ScriptBlock, events: &mut Vec<TimedEvent>) {
+        let skeleton = match &block.content {
+            ScriptContent::Text(_) => json!({ "type": "text", "text": "" }),
+            ScriptContent::Tool { name, id, .. } => {
+                let made = || format!("toolu_script_{}_{}", self.play + 1, index + 1);
+                let id = id.clone().unwrap_or_else(made);
+                json!({ "type": "tool_use", "id": id, "name": name, "input": {} })
+            }
+            ScriptContent::Thinking { .. } => json!({ "type": "thinking", "thinking": "", "signature": "" }),
+            ScriptContent::RedactedThinking(data) => json!({ "type": "redacted_thinking", "data": data }),
+            ScriptContent::Raw(block) => block.clone(),
+        };
+        let delay_ms = self.response.block_delay_ms + block.delay_ms;
+        let start = json!({ "index": index, "content_block": skeleton });
+        events.push(TimedEvent::new(delay_ms, "content_block_start", start));
+        self.delta_events(index, &block.content, events);
+        events.push(TimedEvent::new(0, "content_block_stop", json!({ "index": index })));
+    }
+
+    fn delta_events(&self, index: usize, content: &ScriptContent, events: &mut Vec<TimedEvent>) {
+        let mut push = |delta: Value| {
+            let fields = json!({ "index": index, "delta": delta });
+            events.push(TimedEvent::new(self.response.delta_delay_ms, "content_block_delta", fields));
+        };
+        let chars = self.response.delta_chars;
+        match content {
+            ScriptContent::Text(text) => {
+                pieces(text, chars).for_each(|text| push(json!({ "type": "text_delta", "text": text })));
+            }
+            ScriptContent::Tool { input, .. } => {
+                pieces(input, chars)
+                    .for_each(|json| push(json!({ "type": "input_json_delta", "partial_json": json })));
+            }
+            ScriptContent::Thinking { thinking, signature } => {
+                pieces(thinking, chars)
+                    .for_each(|text| push(json!({ "type": "thinking_delta", "thinking": text })));
+                push(json!({ "type": "signature_delta", "signature": signature }));
+            }
+            ScriptContent::RedactedThinking(_) | ScriptContent::Raw(_) => {}
+        }
+    }
+
+    /// Lets the fault of the response happen to its events.
+    fn broken(&self, mut events: Vec<TimedEvent>) -> (Vec<TimedEvent>, Ending) {
+        match &self.response.fault {
+            Some(Fault::Error { kind, message, after_events }) => {
+                events.truncate(*after_events);
+                let error = json!({ "error": { "type": kind, "message": message } });
+                events.push(TimedEvent::new(0, "error", error));
+                (events, Ending::End)
+            }
+            Some(Fault::Cut(CutAfter::Events(count))) => {
+                events.truncate(*count);
+                (events, Ending::Cut { piece: String::new() })
+            }
+            Some(Fault::Cut(CutAfter::Bytes(count))) => cut_at(events, *count),
+            Some(Fault::Stall { after_events, ping_ms }) => {
+                events.truncate(*after_events);
+                (events, Ending::Stall { ping: ping_ms.map(Duration::from_millis) })
+            }
+            Some(Fault::Malformed { after_events, data }) => {
+                let json =
+                    data.clone().unwrap_or_else(|| r#"{"type":"content_block_delta","index":"#.to_owned());
+                let event = TimedEvent { delay: Duration::ZERO, name: "content_block_delta", json };
+                events.insert((*after_events).min(events.len()), event);
+                (events, Ending::End)
+            }
+            Some(Fault::Status { .. } | Fault::Refuse) | None => (events, Ending::End),
+        }
+    }
+}
+
+/// Keeps the events that fit into so many bytes, and what fits of the next.
+fn cut_at(mut events: Vec<TimedEvent>, bytes: usize) -> (Vec<TimedEvent>, Ending) {
+    let mut left = bytes;
+    for (index, event) in events.iter().enumerate() {
+        let wire = event.wire();
+        if wire.len() > left {
+            let piece = wire[..wire.floor_char_boundary(left)].to_owned();
+            events.truncate(index);
+            return (events, Ending::Cut { piece });
+        }
+        left -= wire.len();
+    }
+    (events, Ending::Cut { piece: String::new() })
+}
+
+/// The text in pieces of so many characters.
+fn pieces(text: &str, chars: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = rest.char_indices().nth(chars).map_or(rest.len(), |(at, _)| at);
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+fn usual_kind(code: u16) -> &'static str {
+    match code {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        409 => "conflict_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        504 => "timeout_error",
+        529 => "overloaded_error",
+        400..=499 => "invalid_request_error",
+        _ => "api_error",
+    }
+}
+
+#[cfg(test)]
+#[path = "expand_tests.rs"]
+mod tests;

@@ -1,0 +1,153 @@
+use super::*;
+
+/// The message of the error, or `ok`.
+fn check(json: &str, expected: &str) {
+    let seen = match Script::parse(json) {
+        Ok(_) => "ok".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(seen, expected, "for {json}");
+}
+
+/// The same for one block.
+fn check_block(block: &str, expected: &str) {
+    let json = format!(r#"{{"responses":[{{"blocks":[{block}]}}]}}"#);
+    let seen = match Script::parse(&json) {
+        Ok(_) => "ok".to_owned(),
+        Err(ScriptError::Invalid { place, what, .. }) => {
+            assert!(place.starts_with("at `responses[0].blocks[0]"), "{place}");
+            what
+        }
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(seen, expected, "for {block}");
+}
+
+#[test]
+fn a_malformed_script_is_told_place_and_expectation() {
+    check(r#"{"responses":[{"blocks":[]}]}"#, "ok");
+    check(r#"{"responses":[]}"#, "malformed script, at `responses`: expected at least one response");
+    check("{}", "malformed script, at line 1 column 2: missing field `responses`");
+    check(
+        "{\"responses\":[{\"blocks\":[]},\n {\"bloks\":[]}]}",
+        "malformed script, at `responses[1].bloks` (line 2 column 9): unknown field `bloks`, expected one of \
+         `blocks`, `stop_reason`, `usage`, `delay_ms`, `delta_chars`, `delta_delay_ms`, `block_delay_ms`, \
+         `end_delay_ms`, `repeat`, `expect`, `fault`",
+    );
+    check(
+        r#"{"responses":[{}]}"#,
+        "malformed script, at `responses[0]` (line 1 column 17): expected `blocks` or `fault`",
+    );
+    check(
+        r#"{"responses":[{"blocks":[],"delta_chars":0}]}"#,
+        "malformed script, at `responses[0]` (line 1 column 44): `delta_chars` is 0, expected at least 1",
+    );
+    check(
+        r#"{"responses":[{"blocks":[],"repeat":0}]}"#,
+        "malformed script, at `responses[0]` (line 1 column 39): `repeat` is 0, expected 1 to 100000",
+    );
+    check(
+        r#"{"responses":[{"blocks":[]}],"then":"loop"}"#,
+        "malformed script, at `then` (line 1 column 42): unknown variant `loop`, expected `fail` or `repeat`",
+    );
+    check(r#"{"responses":[{"blocks":[]}]} x"#, "malformed script, at line 1 column 31: trailing characters");
+    check(
+        r#"{"responses":["#,
+        "malformed script, at `responses` (line 1 column 14): EOF while parsing a list",
+    );
+}
+
+#[test]
+fn a_block_is_exactly_one_thing() {
+    check_block(r#"{"text":"a","delay_ms":5}"#, "ok");
+    check_block(r#"{"tool":"Read","input":{"file_path":"a"},"id":"t"}"#, "ok");
+    check_block(r#"{"tool":"Read","input_json":"{\"fi"}"#, "ok");
+    check_block(r#"{"thinking":"a","signature":"s"}"#, "ok");
+    check_block(r#"{"raw":{"type":"server_tool_use"}}"#, "ok");
+    check_block("{}", "expected one of `text`, `tool`, `thinking`, `redacted_thinking`, `raw`");
+    check_block(
+        r#"{"text":"a","tool":"b"}"#,
+        "expected only one of `text`, `tool`, `thinking`, `redacted_thinking`, `raw`",
+    );
+    check_block(r#"{"text":"a","id":"b"}"#, "`id` belongs to `tool`, which is missing");
+    check_block(r#"{"tool":"a","signature":"b"}"#, "`signature` belongs to `thinking`, which is missing");
+    check_block(r#"{"tool":"a","input":{},"input_json":""}"#, "expected only one of `input`, `input_json`");
+    check_block(
+        r#"{"tool":"a","input":[]}"#,
+        "`input` is not an object; use `input_json` to send any other text",
+    );
+    check_block(r#"{"raw":{"text":"a"}}"#, "`raw` is not a block: expected an object with a `type`");
+    check_block(r#"{"text":3}"#, "invalid type: integer `3`, expected a string");
+}
+
+#[test]
+fn a_fault_is_checked_too() {
+    let fault = |fault: &str| format!(r#"{{"responses":[{{"fault":{fault}}}]}}"#);
+    for good in [
+        r#""refuse""#,
+        r#"{"status":{"code":529}}"#,
+        r#"{"status":{"code":429,"type":"x","message":"m","headers":{"retry-after":"1"},"body":"b"}}"#,
+        r#"{"error":{"type":"overloaded_error","message":"m","after_events":3}}"#,
+        r#"{"cut":{"after_events":3}}"#,
+        r#"{"cut":{"after_bytes":3}}"#,
+        r#"{"stall":{"after_events":3,"ping_ms":10}}"#,
+        r#"{"malformed":{"after_events":1,"data":"x"}}"#,
+    ] {
+        check(&fault(good), "ok");
+    }
+    check(
+        &fault(r#"{"cut":{}}"#),
+        "malformed script, at `responses[0].fault.cut` (line 1 column 33): \
+         expected one of `after_events`, `after_bytes`",
+    );
+    check(
+        &fault(r#"{"status":{"code":200}}"#),
+        "malformed script, at `responses[0]` (line 1 column 48): \
+         `fault.status.code` is 200, expected 400 to 599",
+    );
+    check(
+        &fault(r#"{"stall":{"after":1}}"#),
+        "malformed script, at `responses[0].fault.stall.after` (line 1 column 40): \
+         unknown field `after`, expected `after_events` or `ping_ms`",
+    );
+}
+
+#[test]
+fn a_file_is_named_in_its_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("demo.json");
+    let missing = Script::load(&path).unwrap_err().to_string();
+    assert!(missing.starts_with(&format!("cannot read the script {}: ", path.display())), "{missing}");
+    std::fs::write(&path, "[").unwrap();
+    let malformed = Script::load(&path).unwrap_err().to_string();
+    assert!(malformed.starts_with(&format!("malformed script {}, at ", path.display())), "{malformed}");
+}
+
+/// Every block of the page that is marked as JSON is a whole script.
+#[test]
+fn the_examples_of_the_page_are_scripts() {
+    let page = include_str!("../../../../docs/script-format.md");
+    let mut examples = 0;
+    for block in page.split("```json\n").skip(1) {
+        let json = block.split("```").next().unwrap();
+        Script::parse(json).unwrap_or_else(|error| panic!("{error}\n{json}"));
+        examples += 1;
+    }
+    assert!(examples >= 5, "only {examples} examples found");
+}
+
+/// A field that the page does not name does not exist for its reader.
+#[test]
+fn the_page_names_every_field() {
+    let page = include_str!("../../../../docs/script-format.md");
+    let source = include_str!("format.rs");
+    let fields = source.lines().filter_map(|line| line.trim().strip_suffix(",")?.split_once(": "));
+    let names = fields.map(|(name, _)| name.trim_start_matches("pub ").trim());
+    let inner = ["kind", "content", "path", "place", "what", "source", "name"];
+    let written =
+        |name: &&str| name.chars().all(|c| c.is_ascii_lowercase() || c == '_') && !inner.contains(name);
+    for name in names.filter(written) {
+        let explained = [format!("`{name}`"), format!("\"{name}\"")].iter().any(|form| page.contains(form));
+        assert!(explained, "docs/script-format.md does not explain `{name}`");
+    }
+}

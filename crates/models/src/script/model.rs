@@ -1,0 +1,171 @@
+//! A script as a model client.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use std::vec;
+
+use futures_util::stream;
+use serde_json::Value;
+use windlass_ports::{BoxStream, ModelClient};
+use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest, Role};
+
+use super::expand::{Ending, Opening, Playback, StatusError, TimedEvent};
+use super::format::Script;
+use super::player::{Mismatch, Player, newest_user_text};
+use crate::assemble::Assembler;
+use crate::classify::{ErrorBody, answer_failure, read_headers};
+
+/// The defaults of the watchdogs of a real client, which a stalled script runs into.
+const BYTES_WATCHDOG: Duration = Duration::from_secs(90);
+const EVENTS_WATCHDOG: Duration = Duration::from_mins(5);
+
+/// A model client that plays a [`Script`], without a network. Clones share the place in the script.
+///
+/// Its responses go through the same assembler as those of a real model, so what a run sees differs only in
+/// where the bytes came from.
+#[derive(Clone, Debug)]
+pub struct ScriptModel {
+    player: Player,
+}
+
+impl ScriptModel {
+    /// Plays the script from its beginning.
+    #[must_use]
+    pub fn new(script: Script) -> Self {
+        Self { player: Player::new(script) }
+    }
+
+    /// How many requests have been answered.
+    #[must_use]
+    pub fn played(&self) -> usize {
+        self.player.played()
+    }
+}
+
+impl ModelClient for ScriptModel {
+    fn stream(&self, request: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
+        let answer = Answer { player: self.player.clone(), request, stage: Stage::Asked };
+        Box::pin(stream::unfold(answer, |mut answer| async move {
+            let event = answer.next().await?;
+            Some((event, answer))
+        }))
+    }
+}
+
+/// The answer to one request, on its way.
+struct Answer {
+    player: Player,
+    request: Arc<ModelRequest>,
+    stage: Stage,
+}
+
+enum Stage {
+    Asked,
+    Playing { events: vec::IntoIter<TimedEvent>, ending: Ending, assembler: Box<Assembler> },
+    Over,
+}
+
+impl Answer {
+    /// The next event, or `None` after the last.
+    async fn next(&mut self) -> Option<ModelEvent> {
+        if let Stage::Asked = self.stage {
+            match self.open().await {
+                Ok(stage) => self.stage = stage,
+                Err(failure) => return Some(self.fail(failure)),
+            }
+        }
+        let Stage::Playing { events, ending, assembler } = &mut self.stage else {
+            return None;
+        };
+        for timed in events {
+            wait(timed.delay).await;
+            if let Some(event) = assembler.on_event(&timed.json) {
+                return Some(event);
+            }
+        }
+        let failure = match ending {
+            Ending::End => return assembler.on_eof(),
+            Ending::Cut { .. } => {
+                failure(FailureClass::Cut, "The connection closed in mid-stream, as scripted.")
+            }
+            Ending::Stall { ping } => stall(ping.is_some()).await,
+        };
+        Some(self.fail(failure))
+    }
+
+    fn fail(&mut self, failure: Failure) -> ModelEvent {
+        self.stage = Stage::Over;
+        ModelEvent::Failed(Box::new(failure))
+    }
+
+    /// Takes the request's turn and waits for the head of its response.
+    async fn open(&self) -> Result<Stage, Failure> {
+        let Playback { delay, opening, events, ending } = self.take_turn().map_err(|mismatch| {
+            failure(FailureClass::BadRequest, &format!("The request does not fit: {mismatch}."))
+        })?;
+        wait(delay).await;
+        match opening {
+            Opening::Stream => {
+                let events = events.into_iter();
+                Ok(Stage::Playing { events, ending, assembler: Box::default() })
+            }
+            Opening::Status(status) => Err(status_failure(&status)),
+            Opening::Refuse => {
+                Err(failure(FailureClass::Connect, "The connection closed without an answer, as scripted."))
+            }
+        }
+    }
+
+    fn take_turn(&self) -> Result<Playback, Mismatch> {
+        let play = self.player.next()?;
+        play.check(|| self.newest_user_text())?;
+        Ok(play.playback())
+    }
+
+    /// Neighbouring user messages are one message to a model.
+    fn newest_user_text(&self) -> String {
+        let messages: Vec<_> =
+            self.request.transcript.iter().rev().take_while(|message| message.role == Role::User).collect();
+        let blocks = messages.iter().rev().flat_map(|message| &message.blocks);
+        let values: Vec<Value> = blocks.filter_map(|block| serde_json::from_str(block.json()).ok()).collect();
+        newest_user_text(&values)
+    }
+}
+
+async fn wait(delay: Duration) {
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
+    }
+}
+
+/// Stays silent until the watchdog of a real client would bark.
+async fn stall(pings: bool) -> Failure {
+    let (limit, what) = if pings { (EVENTS_WATCHDOG, "event") } else { (BYTES_WATCHDOG, "byte") };
+    tokio::time::sleep(limit).await;
+    let message = format!("The stream sent no {what} for {} s, as scripted.", limit.as_secs());
+    failure(FailureClass::Stalled, &message)
+}
+
+fn status_failure(status: &StatusError) -> Failure {
+    let header = |name: &str| {
+        let found = status.headers.iter().find(|(header, _)| header.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    };
+    let headers = read_headers(header, SystemTime::now());
+    answer_failure(status.code, &ErrorBody::parse(&status.body), headers, "the script")
+}
+
+fn failure(class: FailureClass, message: &str) -> Failure {
+    Failure {
+        class,
+        message: message.to_owned(),
+        status: None,
+        retry_after_ms: None,
+        should_retry: None,
+        request_id: None,
+    }
+}
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+mod tests;

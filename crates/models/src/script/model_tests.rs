@@ -1,0 +1,160 @@
+use futures_util::StreamExt as _;
+use tokio::time::Instant;
+use windlass_protocol::{Block, Message, MessageId, Origin, StopReason, Transcript};
+
+use super::*;
+
+fn request(messages: &[(Role, Block)]) -> Arc<ModelRequest> {
+    let message = |(role, block): &(Role, Block)| {
+        Arc::new(Message {
+            id: MessageId(1),
+            role: *role,
+            blocks: vec![block.clone()],
+            origin: Origin::Prompt,
+        })
+    };
+    Arc::new(ModelRequest {
+        model: "any".into(),
+        system: "".into(),
+        tools: [].into(),
+        transcript: messages.iter().map(message).collect::<Transcript>(),
+        breakpoints: vec![],
+        output_tokens_max: 100,
+    })
+}
+
+fn prompt(text: &str) -> Arc<ModelRequest> {
+    request(&[(Role::User, Block::text(text))])
+}
+
+fn model(responses: &str) -> ScriptModel {
+    ScriptModel::new(Script::parse(&format!(r#"{{"responses":[{responses}]}}"#)).unwrap())
+}
+
+/// What a request comes to: the texts and tools of its blocks, then how it ended.
+async fn outcome(model: &ScriptModel, request: Arc<ModelRequest>) -> String {
+    let events: Vec<_> = model.stream(request).collect().await;
+    let last = events.len() - 1;
+    let mut words = Vec::new();
+    for (index, event) in events.iter().enumerate() {
+        match event {
+            ModelEvent::Block { block, .. } => words.push(match block.as_tool_use() {
+                Some(tool) => format!("{}{}", tool.name, tool.input.get()),
+                None => block.as_text().map_or_else(|| block.json().to_owned(), str::to_owned),
+            }),
+            ModelEvent::Ended { stop, .. } => words.push(format!("= {}", stop.name())),
+            ModelEvent::Failed(failure) => words.push(format!("= {:?}", failure.class)),
+            _ => continue,
+        }
+        if words.last().is_some_and(|word| word.starts_with("= ")) {
+            assert_eq!(index, last, "nothing follows the end");
+        }
+    }
+    words.join(" ")
+}
+
+async fn check(response: &str, expected: &str) {
+    assert_eq!(outcome(&model(response), prompt("hi")).await, expected, "for {response}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn responses_and_faults_come_out_as_from_a_real_model() {
+    check(
+        r#"{"blocks":[{"text":"Looking."},{"tool":"Read","input":{"file_path":"a"}}]}"#,
+        r#"Looking. Read{"file_path":"a"} = tool_use"#,
+    )
+    .await;
+    check(r#"{"blocks":[{"tool":"Read","input_json":"{\"fi"}]}"#, r#"Read{"unparsed":"{\"fi"} = tool_use"#)
+        .await;
+    check(
+        r#"{"blocks":[{"thinking":"hm","signature":"s"},{"raw":{"type":"x","y":1}}]}"#,
+        r#"{"type":"thinking","thinking":"hm","signature":"s"} {"type":"x","y":1} = end_turn"#,
+    )
+    .await;
+    check(r#"{"blocks":[],"stop_reason":"refusal"}"#, "= refusal").await;
+    check(r#"{"fault":{"status":{"code":529}}}"#, "= Overloaded").await;
+    check(r#"{"fault":{"status":{"code":401}}}"#, "= Auth").await;
+    check(r#"{"fault":"refuse"}"#, "= Connect").await;
+    let text = |fault: &str| format!(r#"{{"blocks":[{{"text":"a"}},{{"text":"b"}}],"fault":{fault}}}"#);
+    check(&text(r#"{"error":{"type":"overloaded_error","after_events":4}}"#), "a = Overloaded").await;
+    check(&text(r#"{"cut":{"after_events":5}}"#), "a = Cut").await;
+    check(&text(r#"{"cut":{"after_bytes":0}}"#), "= Cut").await;
+    check(&text(r#"{"cut":{"after_events":0}}"#), "= Cut").await;
+    check(&text(r#"{"malformed":{"after_events":4}}"#), "a = Malformed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stall_lasts_until_the_watchdog() {
+    for (stall, seconds) in [(r#"{"after_events":4}"#, 90), (r#"{"after_events":4,"ping_ms":1000}"#, 300)] {
+        let began = Instant::now();
+        check(&format!(r#"{{"blocks":[{{"text":"a"}}],"fault":{{"stall":{stall}}}}}"#), "a = Stalled").await;
+        assert_eq!(began.elapsed().as_secs(), seconds);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_add_up() {
+    let began = Instant::now();
+    check(r#"{"blocks":[{"text":"abc","delay_ms":100}],"delta_chars":1,"delta_delay_ms":10,"block_delay_ms":1000,
+        "end_delay_ms":10000,"delay_ms":100000}"#, "abc = end_turn").await;
+    assert_eq!(began.elapsed().as_millis(), 111_130);
+}
+
+#[tokio::test]
+async fn requests_get_responses_in_order_and_clones_share_the_place() {
+    let first = model(r#"{"fault":{"status":{"code":500}}},{"blocks":[{"text":"b"}],"repeat":2}"#);
+    let second = first.clone();
+    assert_eq!(outcome(&first, prompt("hi")).await, "= Server");
+    assert_eq!(outcome(&second, prompt("hi")).await, "b = end_turn");
+    assert_eq!(outcome(&first, prompt("hi")).await, "b = end_turn");
+    let events: Vec<_> = second.stream(prompt("hi")).collect().await;
+    let [ModelEvent::Failed(failure)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(failure.class, FailureClass::BadRequest);
+    assert_eq!(
+        failure.message,
+        "The request does not fit: the script is used up: it has responses for 3 requests and this is request 4; \
+         add a response or \"then\": \"repeat\"."
+    );
+}
+
+#[tokio::test]
+async fn a_stream_that_is_not_polled_takes_no_turn() {
+    let model = model(r#"{"blocks":[{"text":"a"}]}"#);
+    drop(model.stream(prompt("hi")));
+    assert_eq!(model.played(), 0);
+    assert_eq!(outcome(&model, prompt("hi")).await, "a = end_turn");
+    assert_eq!(model.played(), 1);
+}
+
+#[tokio::test]
+async fn an_unexpected_request_is_told_what_was_expected_and_what_came() {
+    let result = Block::tool_result("t", &[Block::text("four lines")], false);
+    let request = request(&[
+        (Role::User, Block::text("old")),
+        (Role::Assistant, Block::text("x")),
+        (Role::User, result),
+        (Role::User, Block::text("and hurry")),
+    ]);
+    let script = |text: &str| model(&format!(r#"{{"blocks":[],"expect":{{"contains":"{text}"}}}}"#));
+    assert_eq!(outcome(&script("four"), request.clone()).await, "= end_turn");
+    assert_eq!(outcome(&script("hurry"), request.clone()).await, "= end_turn");
+    let events: Vec<_> = script("old").stream(request).collect().await;
+    let [ModelEvent::Failed(failure)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(failure.class, FailureClass::BadRequest);
+    assert_eq!(
+        failure.message,
+        "The request does not fit: the script expects the newest user message of request 1 to contain \"old\", \
+         but it is \"four lines\\nand hurry\"."
+    );
+}
+
+#[tokio::test]
+async fn usage_and_model_are_reported() {
+    let events: Vec<_> = model(r#"{"blocks":[{"text":"a"}]}"#).stream(prompt("hi")).collect().await;
+    let Some(ModelEvent::Started { model, usage, .. }) = events.first() else { panic!("{events:?}") };
+    assert_eq!((&**model, usage.cache_creation_input_tokens), ("scripted", 1_800));
+    let Some(ModelEvent::Ended { stop: StopReason::EndTurn, usage }) = events.last() else {
+        panic!("{events:?}")
+    };
+    assert_eq!((usage.input_tokens, usage.output_tokens), (4, 5));
+}
