@@ -61,6 +61,10 @@ impl CallQueue {
         self.calls.is_empty()
     }
 
+    pub(crate) fn has_tool_use(&self, id: &str) -> bool {
+        self.calls.iter().any(|call| &*call.tool_use.id == id)
+    }
+
     pub(crate) fn is_settled(&self) -> bool {
         self.calls.iter().all(Call::is_finished)
     }
@@ -114,8 +118,9 @@ impl CallQueue {
                 Stage::Asking(CallFacts { shared, .. }) | Stage::Running { shared } if !shared => break,
                 Stage::Asking(_) | Stage::Running { .. } => (),
                 Stage::Ready(facts) => {
-                    let room =
-                        if facts.shared { running < cx.config.shared_calls_max } else { !earlier_open };
+                    // A changed answer can make an early call exclusive while later shared ones run already.
+                    let alone = !earlier_open && running == 0;
+                    let room = if facts.shared { running < cx.config.shared_calls_max } else { alone };
                     if !room || !may_start(facts) {
                         break;
                     }

@@ -34,6 +34,11 @@ impl Watermark {
             && self.last == Some(Role::User)
     }
 
+    /// Whether a checked message holds a tool use of this id.
+    pub(crate) fn has_tool_use(&self, id: &str) -> bool {
+        self.tool_uses.contains(id)
+    }
+
     fn check(&mut self, message: &Message) -> bool {
         let turns = self.last != Some(message.role);
         let sound = !message.blocks.is_empty()
@@ -73,7 +78,7 @@ impl Watermark {
             return !self.content && place.map(|place| self.open.remove(place)).is_some();
         }
         self.content = true;
-        self.open.is_empty() && block.as_tool_use().is_none() && !is_blank(block)
+        self.open.is_empty() && block.as_tool_use().is_none() && !block.is_thinking() && !is_blank(block)
     }
 }
 
@@ -217,6 +222,9 @@ impl Mender {
                 }
                 BlockKind::ToolUse(tool_use) => {
                     self.repairs.push(Repair::DroppedToolUse { tool_use_id: tool_use.id.clone() });
+                }
+                BlockKind::Thinking | BlockKind::RedactedThinking => {
+                    self.repairs.push(Repair::DroppedThinking);
                 }
                 _ => rest.extend(self.unless_blank(block)),
             }

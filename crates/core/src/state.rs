@@ -60,16 +60,20 @@ pub(crate) struct ToolState {
 /// Where the machine is: its program counter as data.
 ///
 /// ```text
-///          submit              request out               every way out
-///   Idle ─────────► Preparing ─────────────► Streaming ────────────────► Settling
-///                       ▲                        ▲                      │   │   │
-///                       │ next_turn              │ timer    ┌───────────┘   │   │
-///                       │                        └───── Waiting   retry     │   │
-///                       │                                   │               │   │
-///                       └───────────────────────────────────┼───────────────┘   │
-///                                                 interrupt │       every end   │
-///                                                           ▼                   ▼
-///                                                         Done ◄────────────────┘
+///  Idle ──► Preparing ──► Streaming ──► Settling ──► Done
+///               ▲             ▲          │    │        ▲
+///               └─────────────┼──────────┘    │        │
+///                             └─── Waiting ◄──┘        │
+///                                     └────────────────┘
+///
+///  Idle      -> Preparing   a prompt is submitted
+///  Preparing -> Streaming   the request goes out
+///  Streaming -> Settling    every way out: ended, refused, failed, interrupted
+///  Settling  -> Preparing   next_turn: all calls are answered
+///  Settling  -> Waiting     the request failed and is sent again after a pause
+///  Waiting   -> Streaming   the pause is over
+///  Waiting   -> Done        interrupted during the pause
+///  Settling  -> Done        every other end
 /// ```
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Phase {

@@ -104,10 +104,14 @@ impl Cx<'_> {
         }
     }
 
-    /// A complete block is shown; a complete tool use may start at once.
+    /// A complete block is shown; a complete tool use may start at once. Blank text says nothing and cannot be sent back.
     fn on_block(&mut self, streaming: &mut Streaming, index: u32, block: Block) {
         streaming.open = None;
+        if block.as_text().is_some_and(|text| text.trim().is_empty()) {
+            return;
+        }
         let id = self.message_id();
+        let block = self.with_unique_id(&streaming.calls, id, block);
         self.emit(Update::Block { id, index, block: block.clone(), aborted: false });
         if let Some(tool_use) = block.as_tool_use() {
             let call = self.state.ids.call();
@@ -115,6 +119,16 @@ impl Cx<'_> {
             streaming.calls.advance_early(self);
         }
         streaming.blocks.push((id, block));
+    }
+
+    /// A model that uses an id twice would make the conversation impossible to send: the second gets another id.
+    fn with_unique_id(&self, calls: &CallQueue, message: MessageId, block: Block) -> Block {
+        let Some(tool_use) = block.as_tool_use() else { return block };
+        let used = |id: &str| calls.has_tool_use(id) || self.state.carry.checked.has_tool_use(id);
+        if !used(&tool_use.id) {
+            return block;
+        }
+        Block::tool_use(&format!("{}_{}", tool_use.id, message.0), &tool_use.name, &tool_use.input)
     }
 
     fn on_ended(&mut self, mut streaming: Streaming, stop: &StopReason, usage: Box<Usage>) -> Phase {

@@ -259,7 +259,9 @@ mod tests {
     fn a_thousand_messages_are_a_handful_of_segments() {
         let text = "x".repeat(1000);
         let transcript: Transcript = (0..1000)
-            .map(|n| message(if n % 2 == 0 { Role::User } else { Role::Assistant }, &[text.clone()]))
+            .map(|n| {
+                message(if n % 2 == 0 { Role::User } else { Role::Assistant }, std::slice::from_ref(&text))
+            })
             .collect();
         assert!(transcript.segments().len() < 20, "{}", transcript.segments().len());
     }

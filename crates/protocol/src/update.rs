@@ -197,7 +197,7 @@ pub enum Repair {
     },
     /// A text block was empty or only blanks.
     DroppedText,
-    /// An assistant message ended in thinking.
+    /// An assistant message ended in thinking, or a user message held some.
     DroppedThinking,
     /// A message had nothing left to say.
     DroppedMessage,

@@ -1,0 +1,383 @@
+//! Scenarios, written and read like a log: what is told to the core on the left, what it asks for on the right.
+
+mod log;
+
+use log::{Scenario, check};
+use windlass_core::{Asking, EarlyStart, Interrupt, PermissionMode};
+use windlass_protocol::{Answer, FailureClass, StopReason};
+
+#[test]
+fn an_answer_without_tools_completes() {
+    check(
+        Scenario::new().submit("hi").started().text("Hello.").ended(StopReason::EndTurn),
+        "
+        > submit hi                  preparing streaming | call-model #1 [user]
+        < started
+        < text Hello.
+        < end end_turn               settling done | = completed after 1
+        ",
+    );
+}
+
+#[test]
+fn a_call_starts_while_the_model_still_talks() {
+    check(
+        Scenario::new()
+            .submit("look")
+            .call("read a")
+            .finished(1, "A")
+            .text("And now?")
+            .ended(StopReason::ToolUse)
+            .text("Done.")
+            .ended(StopReason::EndTurn),
+        "
+        > submit look                preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        > c1 finished A              result c1
+        < text And now?
+        < end tool_use               settling preparing streaming | call-model #2 [user assistant(read,text) user(result)]
+        < text Done.
+        < end end_turn               settling done | = completed after 2
+        ",
+    );
+}
+
+#[test]
+fn an_exclusive_call_runs_alone_and_results_keep_their_order() {
+    check(
+        Scenario::new()
+            .permission_mode(PermissionMode::BypassPermissions)
+            .submit("work")
+            .call("read a")
+            .call("read b")
+            .call("write c")
+            .call("read d")
+            .ended(StopReason::ToolUse)
+            .finished(2, "B")
+            .finished(1, "A")
+            .finished(3, "C")
+            .finished(4, "D"),
+        "
+        > submit work                preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < call read b                examine c2
+        > c2 is read b               run c2
+        < call write c               examine c3
+        > c3 is write c
+        < call read d
+        < end tool_use               settling
+        > c2 finished B
+        > c1 finished A              run c3 | result c1 | result c2
+        > c3 finished C              examine c4 | result c3
+        > c4 is read d               run c4
+        > c4 finished D              result c4 | preparing streaming | call-model #2 [user assistant(read,read,write,read) user(result,result,result,result)]
+        ",
+    );
+}
+
+#[test]
+fn early_start_can_be_limited_to_reading_or_turned_off() {
+    let calls = |scenario: Scenario| {
+        scenario
+            .permission_mode(PermissionMode::BypassPermissions)
+            .submit("x")
+            .call("read a")
+            .call("write b")
+            .finished(1, "A")
+            .ended(StopReason::ToolUse)
+    };
+    check(
+        calls(Scenario::new().early_start(EarlyStart::ReadOnly)),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < call write b               examine c2
+        > c2 is write b
+        > c1 finished A              result c1
+        < end tool_use               settling | run c2
+        ",
+    );
+    check(
+        Scenario::new().early_start(EarlyStart::Off).submit("x").call("read a").ended(StopReason::ToolUse),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a
+        < end tool_use               settling | examine c1
+        > c1 is read a               run c1
+        ",
+    );
+}
+
+#[test]
+fn one_failing_call_leaves_its_siblings_alone() {
+    check(
+        Scenario::new()
+            .submit("x")
+            .call("read a")
+            .call("nonsense b")
+            .call("broken c")
+            .ended(StopReason::ToolUse)
+            .failed_call(1, "cannot read"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < call nonsense b            examine c2
+        > c2 is unknown
+        < call broken c              examine c3
+        > c3 is invalid
+        < end tool_use               settling
+        > c1 failed cannot read      result c1 error | result c2 error | result c3 error | preparing streaming | call-model #2 [user assistant(read,nonsense,broken) user(result!,result!,result!)]
+        ",
+    );
+}
+
+#[test]
+fn input_that_is_not_complete_never_runs() {
+    check(
+        Scenario::new().submit("x").truncated_call().ended(StopReason::MaxTokens),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < truncated call             result c1 error
+        < end max_tokens             settling preparing streaming | call-model #2 [user assistant(write) user(result!)]
+        ",
+    );
+}
+
+#[test]
+fn the_limit_of_turns_collects_results_and_ends() {
+    check(
+        Scenario::new().turns_max(1).submit("x").call("read a").ended(StopReason::ToolUse).finished(1, "A"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 finished A              result c1 | done | = max_turns after 1
+        ",
+    );
+}
+
+#[test]
+fn an_interrupt_while_streaming_keeps_what_was_said_and_answers_every_call() {
+    check(
+        Scenario::new()
+            .submit("x")
+            .call("read a")
+            .call("write b")
+            .delta("half a sen")
+            .interrupt(Interrupt::Stop)
+            .finished(1, "A"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < call write b               examine c2
+        > c2 is write b              denied c2
+        < delta half a sen
+        > interrupt                  cancel-model #1 | aborted text half a sen | cancel c1 | settling | timer t1 1000
+        > c1 finished A              result c1 | result c2 error | done | note The user interrupted this answer. | = aborted_streaming after 1
+        ",
+    );
+}
+
+#[test]
+fn an_interrupt_while_tools_run_waits_for_them_but_not_for_ever() {
+    check(
+        Scenario::new()
+            .submit("x")
+            .call("read a")
+            .call("read b")
+            .ended(StopReason::ToolUse)
+            .interrupt(Interrupt::Stop)
+            .finished(1, "A")
+            .timer(1),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < call read b                examine c2
+        > c2 is read b               run c2
+        < end tool_use               settling
+        > interrupt                  cancel c1 | cancel c2 | timer t1 1000
+        > c1 finished A              result c1
+        > timer t1                   abandon c2 | result c2 error | done | note The user interrupted while tools were running. | = aborted_tools after 1
+        ",
+    );
+}
+
+#[test]
+fn a_replacing_interrupt_says_nothing_and_keeps_the_new_message() {
+    check(
+        Scenario::new().submit("x").text("Well").steer("no, y").interrupt(Interrupt::Replace).submit("z"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < text Well
+        > steer no, y
+        > interrupt                  cancel-model #1 | settling done | = aborted_streaming after 1
+        > submit z                   preparing streaming | call-model #2 [user assistant(text) user(no, y/z)]
+        ",
+    );
+}
+
+#[test]
+fn a_steered_message_goes_in_behind_the_next_results() {
+    check(
+        Scenario::new()
+            .submit("x")
+            .call("read a")
+            .steer("hurry")
+            .ended(StopReason::ToolUse)
+            .finished(1, "A"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        > steer hurry
+        < end tool_use               settling
+        > c1 finished A              result c1 | said hurry | preparing streaming | call-model #2 [user assistant(read) user(result,hurry)]
+        ",
+    );
+}
+
+#[test]
+fn a_failed_request_is_sent_again_byte_for_byte_and_its_blocks_are_taken_back() {
+    check(
+        Scenario::new()
+            .submit("x")
+            .text("Half")
+            .call("read a")
+            .fails(FailureClass::Cut)
+            .finished(1, "A")
+            .timer(2)
+            .text("Whole.")
+            .ended(StopReason::EndTurn),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < text Half
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < fails Cut                  cancel c1 | retract 2 | retry 1 of 10 in 375 | settling | timer t1 1000
+        > c1 finished A              waiting | timer t2 275
+        > timer t2                   streaming | call-model #2 [user] same
+        < text Whole.
+        < end end_turn               settling done | = completed after 1
+        ",
+    );
+}
+
+#[test]
+fn what_has_acted_stands_and_is_not_asked_for_again() {
+    check(
+        Scenario::new()
+            .permission_mode(PermissionMode::BypassPermissions)
+            .submit("x")
+            .call("write a")
+            .fails(FailureClass::Overloaded)
+            .finished(1, "written"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call write a               examine c1
+        > c1 is write a              run c1
+        < fails Overloaded           settling
+        > c1 finished written        result c1 | preparing streaming | call-model #2 [user assistant(write) user(result)]
+        ",
+    );
+}
+
+#[test]
+fn failures_that_cannot_heal_end_the_run() {
+    check(
+        Scenario::new().submit("x").fails(FailureClass::Auth),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < fails Auth                 settling done | = api_error after 1: it failed
+        ",
+    );
+    check(
+        Scenario::new().retries_max(0).submit("x").fails(FailureClass::Malformed),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < fails Malformed            settling done | = model_error after 1: it failed
+        ",
+    );
+}
+
+#[test]
+fn an_interrupt_during_the_pause_of_a_retry_ends_the_run() {
+    check(
+        Scenario::new().submit("x").fails(FailureClass::Overloaded).interrupt(Interrupt::Stop).timer(1),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < fails Overloaded           retry 1 of 10 in 375 | settling waiting | timer t1 375
+        > interrupt                  done | note The user interrupted this answer. | = aborted_streaming after 1
+        > timer t1
+        ",
+    );
+}
+
+#[test]
+fn a_refusal_takes_the_answer_back_unless_it_has_acted() {
+    check(
+        Scenario::new().submit("x").text("Sure").ended(StopReason::Refusal),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < text Sure
+        < end refusal                retract 1 | settling done | = refused after 1
+        ",
+    );
+}
+
+#[test]
+fn a_question_holds_exclusive_calls_but_not_shared_ones() {
+    check(
+        Scenario::new()
+            .asking(Asking::Person)
+            .submit("x")
+            .call("peek /etc/a")
+            .call("read b")
+            .call("write c")
+            .ended(StopReason::ToolUse)
+            .answer(1, Answer::Allow)
+            .finished(1, "etc")
+            .finished(2, "B")
+            .answer(3, Answer::Deny("leave it".into())),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call peek /etc/a           examine c1
+        > c1 is peek /etc/a          ask c1
+        < call read b                examine c2
+        > c2 is read b               run c2
+        < call write c               examine c3
+        > c3 is write c              ask c3
+        < end tool_use               settling
+        > answer c1                  run c1
+        > c1 finished etc            result c1
+        > c2 finished B              result c2
+        > answer c3                  denied c3 | result c3 error | preparing streaming | call-model #2 [user assistant(peek,read,write) user(result,result,result!)]
+        ",
+    );
+}
+
+#[test]
+fn a_changed_input_is_examined_again_but_not_asked_about_again() {
+    check(
+        Scenario::new()
+            .asking(Asking::Person)
+            .submit("x")
+            .call("write a")
+            .answer_changed(1, "write b")
+            .finished(1, "written"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call write a               examine c1
+        > c1 is write a              ask c1
+        > answer c1                  examine c1
+        > c1 is write b              run c1
+        > c1 finished written        result c1
+        ",
+    );
+}

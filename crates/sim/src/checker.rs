@@ -1,0 +1,233 @@
+//! What must hold after every step of every run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use windlass_core::{Config, Effect, Effects, PermissionMode, PhaseName, State};
+use windlass_protocol::{
+    Block, CallFacts, CallId, CallKind, MessageId, ModelRequest, RequestId, ToolUse, Transcript, Update,
+};
+
+use crate::validity::check_request;
+
+/// Watches one session from outside and knows only what the driver would know.
+#[derive(Debug, Default)]
+pub struct Checker {
+    /// The request that is out.
+    pub request: Option<RequestId>,
+    /// Calls that run, and whether they are shared.
+    pub running: BTreeMap<CallId, bool>,
+    /// The facts that were given for each call.
+    pub facts: BTreeMap<CallId, CallFacts>,
+    body: Option<Arc<ModelRequest>>,
+    retrying: bool,
+    started: BTreeSet<CallId>,
+    /// Side-effecting calls that started in this run, by the provider's id.
+    acted: Vec<Arc<str>>,
+    shown: BTreeMap<MessageId, Block>,
+    results_shown: Vec<CallId>,
+    denied: BTreeSet<CallId>,
+    dones: u32,
+    requests: u32,
+    edges: BTreeSet<(PhaseName, PhaseName)>,
+}
+
+type Verdict = Result<(), String>;
+
+impl Checker {
+    /// A new run of the same session begins.
+    pub fn begin_run(&mut self) {
+        *self = Self {
+            edges: std::mem::take(&mut self.edges),
+            facts: std::mem::take(&mut self.facts),
+            ..Self::default()
+        };
+    }
+
+    /// The edges between phases that were taken so far.
+    #[must_use]
+    pub fn edges(&self) -> &BTreeSet<(PhaseName, PhaseName)> {
+        &self.edges
+    }
+
+    /// Checks the effects of one step and the state it led to.
+    pub fn check(&mut self, state: &State, effects: &Effects, config: &Config) -> Verdict {
+        self.edges.extend(effects.edges());
+        for effect in effects {
+            if self.dones > 0 {
+                return Err(format!("an effect after the end: {effect:?}"));
+            }
+            self.check_effect(effect, config)?;
+        }
+        if self.running.len() > config.shared_calls_max.max(1) {
+            return Err(format!("{} calls run at once", self.running.len()));
+        }
+        if self.running.len() > 1 && self.running.values().any(|shared| !shared) {
+            return Err("an exclusive call does not run alone".into());
+        }
+        match state.terminal() {
+            Some(_) => self.check_end(state, config),
+            None if self.dones > 0 => Err("the end was reported, but the run goes on".into()),
+            None => Ok(()),
+        }
+    }
+
+    fn check_effect(&mut self, effect: &Effect, config: &Config) -> Verdict {
+        match effect {
+            Effect::Emit(update) => self.check_update(update),
+            Effect::CallModel { request, body } => self.check_call_model(*request, body),
+            Effect::CancelModel(request) => {
+                if self.request.take() == Some(*request) {
+                    Ok(())
+                } else {
+                    Err("a request was cancelled that is not out".into())
+                }
+            }
+            Effect::RunTool { call, tool_use, .. } => self.check_run_tool(*call, tool_use, config),
+            Effect::CancelTool(call) if !self.running.contains_key(call) => {
+                Err(format!("{call:?} was cancelled but does not run"))
+            }
+            Effect::AbandonTool(call) => self
+                .running
+                .remove(call)
+                .map(|_| ())
+                .ok_or_else(|| format!("{call:?} was abandoned but does not run")),
+            Effect::CancelTool(_) | Effect::Examine { .. } | Effect::StartTimer { .. } => Ok(()),
+        }
+    }
+
+    fn check_call_model(&mut self, request: RequestId, body: &Arc<ModelRequest>) -> Verdict {
+        if self.request.replace(request).is_some() {
+            return Err("two requests are out at once".into());
+        }
+        if !self.running.is_empty() {
+            return Err("a request goes out while calls run".into());
+        }
+        check_request(&body.transcript)?;
+        if let Some(before) = &self.body {
+            if self.retrying && !Arc::ptr_eq(before, body) {
+                return Err("a retry changed the request".into());
+            }
+            if !is_prefix(&before.transcript, &body.transcript) {
+                return Err("an old message changed without a recorded reason".into());
+            }
+        }
+        self.requests += u32::from(!self.retrying);
+        self.retrying = false;
+        self.body = Some(body.clone());
+        Ok(())
+    }
+
+    fn check_run_tool(&mut self, call: CallId, tool_use: &ToolUse, config: &Config) -> Verdict {
+        if !self.started.insert(call) {
+            return Err(format!("{call:?} was started twice"));
+        }
+        if self.denied.contains(&call) {
+            return Err(format!("{call:?} was denied and started"));
+        }
+        let Some(facts) = self.facts.get(&call) else {
+            return Err(format!("{call:?} was started without being examined"));
+        };
+        let changes = matches!(facts.kind, CallKind::Edit | CallKind::Execute);
+        if changes && config.permissions.mode == PermissionMode::Plan {
+            return Err("a call that changes something ran in plan mode".into());
+        }
+        if config.permissions.disallowed.contains(&tool_use.name) {
+            return Err("a disallowed tool ran".into());
+        }
+        if !facts.kind.is_read_only() {
+            self.acted.push(tool_use.id.clone());
+        }
+        if !facts.shared && !self.running.is_empty() {
+            return Err("an exclusive call started beside others".into());
+        }
+        self.running.insert(call, facts.shared);
+        Ok(())
+    }
+
+    fn check_update(&mut self, update: &Update) -> Verdict {
+        match update {
+            Update::Block { id, block, .. } => self.show(*id, block),
+            Update::ToolResult { id, call, result, .. } => {
+                if self.running.contains_key(call) {
+                    return Err(format!("{call:?} was answered while it ran"));
+                }
+                if self.results_shown.last().is_some_and(|last| last >= call) {
+                    return Err(format!("{call:?} was answered out of order or twice"));
+                }
+                self.results_shown.push(*call);
+                self.show(*id, result)
+            }
+            Update::Retracted { messages } => {
+                let unknown = messages.iter().find(|id| self.shown.remove(id).is_none());
+                unknown.map_or(Ok(()), |id| Err(format!("{id:?} was retracted but never shown")))
+            }
+            Update::Retrying { .. } => {
+                self.retrying = true;
+                Ok(())
+            }
+            Update::Repaired(repairs) => {
+                Err(format!("a conversation that nobody damaged was repaired: {repairs:?}"))
+            }
+            Update::Denied(denial) => {
+                self.denied.insert(denial.call);
+                Ok(())
+            }
+            Update::Done(_) => {
+                self.dones += 1;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn show(&mut self, id: MessageId, block: &Block) -> Verdict {
+        if self.shown.insert(id, block.clone()).is_some() {
+            return Err(format!("{id:?} was used twice"));
+        }
+        Ok(())
+    }
+
+    fn check_end(&self, state: &State, config: &Config) -> Verdict {
+        if self.dones != 1 {
+            return Err(format!("the end was reported {} times", self.dones));
+        }
+        if self.request.is_some() || !self.running.is_empty() {
+            return Err("something still runs at the end".into());
+        }
+        if config.turns_max.is_some_and(|limit| self.requests > limit) {
+            return Err(format!("{} requests exceed the limit of turns", self.requests));
+        }
+        self.check_transcript(state)
+    }
+
+    /// What is left behind can be sent again, and tells all that was shown and done.
+    fn check_transcript(&self, state: &State) -> Verdict {
+        let mut next = state.messages().clone();
+        let prompt = windlass_protocol::Message::user(
+            MessageId(u64::MAX),
+            windlass_protocol::Origin::Prompt,
+            vec![Block::text("next")],
+        );
+        next.push(Arc::new(prompt));
+        check_request(&next)?;
+        let blocks: BTreeSet<&str> =
+            next.iter().flat_map(|message| &message.blocks).map(Block::json).collect();
+        let lost = self.shown.values().find(|block| !block.is_thinking() && !blocks.contains(block.json()));
+        if let Some(lost) = lost {
+            return Err(format!("shown, but not in the transcript: {lost:?}"));
+        }
+        let tool_uses: BTreeSet<&str> = next
+            .iter()
+            .flat_map(|message| &message.blocks)
+            .filter_map(|block| block.as_tool_use())
+            .map(|tool_use| &*tool_use.id)
+            .collect();
+        let forgotten = self.acted.iter().find(|id| !tool_uses.contains(&***id));
+        forgotten.map_or(Ok(()), |id| Err(format!("{id} has acted and is forgotten")))
+    }
+}
+
+fn is_prefix(before: &Transcript, after: &Transcript) -> bool {
+    before.len() <= after.len() && before.iter().zip(after.iter()).all(|(a, b)| Arc::ptr_eq(a, b))
+}

@@ -1,0 +1,77 @@
+//! The rules of the Messages API for a request, written down a second time and plainly: the oracle for the last gate.
+
+use std::collections::BTreeSet;
+
+use windlass_protocol::{Block, BlockKind, Role, Transcript};
+
+/// Whether a model API would take these messages; the error says what is wrong.
+pub fn check_request(messages: &Transcript) -> Result<(), String> {
+    let groups = groups(messages);
+    let (Some(first), Some(last)) = (groups.first(), groups.last()) else {
+        return Err("there is no message".into());
+    };
+    if first.0 != Role::User || last.0 != Role::User {
+        return Err("the first and the last message must be the user's".into());
+    }
+    let mut ids = BTreeSet::new();
+    let mut open: Vec<&str> = Vec::new();
+    for (role, blocks) in &groups {
+        if let Some(blank) =
+            blocks.iter().find(|block| block.as_text().is_some_and(|text| text.trim().is_empty()))
+        {
+            return Err(format!("blank text: {blank:?}"));
+        }
+        match role {
+            Role::User => {
+                check_results(blocks, &open)?;
+                open.clear();
+            }
+            Role::Assistant => {
+                if blocks.last().is_some_and(|block| block.is_thinking()) {
+                    return Err("an assistant message ends in thinking".into());
+                }
+                open = blocks
+                    .iter()
+                    .filter_map(|block| block.as_tool_use())
+                    .map(|tool_use| &*tool_use.id)
+                    .collect();
+                if let Some(twice) = open.iter().find(|id| !ids.insert(**id)) {
+                    return Err(format!("two tool uses have the id {twice}"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The message after tool uses begins with exactly one result for each.
+fn check_results(blocks: &[&Block], open: &[&str]) -> Result<(), String> {
+    let results: Vec<&str> = blocks.iter().filter_map(|block| result_id(block)).collect();
+    let leading: Vec<&str> = blocks.iter().map_while(|block| result_id(block)).collect();
+    if results != leading {
+        return Err("a result stands behind other content".into());
+    }
+    let (mut asked, mut answered) = (open.to_vec(), results);
+    asked.sort_unstable();
+    answered.sort_unstable();
+    if asked == answered { Ok(()) } else { Err(format!("asked {asked:?}, answered {answered:?}")) }
+}
+
+fn result_id(block: &Block) -> Option<&str> {
+    match block.kind() {
+        BlockKind::ToolResult { tool_use_id, .. } => Some(tool_use_id),
+        _ => None,
+    }
+}
+
+/// Neighbouring messages of one role count as one.
+fn groups(messages: &Transcript) -> Vec<(Role, Vec<&Block>)> {
+    let mut groups: Vec<(Role, Vec<&Block>)> = Vec::new();
+    for message in messages.iter() {
+        match groups.last_mut() {
+            Some((role, blocks)) if *role == message.role => blocks.extend(&message.blocks),
+            _ => groups.push((message.role, message.blocks.iter().collect())),
+        }
+    }
+    groups
+}

@@ -1,0 +1,136 @@
+//! The last gate against its oracle: whatever a transcript holds, what is sent is valid.
+
+#![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+use std::sync::Arc;
+
+use windlass_core::{Config, Effect, Event, Input, State, repair, step};
+use windlass_protocol::{Block, Message, MessageId, Origin, RawValue, Repair, Role, Transcript, Update};
+use windlass_sim::{Rng, check_request};
+
+const CASES: u64 = 20_000;
+
+/// Messages as a crash, a rewind or an editor might leave them.
+fn damaged(rng: &mut Rng) -> Transcript {
+    (0..rng.below(8)).map(|n| Arc::new(random_message(rng, n))).collect()
+}
+
+fn random_message(rng: &mut Rng, n: u64) -> Message {
+    let role = if rng.one_in(2) { Role::User } else { Role::Assistant };
+    let blocks = (0..rng.below(4)).map(|_| random_block(rng)).collect();
+    Message { id: MessageId(n), role, blocks, origin: Origin::Prompt }
+}
+
+fn random_block(rng: &mut Rng) -> Block {
+    let id = format!("toolu_{}", rng.below(4));
+    match rng.below(8) {
+        0 => Block::text(" \n"),
+        1 => Block::text("words"),
+        2 => Block::from_json(r#"{"type":"thinking","thinking":"hm","signature":"s"}"#).unwrap(),
+        3 => Block::tool_use(&id, "Tool", &raw("[1]")),
+        4 | 5 => Block::tool_use(&id, "Tool", &raw("{}")),
+        _ => Block::tool_result(&id, &[Block::text("done")], false),
+    }
+}
+
+fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.into()).unwrap()
+}
+
+fn well_formed(messages: &Transcript) -> Result<(), String> {
+    if messages.iter().any(|message| message.blocks.is_empty()) {
+        return Err("a message says nothing".into());
+    }
+    let strange = messages.iter().any(|message| {
+        message.blocks.iter().any(|block| match message.role {
+            Role::User => block.as_tool_use().is_some() || block.is_thinking(),
+            Role::Assistant => {
+                matches!(block.kind(), windlass_protocol::BlockKind::ToolResult { .. })
+                    || block.as_tool_use().is_some_and(|tool_use| !tool_use.input.get().starts_with('{'))
+            }
+        })
+    });
+    if strange { Err("a block on the wrong side".into()) } else { check_request(messages) }
+}
+
+#[test]
+fn whatever_it_is_given_the_gate_makes_valid_and_then_leaves_alone() {
+    for seed in 0..CASES {
+        let before = damaged(&mut Rng::new(seed));
+        let (mended, repairs) = repair(&before);
+        assert_eq!(check_request(&mended), Ok(()), "seed {seed}: {before:#?}\n{repairs:?}\n{mended:#?}");
+        let (again, nothing) = repair(&mended);
+        assert_eq!(nothing, [], "seed {seed}");
+        assert_eq!(again.to_json(), mended.to_json(), "seed {seed}");
+        if well_formed(&before).is_ok() {
+            assert_eq!(repairs, [], "seed {seed}: a good transcript was changed");
+        }
+    }
+}
+
+#[test]
+fn a_request_is_repaired_if_and_only_if_it_needs_it() {
+    let config = Config::default();
+    for seed in 0..CASES {
+        let before = damaged(&mut Rng::new(seed));
+        let mut asked = before.clone();
+        asked.push(Arc::new(Message::user(MessageId(99), Origin::Prompt, vec![Block::text("go on")])));
+        let state = State::new("/".into(), before);
+        let (_, effects) = step(state, Input::at(0, Event::Submit("go on".into())), &config);
+        let repaired = effects.iter().any(|effect| matches!(effect, Effect::Emit(Update::Repaired(_))));
+        let sent = effects.iter().find_map(|effect| match effect {
+            Effect::CallModel { body, .. } => Some(body.transcript.clone()),
+            _ => None,
+        });
+        let sent = sent.expect("a submission sends a request");
+        assert_eq!(check_request(&sent), Ok(()), "seed {seed}");
+        assert_eq!(repaired, well_formed(&asked).is_err(), "seed {seed}: {asked:#?}");
+    }
+}
+
+#[test]
+fn each_kind_of_damage_is_named() {
+    let check = |list: Vec<(Role, Vec<Block>)>, expected: &[Repair]| {
+        let messages: Transcript = list
+            .into_iter()
+            .map(|(role, blocks)| {
+                Arc::new(Message { id: MessageId(1), role, blocks, origin: Origin::Prompt })
+            })
+            .collect();
+        assert_eq!(repair(&messages).1, expected, "{messages:#?}");
+    };
+    let (user, assistant) = (Role::User, Role::Assistant);
+    let call = |id: &str| Block::tool_use(id, "Tool", &raw("{}"));
+    let result = |id: &str| Block::tool_result(id, &[], false);
+    let hi = || (user, vec![Block::text("hi")]);
+    let id = |id: &str| id.into();
+
+    check(vec![hi()], &[]);
+    check(vec![hi(), (assistant, vec![call("a")]), hi()], &[Repair::AddedResult { tool_use_id: id("a") }]);
+    check(vec![hi(), (assistant, vec![call("a")])], &[Repair::AddedResult { tool_use_id: id("a") }]);
+    check(
+        vec![(user, vec![result("a"), Block::text("hi")])],
+        &[Repair::DroppedResult { tool_use_id: id("a") }],
+    );
+    check(
+        vec![hi(), (assistant, vec![call("a")]), (user, vec![Block::text("x"), result("a")])],
+        &[Repair::MovedResult { tool_use_id: id("a") }],
+    );
+    check(
+        vec![
+            hi(),
+            (assistant, vec![call("a")]),
+            hi(),
+            (assistant, vec![Block::text("y")]),
+            (user, vec![result("a"), Block::text("z")]),
+        ],
+        &[Repair::MovedResult { tool_use_id: id("a") }],
+    );
+    check(
+        vec![hi(), (assistant, vec![call("a"), call("a")]), (user, vec![result("a"), result("a")])],
+        &[Repair::DroppedToolUse { tool_use_id: id("a") }, Repair::DroppedResult { tool_use_id: id("a") }],
+    );
+    check(vec![(user, vec![Block::text(" "), Block::text("hi")])], &[Repair::DroppedText]);
+    check(vec![(assistant, vec![Block::text("hello")])], &[Repair::AddedUser, Repair::AddedUser]);
+    check(vec![], &[Repair::AddedUser]);
+}
