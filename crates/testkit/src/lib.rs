@@ -1,1 +1,31 @@
-//! A scripted Messages API over loopback HTTP
+//! A scripted Messages API over loopback HTTP, and a way to run the real binary against it.
+//!
+//! Purpose: end-to-end tests and benchmarks that go through the real client, real HTTP and the real binary.
+//! Invariant: the server plays the same scripts as `ScriptModel`, refuses what the real API would refuse, and adds
+//! no work between a request and its answer that would blur a measurement. Nothing here ships in the binary.
+//!
+//! ```
+//! use windlass_testkit::{Script, Server};
+//! let script = Script::parse(r#"{"responses": [{"blocks": [{"text": "Hello."}]}]}"#)?;
+//! let server = Server::start(script)?;
+//! assert!(server.url().starts_with("http://127.0.0.1:"));
+//! assert!(server.exchanges().is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod check;
+mod connection;
+mod exchange;
+mod http;
+mod project;
+mod render;
+mod running;
+mod server;
+
+pub use exchange::{Exchange, Reply, ReplyEnd};
+pub use project::{Project, WindlassCommand, built_binary};
+pub use running::{Finished, Running};
+pub use server::{Server, ServerOptions};
+
+/// Scripts, as the server plays them.
+pub use windlass_models::Script;

@@ -1,0 +1,102 @@
+//! Responses as bytes. They are made before they are asked for, so that an answer costs nothing but its writes.
+
+use std::time::Duration;
+
+use windlass_models::{Ending, Opening, Playback, StatusError};
+
+/// A response, ready to be written.
+#[derive(Debug)]
+pub(crate) struct Rendered {
+    pub(crate) delay: Duration,
+    pub(crate) head: Option<RenderedHead>,
+    /// Each event as one chunk, with the wait before it.
+    pub(crate) events: Vec<(Duration, Vec<u8>)>,
+    /// What is left to write after the events.
+    pub(crate) rest: Vec<u8>,
+    pub(crate) after: After,
+}
+
+#[derive(Debug)]
+pub(crate) struct RenderedHead {
+    pub(crate) status: u16,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What happens to the connection after everything is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum After {
+    Keep,
+    Close,
+    Stall(Option<Duration>),
+}
+
+const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
+    cache-control: no-cache\r\nrequest-id: req_script\r\ntransfer-encoding: chunked\r\n\r\n";
+
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+impl Rendered {
+    pub(crate) fn new(playback: &Playback) -> Self {
+        match &playback.opening {
+            Opening::Refuse => Self {
+                delay: playback.delay,
+                head: None,
+                events: Vec::new(),
+                rest: Vec::new(),
+                after: After::Close,
+            },
+            Opening::Status(status) => Self { delay: playback.delay, ..Self::status(status) },
+            Opening::Stream => Self::stream(playback),
+        }
+    }
+
+    /// An error status.
+    pub(crate) fn status(error: &StatusError) -> Self {
+        let mut head = format!("HTTP/1.1 {} Scripted\r\n", error.code);
+        let given = |name: &str| error.headers.iter().any(|(header, _)| header.eq_ignore_ascii_case(name));
+        for (name, value) in [("content-type", "application/json"), ("request-id", "req_script")] {
+            if !given(name) {
+                head.push_str(&format!("{name}: {value}\r\n"));
+            }
+        }
+        for (name, value) in &error.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str(&format!("content-length: {}\r\n\r\n", error.body.len()));
+        Self {
+            delay: Duration::ZERO,
+            head: Some(RenderedHead { status: error.code, bytes: head.into_bytes() }),
+            events: Vec::new(),
+            rest: error.body.clone().into_bytes(),
+            after: After::Keep,
+        }
+    }
+
+    fn stream(playback: &Playback) -> Self {
+        let head = RenderedHead { status: 200, bytes: STREAM_HEAD.into() };
+        let mut events: Vec<_> =
+            playback.events.iter().map(|event| (event.delay, chunk(&event.wire()))).collect();
+        let mut rest = Vec::new();
+        let after = match &playback.ending {
+            Ending::End => {
+                // One write for the last event and the end of the body, so that "the last byte" is one moment.
+                events.last_mut().map_or(&mut rest, |(_, bytes)| bytes).extend_from_slice(LAST_CHUNK);
+                After::Keep
+            }
+            Ending::Cut { piece } => {
+                rest = if piece.is_empty() { Vec::new() } else { chunk(piece) };
+                After::Close
+            }
+            Ending::Stall { ping } => After::Stall(*ping),
+        };
+        Self { delay: playback.delay, head: Some(head), events, rest, after }
+    }
+}
+
+/// A piece of a body in chunks.
+pub(crate) fn chunk(text: &str) -> Vec<u8> {
+    let mut bytes = format!("{:x}\r\n", text.len()).into_bytes();
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.extend_from_slice(b"\r\n");
+    bytes
+}
