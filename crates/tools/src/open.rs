@@ -53,10 +53,7 @@ pub fn open_regular(resolved: &Path) -> Result<OpenFile, OpenError> {
     if !kind.is_file() {
         return Err(OpenError::Special(special_name(kind)));
     }
-    Ok(OpenFile {
-        file,
-        size: meta.len(),
-    })
+    Ok(OpenFile { file, size: meta.len() })
 }
 
 /// What a file that is neither regular nor a directory is called.
@@ -77,7 +74,7 @@ pub(crate) fn special_name(kind: FileType) -> &'static str {
 }
 
 #[cfg(target_os = "linux")]
-fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
+pub(crate) fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
     use rustix::fs::ResolveFlags;
     match rustix::fs::openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
         // Old kernels, and sandboxes that filter the call.
@@ -87,7 +84,7 @@ fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
+pub(crate) fn open_without_links(path: &Path, flags: OFlags) -> rustix::io::Result<rustix::fd::OwnedFd> {
     open_no_follow(path, flags)
 }
 

@@ -30,14 +30,10 @@ pub fn fact(path: PathBuf) -> PathFact {
 /// The lexical name: `~` expanded, relative paths joined to `cwd`, `.` and `..` removed.
 pub fn absolute(field: &str, input: &str, cwd: &Path) -> Result<PathBuf, String> {
     if input.is_empty() {
-        return Err(format!(
-            "`{field}` is empty. Give the path of a file or directory."
-        ));
+        return Err(format!("`{field}` is empty. Give the path of a file or directory."));
     }
     if input.contains('\0') {
-        return Err(format!(
-            "`{field}` contains a NUL character, which no path can hold."
-        ));
+        return Err(format!("`{field}` contains a NUL character, which no path can hold."));
     }
     let path = match expand_home(input) {
         Some(path) => path?,
@@ -155,14 +151,8 @@ fn follow(path: &Path) -> Option<PathBuf> {
 fn push_names(pending: &mut Vec<Pending>, path: &Path, linked: bool) {
     for part in path.components().rev() {
         match part {
-            Component::Normal(name) => pending.push(Pending {
-                name: name.to_owned(),
-                linked,
-            }),
-            Component::ParentDir => pending.push(Pending {
-                name: "..".into(),
-                linked,
-            }),
+            Component::Normal(name) => pending.push(Pending { name: name.to_owned(), linked }),
+            Component::ParentDir => pending.push(Pending { name: "..".into(), linked }),
             Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
         }
     }
@@ -207,19 +197,8 @@ pub fn is_magic(path: &Path) -> bool {
                 names.next();
                 name = names.next();
             }
-            let magic = [
-                "root",
-                "cwd",
-                "exe",
-                "fd",
-                "fdinfo",
-                "map_files",
-                "ns",
-                "mem",
-                "environ",
-            ];
-            name.and_then(OsStr::to_str)
-                .is_some_and(|name| magic.contains(&name))
+            let magic = ["root", "cwd", "exe", "fd", "fdinfo", "map_files", "ns", "mem", "environ"];
+            name.and_then(OsStr::to_str).is_some_and(|name| magic.contains(&name))
         }
         _ => false,
     }
@@ -279,10 +258,7 @@ mod tests {
     fn impossible_paths_are_refused_by_name() {
         let check = |input: &str, expected: &str| {
             let error = absolute("file_path", input, Path::new("/w")).unwrap_err();
-            assert!(
-                error.contains(expected) && error.contains("`file_path`"),
-                "{error}"
-            );
+            assert!(error.contains(expected) && error.contains("`file_path`"), "{error}");
         };
         check("", "is empty");
         check("a\0b", "NUL");

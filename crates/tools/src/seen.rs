@@ -6,6 +6,7 @@
 
 use std::fmt::Write;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use similar::{Algorithm, DiffTag};
 use windlass_protocol::FileSeen;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
+use crate::encoding::TextEncoding;
 use crate::open::{OpenError, OpenFile, open_regular};
 
 /// Files with more lines than this are compared as a whole: the hashes of a file never take more than 1 MB.
@@ -36,7 +38,9 @@ pub struct SeenBuilder {
     open: Vec<u8>,
     /// A line too long to keep until its end.
     long: Option<LongLine>,
+    /// No hashes of lines: there are too many, or bytes do not tell where a line ends.
     overflow: bool,
+    started: bool,
 }
 
 /// The hash of a line so far. A carriage return waits until it is known not to be part of the line's end.
@@ -66,6 +70,7 @@ impl Default for SeenBuilder {
             open: Vec::new(),
             long: None,
             overflow: false,
+            started: false,
         }
     }
 }
@@ -74,6 +79,11 @@ impl SeenBuilder {
     /// Takes the next piece.
     pub fn update(&mut self, piece: &[u8]) {
         self.whole.update(piece);
+        let is_utf16 = || matches!(TextEncoding::from_bom(piece), Some(TextEncoding::Utf16 { .. }));
+        if !self.started && !piece.is_empty() {
+            self.started = true;
+            self.overflow = is_utf16();
+        }
         if self.overflow {
             return;
         }
@@ -96,10 +106,7 @@ impl SeenBuilder {
         } else if self.open.len() + part.len() <= CHUNK_BYTES {
             self.open.extend_from_slice(part);
         } else {
-            let mut long = LongLine {
-                hash: Xxh3Default::new(),
-                held_cr: false,
-            };
+            let mut long = LongLine { hash: Xxh3Default::new(), held_cr: false };
             long.update(&self.open);
             long.update(part);
             self.open.clear();
@@ -128,12 +135,7 @@ impl SeenBuilder {
         if !self.overflow && (self.long.is_some() || !self.open.is_empty()) {
             self.end_line(&[]);
         }
-        FileSeen {
-            path,
-            hash: self.whole.digest(),
-            lines: self.lines.into(),
-            whole,
-        }
+        FileSeen { path, hash: self.whole.digest(), lines: self.lines.into(), whole }
     }
 }
 
@@ -180,7 +182,7 @@ pub fn content_hash(content: &[u8]) -> u64 {
 /// Says which lines differ between what was seen and the content now, and shows them as they are now. The text is
 /// bounded however much changed.
 #[must_use]
-pub fn describe_change(old: &FileSeen, new: &[u8]) -> String {
+pub(crate) fn describe_change(old: &FileSeen, new: &[u8], encoding: TextEncoding) -> String {
     let now = seen_bytes(PathBuf::new(), new, true);
     if now.hash == old.hash {
         return "The content is the same.".to_owned();
@@ -189,18 +191,15 @@ pub fn describe_change(old: &FileSeen, new: &[u8]) -> String {
         return "Only line ends, or the end of the file, changed.".to_owned();
     }
     if now.lines.is_empty() || old.lines.is_empty() {
-        return format!(
-            "It has {} bytes now; which lines changed cannot be said.",
-            new.len()
-        );
+        return format!("It has {} bytes now; which lines changed cannot be said.", new.len());
     }
     let deadline = Instant::now() + DIFF_TIME_MAX;
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, &old.lines, &now.lines, Some(deadline));
     let changes: Vec<_> = ops.into_iter().filter(|op| op.tag() != DiffTag::Equal).collect();
     let mut text = String::new();
-    let lines = line_starts(new);
+    let lines: Vec<&[u8]> = lines_of(new).collect();
     for op in changes.iter().take(PLACES_MAX) {
-        describe_place(&mut text, op, new, &lines);
+        describe_place(&mut text, op, &lines, encoding);
     }
     if changes.len() > PLACES_MAX {
         let _ = writeln!(text, "… and {} more places.", changes.len() - PLACES_MAX);
@@ -209,42 +208,33 @@ pub fn describe_change(old: &FileSeen, new: &[u8]) -> String {
     text
 }
 
-fn describe_place(text: &mut String, op: &similar::DiffOp, new: &[u8], starts: &[usize]) {
+fn describe_place(text: &mut String, op: &similar::DiffOp, lines: &[&[u8]], encoding: TextEncoding) {
     let (old, now) = (op.old_range(), op.new_range());
-    let span = |range: &std::ops::Range<usize>| match range.len() {
+    let span = |range: &Range<usize>| match range.len() {
         1 => format!("line {}", range.start + 1),
         _ => format!("lines {}-{}", range.start + 1, range.end),
     };
-    let what = match op.tag() {
-        DiffTag::Delete => format!(
-            "Removed: {} of what you saw, before line {} now.\n",
-            span(&old),
-            now.start + 1
-        ),
-        DiffTag::Insert => format!("New {}:\n", span(&now)),
-        _ => format!("Changed {} (was {}):\n", span(&now), span(&old)),
+    let _ = match op.tag() {
+        DiffTag::Delete => {
+            let (was, next) = (span(&old), now.start + 1);
+            writeln!(text, "Removed: {was} of what you saw, before line {next} now.")
+        }
+        DiffTag::Insert => writeln!(text, "New {}:", span(&now)),
+        _ => writeln!(text, "Changed {} (was {}):", span(&now), span(&old)),
     };
-    text.push_str(&what);
-    for line in now.clone().take(LINES_SHOWN_MAX) {
-        let end = starts.get(line + 1).copied().unwrap_or(new.len());
-        let shown = &new[starts[line]..end];
-        let shown = shown.strip_suffix(b"\n").unwrap_or(shown);
-        let cut = without_cr(shown)
-            .get(..LINE_BYTES_MAX)
-            .unwrap_or(without_cr(shown));
-        let _ = writeln!(text, "{}\t{}", line + 1, String::from_utf8_lossy(cut));
+    for (number, line) in (now.start + 1..).zip(&lines[now.clone()]).take(LINES_SHOWN_MAX) {
+        let cut = &line[..line.len().min(LINE_BYTES_MAX)];
+        let _ = writeln!(text, "{number}\t{}", encoding.decode_lossy(cut));
     }
     if now.len() > LINES_SHOWN_MAX {
         let _ = writeln!(text, "… {} more lines", now.len() - LINES_SHOWN_MAX);
     }
 }
 
-fn line_starts(content: &[u8]) -> Vec<usize> {
-    let after = memchr::memchr_iter(b'\n', content).map(|at| at + 1);
-    std::iter::once(0)
-        .chain(after)
-        .filter(|&start| start < content.len())
-        .collect()
+/// The lines as they are hashed: without their ends.
+fn lines_of(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ended = |line: &'_ [u8]| line.len() - usize::from(line.ends_with(b"\n"));
+    content.split_inclusive(|byte| *byte == b'\n').map(move |line| without_cr(&line[..ended(line)]))
 }
 
 #[cfg(test)]
@@ -261,48 +251,32 @@ mod tests {
         (0..count).map(line).collect::<Vec<_>>().concat()
     }
 
+    fn describe(old: &FileSeen, new: &str) -> String {
+        describe_change(old, new.as_bytes(), TextEncoding::detect(new.as_bytes()))
+    }
+
     fn check(old: &str, new: &str, expected: &str) {
-        assert_eq!(describe_change(&seen(old), new.as_bytes()), expected);
+        assert_eq!(describe(&seen(old), new), expected);
     }
 
     #[test]
     fn changes_are_named_and_shown() {
         check("a\nb\n", "a\nb\n", "The content is the same.");
-        check(
-            "a\nb\n",
-            "a\r\nb\r\n",
-            "Only line ends, or the end of the file, changed.",
-        );
-        check(
-            "a\nb\n",
-            "a\nb",
-            "Only line ends, or the end of the file, changed.",
-        );
+        check("a\nb\n", "a\r\nb\r\n", "Only line ends, or the end of the file, changed.");
+        check("a\nb\n", "a\nb", "Only line ends, or the end of the file, changed.");
         check("a\nb\nc\n", "a\nB\nc\n", "Changed line 2 (was line 2):\n2\tB");
         check("a\nc\n", "a\nb1\nb2\nc\n", "New lines 2-3:\n2\tb1\n3\tb2");
-        check(
-            "a\nb\nc\n",
-            "a\nc\n",
-            "Removed: line 2 of what you saw, before line 2 now.",
-        );
-        check(
-            "",
-            "a\n",
-            "It has 2 bytes now; which lines changed cannot be said.",
-        );
+        check("a\nb\nc\n", "a\nc\n", "Removed: line 2 of what you saw, before line 2 now.");
+        check("", "a\n", "It has 2 bytes now; which lines changed cannot be said.");
     }
 
     #[test]
     fn the_description_is_bounded() {
         let old = numbered(400, |n| format!("{n}\n"));
         let new = numbered(400, |n| format!("{n}{}\n", "x".repeat(1000 * (n % 2))));
-        let text = describe_change(&seen(&old), new.as_bytes());
-        assert!(
-            text.contains("more places") && text.len() < 4000,
-            "{} bytes",
-            text.len()
-        );
-        let text = describe_change(&seen("one\n"), new.as_bytes());
+        let text = describe(&seen(&old), &new);
+        assert!(text.contains("more places") && text.len() < 4000, "{} bytes", text.len());
+        let text = describe(&seen("one\n"), &new);
         assert!(text.contains("388 more lines") && text.len() < 4000, "{text}");
     }
 
@@ -310,7 +284,7 @@ mod tests {
     fn a_file_of_countless_lines_is_known_as_a_whole() {
         let seen = seen_bytes("/f".into(), &vec![b'\n'; LINES_MAX + 5], true);
         assert!(seen.lines.is_empty());
-        let text = describe_change(&seen, b"x\n");
+        let text = describe(&seen, "x\n");
         assert!(text.contains("cannot be said"), "{text}");
     }
 
@@ -320,10 +294,7 @@ mod tests {
         let path = dir.path().canonicalize().unwrap().join("f");
         let content = numbered(40_000, |n| format!("line {n}\r\n"));
         std::fs::write(&path, &content).unwrap();
-        assert_eq!(
-            seen_file(&path, true).unwrap(),
-            seen_bytes(path, content.as_bytes(), true)
-        );
+        assert_eq!(seen_file(&path, true).unwrap(), seen_bytes(path, content.as_bytes(), true));
     }
 
     proptest! {

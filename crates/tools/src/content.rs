@@ -1,0 +1,335 @@
+//! The content of a file that is about to be changed, as bytes and as text.
+//!
+//! The bytes are the truth. Text is a view with every line end shown as `\n`, and a position in it leads back to
+//! the exact bytes, so that a change touches nothing but its own span.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+
+use memchr::{memchr, memmem};
+
+use crate::encoding::TextEncoding;
+use crate::open::{OpenError, OpenFile, open_regular};
+use crate::save::Version;
+
+/// Larger files are not changed: their content is held in memory while that happens.
+pub(crate) const CHANGE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+
+/// Texts above this size are left out of structured output, which travels as one line of JSON.
+pub(crate) const STRUCTURED_BYTES_MAX: usize = 256 * 1024;
+
+/// A file's content, and which version of the file it came from.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) version: Version,
+    pub(crate) encoding: TextEncoding,
+}
+
+/// Loads the file at a resolved path; `None` if there is none. The error is for the model and names `shown`.
+pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<Content>, String> {
+    let OpenFile { file, size } = match open_regular(resolved) {
+        Ok(open) => open,
+        Err(OpenError::Missing) => return Ok(None),
+        Err(error) => return Err(format!("{shown} {error}.")),
+    };
+    let too_large = || {
+        let max = CHANGE_BYTES_MAX / (1024 * 1024);
+        format!(
+            "{shown} is larger than {max} MiB, too large to be changed here. Change it with a command through Bash."
+        )
+    };
+    if size > CHANGE_BYTES_MAX {
+        return Err(too_large());
+    }
+    let unreadable = |error| format!("{shown} cannot be read: {error}.");
+    let version = Version::from(&file.metadata().map_err(unreadable)?);
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+    (&file).take(CHANGE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > CHANGE_BYTES_MAX {
+        return Err(too_large());
+    }
+    let encoding = TextEncoding::detect(&bytes);
+    Ok(Some(Content { bytes, version, encoding }))
+}
+
+impl Content {
+    /// The bytes after the byte order mark.
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.bytes[self.encoding.bom().len()..]
+    }
+
+    /// The text for the eye, with the file's own line ends.
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        self.encoding.decode_lossy(self.body())
+    }
+
+    /// The text as structured output shows it: nothing when it is large.
+    pub(crate) fn text_if_small(&self) -> Option<Cow<'_, str>> {
+        (self.bytes.len() <= STRUCTURED_BYTES_MAX).then(|| self.text())
+    }
+}
+
+/// How a line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineEnd {
+    Lf,
+    CrLf,
+    Cr,
+}
+
+impl LineEnd {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Lf => "\n",
+            Self::CrLf => "\r\n",
+            Self::Cr => "\r",
+        }
+    }
+}
+
+/// The one line end of a text that uses only `\r\n`, or only `\r`.
+pub(crate) fn uniform_line_end(text: &[u8]) -> Option<LineEnd> {
+    if !text.contains(&b'\r') {
+        return memchr(b'\n', text).map(|_| LineEnd::Lf);
+    }
+    if !text.contains(&b'\n') {
+        return Some(LineEnd::Cr);
+    }
+    let crlf = memmem::find_iter(text, b"\r\n").count();
+    let lf = memchr::memchr_iter(b'\n', text).count();
+    (crlf == lf).then_some(LineEnd::CrLf)
+}
+
+/// A text from the model with `\n` at the end of each line.
+pub(crate) fn with_lf(text: &str) -> Cow<'_, str> {
+    if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) }
+}
+
+/// A file's text with every line end as `\n`, and the way back to its bytes.
+///
+/// For UTF-8 this works on the bytes themselves, so even a file with invalid bytes can be changed around them.
+pub(crate) struct View<'a> {
+    encoding: TextEncoding,
+    body: &'a [u8],
+    /// The text in UTF-8 with the file's own line ends.
+    source: Cow<'a, [u8]>,
+    /// The same with `\n` only.
+    text: Option<Vec<u8>>,
+    /// Where in `text` a `\n` stands for `\r\n`.
+    folded: Vec<usize>,
+    /// All lines end in a lone `\r`.
+    cr_only: bool,
+}
+
+impl<'a> View<'a> {
+    /// The error is for the model and names `shown`.
+    pub(crate) fn new(content: &'a Content, shown: &str) -> Result<Self, String> {
+        let body = content.body();
+        let source = match content.encoding {
+            TextEncoding::Utf8 { .. } => Cow::Borrowed(body),
+            encoding => match encoding.decode_exact(body) {
+                Some(Cow::Borrowed(text)) => Cow::Borrowed(text.as_bytes()),
+                Some(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
+                None => {
+                    return Err(format!(
+                        "{shown} seems to be {}, but not all of it is valid, so it was not changed. Change it with a \
+                         command through Bash that keeps its bytes.",
+                        encoding.name()
+                    ));
+                }
+            },
+        };
+        let cr_only = uniform_line_end(&source) == Some(LineEnd::Cr);
+        let (text, folded) = fold(&source, cr_only);
+        Ok(Self { encoding: content.encoding, body, source, text, folded, cr_only })
+    }
+
+    /// The text with `\n` only. Not always valid UTF-8.
+    pub(crate) fn text(&self) -> &[u8] {
+        self.text.as_deref().unwrap_or(&self.source)
+    }
+
+    /// A text from the model in the form of [`View::text`].
+    pub(crate) fn as_shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.cr_only && text.contains('\r') {
+            Cow::Owned(text.replace('\r', "\n"))
+        } else {
+            Cow::Borrowed(text)
+        }
+    }
+
+    /// A range of [`View::text`] as a range of the source.
+    fn source_range(&self, range: &Range<usize>) -> Range<usize> {
+        let shift = |at: usize| at + self.folded.partition_point(|&fold| fold < at);
+        shift(range.start)..shift(range.end)
+    }
+
+    /// `text` with its line ends as they should be if it takes the place of `range` of [`View::text`]: those that
+    /// were there already stay as they were, further ones follow the last of them, or else the nearest neighbour.
+    pub(crate) fn with_neighbouring_line_ends(&self, text: &str, range: &Range<usize>) -> String {
+        if !text.contains('\n') {
+            return text.to_owned();
+        }
+        let replaced = self.line_ends(range);
+        let last = replaced.last().copied().unwrap_or_else(|| self.neighbouring_line_end(range));
+        let mut replaced = replaced.into_iter();
+        let mut result = String::with_capacity(text.len() + 16);
+        for (number, line) in text.split('\n').enumerate() {
+            if number > 0 {
+                result.push_str(replaced.next().unwrap_or(last).as_str());
+            }
+            result.push_str(line);
+        }
+        result
+    }
+
+    fn line_end_at(&self, at: usize) -> LineEnd {
+        if self.cr_only {
+            LineEnd::Cr
+        } else if self.folded.binary_search(&at).is_ok() {
+            LineEnd::CrLf
+        } else {
+            LineEnd::Lf
+        }
+    }
+
+    fn line_ends(&self, range: &Range<usize>) -> Vec<LineEnd> {
+        let ends = memchr::memchr_iter(b'\n', &self.text()[range.clone()]);
+        ends.map(|at| self.line_end_at(range.start + at)).collect()
+    }
+
+    fn neighbouring_line_end(&self, range: &Range<usize>) -> LineEnd {
+        let before = memchr::memrchr(b'\n', &self.text()[..range.start]);
+        let after = || memchr(b'\n', &self.text()[range.end..]).map(|at| range.end + at);
+        match before.or_else(after) {
+            Some(at) => self.line_end_at(at),
+            None => LineEnd::Lf,
+        }
+    }
+
+    /// Ranges of [`View::text`], in order and apart, as ranges of the file's body. `None` if the way back to the
+    /// bytes is not certain.
+    pub(crate) fn body_ranges(&self, ranges: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
+        let ranges = ranges.iter().map(|range| self.source_range(range));
+        if matches!(self.encoding, TextEncoding::Utf8 { .. }) {
+            return Some(ranges.collect());
+        }
+        let source = std::str::from_utf8(&self.source).ok()?;
+        let mut walked = (0, 0);
+        let mut advance = |to: usize| {
+            let bytes = self.encoding.encode(source.get(walked.0..to)?).ok()?;
+            let end = walked.1 + bytes.len();
+            // Two byte sequences for one character would show here.
+            if self.body.get(walked.1..end)? != &*bytes {
+                return None;
+            }
+            walked = (to, end);
+            Some(end)
+        };
+        ranges.map(|range| Some(advance(range.start)?..advance(range.end)?)).collect()
+    }
+}
+
+/// Replaces other line ends by `\n`; `None` if there are none, which is the usual case.
+fn fold(source: &[u8], cr_only: bool) -> (Option<Vec<u8>>, Vec<usize>) {
+    if cr_only {
+        let lf = |byte: &u8| if *byte == b'\r' { b'\n' } else { *byte };
+        return (Some(source.iter().map(lf).collect()), Vec::new());
+    }
+    let mut ends = memmem::find_iter(source, b"\r\n").peekable();
+    if ends.peek().is_none() {
+        return (None, Vec::new());
+    }
+    let mut text = Vec::with_capacity(source.len());
+    let mut folded = Vec::new();
+    let mut from = 0;
+    for end in ends {
+        text.extend_from_slice(&source[from..end]);
+        folded.push(text.len());
+        from = end + 1;
+    }
+    text.extend_from_slice(&source[from..]);
+    (Some(text), folded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view(bytes: &[u8]) -> Content {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap().join("f");
+        std::fs::write(&path, bytes).unwrap();
+        load(&path, "f").unwrap().unwrap()
+    }
+
+    /// Finds `needle` in the view and checks which bytes it leads back to.
+    fn check(bytes: &[u8], needle: &str, expected: Option<&[u8]>) {
+        let content = view(bytes);
+        let view = View::new(&content, "f").unwrap();
+        let found = memmem::find(view.text(), needle.as_bytes()).map(|at| {
+            let range = at..at + needle.len();
+            let ranges = view.body_ranges(std::slice::from_ref(&range)).unwrap();
+            &content.body()[ranges[0].clone()]
+        });
+        assert_eq!(found, expected, "{needle:?} in {bytes:?}");
+    }
+
+    #[test]
+    fn positions_lead_back_to_bytes() {
+        check(b"a\nb\nc", "b\n", Some(b"b\n"));
+        check(b"a\r\nb\r\nc", "a\nb\n", Some(b"a\r\nb\r\n"));
+        check(b"a\r\nb\nc\r\n", "\nb\nc\n", Some(b"\r\nb\nc\r\n"));
+        check(b"a\rb\rc", "a\nb", Some(b"a\rb"));
+        check(b"a\rb\nc", "a\nb", None);
+        check(b"a\rb\nc", "a\rb\nc", Some(b"a\rb\nc"));
+        check(b"\xef\xbb\xbfa\r\nb", "a\nb", Some(b"a\r\nb"));
+        check(b"\xff\xfea\0\r\0\n\0b\0", "a\nb", Some(b"a\0\r\0\n\0b\0"));
+        check(b"caf\xe9\r\n\xe8", "é\nè", Some(b"\xe9\r\n\xe8"));
+        check(b"ok \xc3\xa9\xc3\xa8 \xff\xfe x", " x", Some(b" x"));
+    }
+
+    #[test]
+    fn inserted_lines_take_the_neighbouring_style() {
+        let check = |bytes: &[u8], range: Range<usize>, text: &str, expected: &str| {
+            let content = view(bytes);
+            let view = View::new(&content, "f").unwrap();
+            assert_eq!(view.with_neighbouring_line_ends(text, &range), expected, "{bytes:?}");
+        };
+        check(b"a\r\nb\r\n", 2..3, "x\ny", "x\r\ny");
+        check(b"a\nb\r\n", 2..3, "x\ny", "x\ny");
+        check(b"a\r\nb\n", 2..3, "x\ny", "x\r\ny");
+        check(b"ab\r\n", 0..1, "x\ny", "x\r\ny");
+        check(b"ab", 0..1, "x\ny", "x\ny");
+        check(b"a\rb\r", 2..3, "x\ny", "x\ry");
+        check(b"a\r\nb\nc", 0..5, "x\ny\nz\nw", "x\r\ny\nz\nw");
+    }
+
+    #[test]
+    fn uniform_line_ends() {
+        let check =
+            |text: &str, expected| assert_eq!(uniform_line_end(text.as_bytes()), expected, "{text:?}");
+        check("", None);
+        check("a", None);
+        check("a\n", Some(LineEnd::Lf));
+        check("a\r\nb\r\n", Some(LineEnd::CrLf));
+        check("a\r\nb\n", None);
+        check("a\rb", Some(LineEnd::Cr));
+    }
+
+    #[test]
+    fn what_cannot_be_changed_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let big = root.join("big");
+        std::fs::File::create(&big).unwrap().set_len(CHANGE_BYTES_MAX + 1).unwrap();
+        assert!(load(&big, "big").unwrap_err().contains("larger than 32 MiB"));
+        assert!(load(&root, "dir").unwrap_err().contains("is a directory"));
+        assert!(load(&root.join("none"), "none").unwrap().is_none());
+        let odd = view(b"\xff\xfea\0\0\xd8");
+        assert!(View::new(&odd, "odd").err().unwrap().contains("UTF-16LE"));
+    }
+}

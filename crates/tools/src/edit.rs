@@ -1,0 +1,288 @@
+//! The tool Edit: replaces exact text in a file and leaves every other byte alone.
+
+mod explain;
+mod replace;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::memmem;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass_ports::{ExamineContext, Tool, ToolContext};
+use windlass_protocol::{CallFacts, CallKind, FileSeen, ToolOutcome};
+
+pub(crate) use replace::lacking;
+
+use crate::content::{Content, STRUCTURED_BYTES_MAX, View, load, with_lf};
+use crate::file::{OnCancel, Subject, blocking, facts};
+use crate::lenient;
+use crate::patch::{Hunk, hunks};
+use crate::save::{Version, save};
+use crate::seen::{SeenBuilder, content_hash, describe_change};
+
+/// Occurrences beyond this are not replaced one by one.
+const PLACES_MAX: usize = 100_000;
+
+/// Replaces exact text in a file. Use it for changes to existing files; it keeps everything else byte for byte.
+///
+/// - Read the file first (all of it or the part you change). If its content has changed since, the edit is refused
+///   and you are shown what changed.
+/// - `old_string` must occur exactly once, character by character, indentation included, without the line numbers
+///   that Read puts in front. If it occurs more often, give more surrounding lines, or set `replace_all`.
+/// - Write line ends as \n; the file's own style, encoding, byte order mark and mode are kept.
+/// - An empty `old_string` creates a file that does not exist or is empty.
+///
+/// Returns the changed lines with their numbers. If the text is not found, returns the closest place instead.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EditInput {
+    /// The file: absolute, relative to the working directory, or starting with `~/`.
+    pub(crate) file_path: String,
+    /// The text to replace.
+    pub(crate) old_string: String,
+    /// The text to put in its place; must differ.
+    pub(crate) new_string: String,
+    /// Replace every occurrence. Default false.
+    #[serde(default, deserialize_with = "lenient::flag")]
+    #[schemars(with = "bool")]
+    pub(crate) replace_all: bool,
+}
+
+/// The tool Edit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Edit;
+
+impl Tool for Edit {
+    type Input = EditInput;
+    const NAME: &'static str = "Edit";
+
+    fn facts(&self, input: &EditInput, cx: &ExamineContext) -> Result<CallFacts, String> {
+        check_strings(input)?;
+        facts(CallKind::Edit, &input.file_path, cx)
+    }
+
+    async fn run(&self, input: EditInput, cx: ToolContext) -> ToolOutcome {
+        blocking(cx, OnCancel::Wait, move |cx| edit(&input, cx)).await
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EditOutput<'a> {
+    file_path: String,
+    #[serde(skip_serializing_if = "is_large")]
+    old_string: &'a str,
+    #[serde(skip_serializing_if = "is_large")]
+    new_string: &'a str,
+    /// Null for a file that was created; left out when it is large.
+    #[serde(skip_serializing_if = "Original::is_large")]
+    original_file: Original<'a>,
+    structured_patch: Vec<Hunk>,
+    user_modified: bool,
+    replace_all: bool,
+}
+
+fn is_large(text: &&str) -> bool {
+    text.len() > STRUCTURED_BYTES_MAX
+}
+
+/// The former content in structured output.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Original<'a> {
+    /// There was no file.
+    Missing(Option<()>),
+    /// This was it.
+    Text(Cow<'a, str>),
+    /// Too large to repeat.
+    #[serde(skip)]
+    Large,
+}
+
+impl<'a> Original<'a> {
+    pub(crate) fn new(content: Option<&'a Content>) -> Self {
+        match content.map(Content::text_if_small) {
+            None => Self::Missing(None),
+            Some(Some(text)) => Self::Text(text),
+            Some(None) => Self::Large,
+        }
+    }
+
+    pub(crate) fn is_large(&self) -> bool {
+        matches!(self, Self::Large)
+    }
+}
+
+fn check_strings(input: &EditInput) -> Result<(), String> {
+    if input.old_string == input.new_string {
+        return Err("`old_string` and `new_string` are the same, so there is nothing to change.".to_owned());
+    }
+    Ok(())
+}
+
+fn edit(input: &EditInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
+    check_strings(input)?;
+    let subject = Subject::new(&input.file_path, &cx.cwd)?;
+    let content = load(&subject.resolved, &subject.shown)?;
+    if input.old_string.is_empty() {
+        return create(input, &subject, content.as_ref(), cx);
+    }
+    let Some(content) = content else {
+        return Err(subject.missing(&cx.cwd));
+    };
+    let whole = check_seen(&subject, &content, cx)?;
+    replace_text(input, &subject, &content, &Known { whole, cx })
+}
+
+/// What the conversation knows, and what the call was given.
+struct Known<'a> {
+    whole: bool,
+    cx: &'a ToolContext,
+}
+
+/// The file must have been seen, and must still hold what was seen. Returns whether all of it was shown.
+pub(crate) fn check_seen(subject: &Subject, content: &Content, cx: &ToolContext) -> Result<bool, String> {
+    let shown = &subject.shown;
+    let Some(seen) = cx.seen(&subject.resolved) else {
+        return Err(format!(
+            "{shown} has not been read in this conversation, so it was not changed. Read it first."
+        ));
+    };
+    if seen.hash != content_hash(&content.bytes) {
+        let change = describe_change(seen, &content.bytes, content.encoding);
+        return Err(format!(
+            "{shown} has changed since you last saw it, so it was not touched. What is different now:\n{change}\n\
+             Read the changed part again, then repeat the change if it still fits."
+        ));
+    }
+    Ok(seen.whole)
+}
+
+/// Replacement characters stand for text that was lost; unless the file holds them, they must not get into it.
+pub(crate) fn check_no_loss(new: &str, original: Option<&Content>) -> Result<(), String> {
+    if !new.contains('\u{fffd}') {
+        return Ok(());
+    }
+    let held = original.is_some_and(|content| {
+        let text = content.encoding.decode_exact(content.body());
+        text.is_some_and(|text| text.contains('\u{fffd}'))
+    });
+    if held {
+        return Ok(());
+    }
+    Err(
+        "The new text holds the replacement character U+FFFD, which stands for text that could not be decoded; \
+         writing it would lose that text. Leave those places out of the change. If the character itself is meant, \
+         write it as an escape of the language, or through Bash."
+            .to_owned(),
+    )
+}
+
+fn create(
+    input: &EditInput,
+    subject: &Subject,
+    content: Option<&Content>,
+    cx: &ToolContext,
+) -> Result<ToolOutcome, String> {
+    if content.is_some_and(|content| !content.body().is_empty()) {
+        return Err(format!(
+            "`old_string` is empty, which creates a file, but {} exists and is not empty. Give the text to replace.",
+            subject.shown
+        ));
+    }
+    check_no_loss(&input.new_string, content)?;
+    let bom = content.map_or(&[][..], |content| content.encoding.bom());
+    let encoded = match content {
+        Some(content) => content.encoding.encode(&input.new_string),
+        None => Ok(Cow::Borrowed(input.new_string.as_bytes())),
+    };
+    let encoded = encoded.map_err(|lacking| replace::lacking(&lacking, subject, content))?;
+    let parts = [bom, &encoded];
+    let version = content.map(|content| content.version);
+    let seen = save_parts(subject, version, &parts, &Known { whole: true, cx })?;
+    let lines = input.new_string.lines().count();
+    let text = format!("Created {} with {lines} lines.", subject.shown);
+    let output = EditOutput {
+        file_path: subject.file_path(),
+        old_string: &input.old_string,
+        new_string: &input.new_string,
+        original_file: Original::new(content),
+        structured_patch: hunks("", &input.new_string),
+        user_modified: false,
+        replace_all: input.replace_all,
+    };
+    Ok(ToolOutcome::text(&text).with_structured(&output).with_seen(seen))
+}
+
+fn replace_text(
+    input: &EditInput,
+    subject: &Subject,
+    content: &Content,
+    known: &Known<'_>,
+) -> Result<ToolOutcome, String> {
+    let view = View::new(content, &subject.shown)?;
+    let old = view.as_shown(&with_lf(&input.old_string)).into_owned();
+    let new = view.as_shown(&with_lf(&input.new_string)).into_owned();
+    if old == new {
+        return Err("`old_string` and `new_string` differ only in line ends, which Edit keeps as they are."
+            .to_owned());
+    }
+    let places = find(&view, &old, input.replace_all, subject)?;
+    check_no_loss(&new, Some(content))?;
+    let changes = replace::plan(&view, &places, &old, &new);
+    let change = replace::encode(&view, &changes, subject, content)?;
+    let parts = change.parts(content);
+    let seen = save_parts(subject, Some(content.version), &parts, known)?;
+    let output = EditOutput {
+        file_path: subject.file_path(),
+        old_string: &input.old_string,
+        new_string: &input.new_string,
+        original_file: Original::new(Some(content)),
+        structured_patch: replace::patch(&view, &changes),
+        user_modified: false,
+        replace_all: input.replace_all,
+    };
+    let text = replace::report(&view, &changes, &subject.shown);
+    Ok(ToolOutcome::text(&text).with_structured(&output).with_seen(seen))
+}
+
+/// The places of `old`; explains why there are none, or too many.
+fn find(
+    view: &View<'_>,
+    old: &str,
+    replace_all: bool,
+    subject: &Subject,
+) -> Result<Vec<Range<usize>>, String> {
+    let found = memmem::find_iter(view.text(), old.as_bytes()).take(PLACES_MAX + 1);
+    let places: Vec<_> = found.map(|at| at..at + old.len()).collect();
+    match places.len() {
+        0 => Err(explain::not_found(view.text(), old, &subject.shown)),
+        1 => Ok(places),
+        count if replace_all && count > PLACES_MAX => Err(format!(
+            "`old_string` occurs more than {PLACES_MAX} times in {}, too often for one edit. Use a command through \
+             Bash.",
+            subject.shown
+        )),
+        _ if replace_all => Ok(places),
+        _ => Err(explain::ambiguous(view.text(), &places, &subject.shown)),
+    }
+}
+
+fn save_parts(
+    subject: &Subject,
+    version: Option<Version>,
+    parts: &[&[u8]],
+    known: &Known<'_>,
+) -> Result<FileSeen, String> {
+    save(&subject.resolved, version, parts, &known.cx.cancel)
+        .map_err(|error| format!("{} {error}.", subject.shown))?;
+    let mut seen = SeenBuilder::default();
+    for part in parts {
+        seen.update(part);
+    }
+    Ok(seen.finish(subject.resolved.clone(), known.whole))
+}
+
+#[cfg(test)]
+mod tests;

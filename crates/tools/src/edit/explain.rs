@@ -1,0 +1,282 @@
+//! Why an edit found no place, or too many, told with lines and their numbers.
+//!
+//! The search for the closest place is bounded in time, whatever the size of the file.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Places that are listed.
+const PLACES_MAX: usize = 8;
+/// Lines of the wanted text that take part in the search.
+const WANTED_LINES_MAX: usize = 200;
+/// Lines shown of the closest place.
+const LINES_SHOWN_MAX: usize = 24;
+/// Bytes shown of one line.
+const LINE_BYTES_MAX: usize = 300;
+const SEARCH_TIME_MAX: Duration = Duration::from_millis(150);
+/// How alike two lines must be to count as close, in percent of their pairs of letters.
+const ALIKE_PERCENT_MIN: u32 = 40;
+
+/// The error for a text that occurs more than once.
+pub(crate) fn ambiguous(text: &[u8], places: &[Range<usize>], shown: &str) -> String {
+    let count = places.len();
+    let mut message = format!("`old_string` occurs {count} times in {shown}, so nothing was changed:\n");
+    let mut line = 1;
+    let mut from = 0;
+    for place in places.iter().take(PLACES_MAX) {
+        line += memchr::memchr_iter(b'\n', &text[from..place.start]).count();
+        from = place.start;
+        let start = memchr::memrchr_iter(b'\n', &text[..from]).nth(1).map_or(0, |end| end + 1);
+        let above = memchr::memchr_iter(b'\n', &text[start..from]).count();
+        let _ = writeln!(message, "Line {line}:");
+        push_lines(&mut message, &text[start..], line - above, above + 2);
+    }
+    if count > PLACES_MAX {
+        let _ = writeln!(message, "… and {} more.", count - PLACES_MAX);
+    }
+    message.push_str(
+        "Add surrounding lines to `old_string` to make it unique, or set `replace_all` to change them all.",
+    );
+    message
+}
+
+/// The error for a text that does not occur.
+pub(crate) fn not_found(text: &[u8], wanted: &str, shown: &str) -> String {
+    let mut message = format!("`old_string` does not occur in {shown}, so nothing was changed.");
+    if let Some(hint) = hint_from_wanted(text, wanted) {
+        message.push(' ');
+        message.push_str(hint);
+    }
+    let Some(place) = closest(text, wanted) else {
+        message.push_str(" No part of the file is close to it. Read the file again to see what it holds.");
+        return message;
+    };
+    let lines = text.split(|byte| *byte == b'\n').skip(place.start).take(place.len());
+    let found: Vec<Cow<'_, str>> = lines.map(String::from_utf8_lossy).collect();
+    if let Some(difference) = difference(&found.join("\n"), wanted) {
+        message.push(' ');
+        message.push_str(difference);
+    }
+    message.push_str(" The closest place:\n");
+    for (number, line) in (place.start + 1..).zip(&found).take(LINES_SHOWN_MAX) {
+        push_line(&mut message, number, line);
+    }
+    if found.len() > LINES_SHOWN_MAX {
+        let _ = writeln!(message, "… {} more lines", found.len() - LINES_SHOWN_MAX);
+    }
+    message.truncate(message.trim_end().len());
+    message
+}
+
+fn push_lines(message: &mut String, text: &[u8], first: usize, count: usize) {
+    let lines = text.split(|byte| *byte == b'\n').take(count);
+    for (number, line) in (first..).zip(lines) {
+        push_line(message, number, &String::from_utf8_lossy(&line[..line.len().min(LINE_BYTES_MAX * 2)]));
+    }
+}
+
+fn push_line(message: &mut String, number: usize, line: &str) {
+    let end = line.floor_char_boundary(LINE_BYTES_MAX);
+    let more = if end < line.len() { "…" } else { "" };
+    let _ = writeln!(message, "{number}\t{}{more}", &line[..end]);
+}
+
+/// Mistakes that can be told from the wanted text and whether the file holds it without them.
+fn hint_from_wanted(text: &[u8], wanted: &str) -> Option<&'static str> {
+    let occurs =
+        |candidate: &str| !candidate.is_empty() && memchr::memmem::find(text, candidate.as_bytes()).is_some();
+    let numbered = without_line_numbers(wanted);
+    if numbered.as_deref().is_some_and(occurs) {
+        return Some("It begins with the line numbers that Read puts in front; leave them out.");
+    }
+    if wanted.contains('\\') {
+        let unescaped = wanted.replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\"");
+        if unescaped != wanted && occurs(&unescaped) {
+            return Some(
+                "It is escaped once too often: the file holds real line ends, tabs or quotes there.",
+            );
+        }
+    }
+    if wanted.trim() != wanted && occurs(wanted.trim()) {
+        return Some("Without the blanks at its start or end it does occur.");
+    }
+    if wanted.contains('\u{fffd}') {
+        return Some("It holds the replacement character, which Read shows for bytes it cannot decode.");
+    }
+    None
+}
+
+/// The text without `12<tab>` at the start of every line, if every line has it.
+fn without_line_numbers(wanted: &str) -> Option<String> {
+    let lines = wanted.lines().map(|line| {
+        let (number, rest) = line.trim_start().split_once('\t')?;
+        number.bytes().all(|byte| byte.is_ascii_digit()).then_some(rest)
+    });
+    lines.collect::<Option<Vec<_>>>().map(|lines| lines.join("\n"))
+}
+
+/// What kind of difference there is, if it is of one kind.
+fn difference(found: &str, wanted: &str) -> Option<&'static str> {
+    let blanks = |text: &str| text.split_whitespace().collect::<Vec<_>>().concat();
+    let (plain_found, plain_wanted) = (blanks(found), blanks(wanted));
+    if plain_found.contains(&plain_wanted) {
+        let tabs = found.contains('\t') != wanted.contains('\t');
+        return Some(match tabs {
+            true if found.contains('\t') => {
+                "The difference is in white space: the file has tabs where yours has spaces."
+            }
+            true => "The difference is in white space: the file has spaces where yours has tabs.",
+            false if found.contains('\r') => {
+                "The difference is in white space: the file has lone carriage returns there."
+            }
+            false => "The difference is in white space only.",
+        });
+    }
+    let (quotes_found, quotes_wanted) = (plain_marks(&plain_found), plain_marks(&plain_wanted));
+    if quotes_found.contains(&quotes_wanted) {
+        return Some("The difference is in quotes, dashes or other marks that look alike.");
+    }
+    if quotes_found.to_lowercase().contains(&quotes_wanted.to_lowercase()) {
+        return Some("The difference is in upper and lower case.");
+    }
+    None
+}
+
+/// Typographic marks as their plain forms.
+fn plain_marks(text: &str) -> String {
+    let plain = |character| match character {
+        '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{2032}' => '\'',
+        '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{2033}' | '\u{ab}' | '\u{bb}' => '"',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        other => other,
+    };
+    text.replace('\u{2026}', "...").chars().map(plain).collect()
+}
+
+/// The lines of the file that are closest to the wanted text.
+fn closest(text: &[u8], wanted: &str) -> Option<Range<usize>> {
+    let wanted: Vec<&str> = wanted.trim_matches('\n').split('\n').take(WANTED_LINES_MAX).collect();
+    let deadline = Instant::now() + SEARCH_TIME_MAX;
+    let start = by_equal_lines(text, &wanted, deadline).or_else(|| by_likeness(text, &wanted, deadline))?;
+    let lines = memchr::memchr_iter(b'\n', text).count() + usize::from(!text.ends_with(b"\n"));
+    Some(start..(start + wanted.len()).min(lines))
+}
+
+/// A line without its blanks, which is what two lines are compared by.
+fn key(line: &[u8]) -> u64 {
+    let plain: Vec<u8> = line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    if plain.is_empty() { 0 } else { xxh3_64(&plain) }
+}
+
+/// Lines with their numbers, until time is up.
+fn lines_in_time(text: &[u8], deadline: Instant) -> impl Iterator<Item = (usize, &[u8])> {
+    let lines = text.split(|byte| *byte == b'\n').enumerate();
+    lines.take_while(move |(number, _)| number % 512 != 0 || *number == 0 || Instant::now() < deadline)
+}
+
+/// Every line that the file shares with the wanted text votes for where it would begin.
+fn by_equal_lines(text: &[u8], wanted: &[&str], deadline: Instant) -> Option<usize> {
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (index, line) in wanted.iter().enumerate() {
+        let key = key(line.as_bytes());
+        if key != 0 {
+            places.entry(key).or_default().push(index);
+        }
+    }
+    let mut votes: HashMap<usize, usize> = HashMap::new();
+    for (number, line) in lines_in_time(text, deadline) {
+        let Some(indices) = places.get(&key(line)) else {
+            continue;
+        };
+        // Longer lines say more: a lone brace is everywhere.
+        let weight = line.trim_ascii().len().min(60);
+        for start in indices.iter().filter_map(|index| number.checked_sub(*index)) {
+            *votes.entry(start).or_default() += weight;
+        }
+    }
+    let (weight, std::cmp::Reverse(start)) =
+        votes.into_iter().map(|(start, weight)| (weight, std::cmp::Reverse(start))).max()?;
+    (weight > 2).then_some(start)
+}
+
+/// Compares every line of the file with the longest wanted line by the pairs of letters they hold.
+fn by_likeness(text: &[u8], wanted: &[&str], deadline: Instant) -> Option<usize> {
+    let (index, line) = wanted.iter().enumerate().max_by_key(|(_, line)| line.trim().len())?;
+    let pairs = letter_pairs(line.as_bytes());
+    if pairs.count_ones() == 0 {
+        return None;
+    }
+    let scored = lines_in_time(text, deadline).map(|(number, line)| {
+        let other = letter_pairs(line);
+        let all = (pairs.count_ones() + other.count_ones()).max(1);
+        ((pairs & other).count_ones() * 200 / all, std::cmp::Reverse(number))
+    });
+    let (percent, std::cmp::Reverse(number)) = scored.max()?;
+    (percent >= ALIKE_PERCENT_MIN).then(|| number.saturating_sub(index))
+}
+
+/// The pairs of neighbouring letters of a line as a small set.
+fn letter_pairs(line: &[u8]) -> u128 {
+    let letters = line[..line.len().min(400)].iter().filter(|byte| !byte.is_ascii_whitespace());
+    let lower: Vec<u8> = letters.map(u8::to_ascii_lowercase).collect();
+    let bit = |pair: &[u8]| (u32::from(pair[0]) * 31 + u32::from(pair[1]) * 7) % 128;
+    lower.windows(2).fold(0, |set, pair| set | 1 << bit(pair))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "fn main() {\n\tlet name = \"world\";\n\tprintln!(\"Hello, {name}\");\n}\n\nfn other() {\n\treturn;\n}\n";
+
+    fn check(wanted: &str, expected: &[&str]) {
+        assert!(!FILE.contains(wanted), "{wanted} occurs");
+        let message = not_found(FILE.as_bytes(), wanted, "a.rs");
+        for part in expected {
+            assert!(message.contains(part), "{message}\nlacks {part:?}");
+        }
+    }
+
+    #[test]
+    fn a_failed_match_shows_the_closest_place_and_why() {
+        check("    let name = \"world\";\n    println!", &["tabs where yours has spaces", "2\t\tlet name"]);
+        check("let name = “world”;", &["marks that look alike", "2\t"]);
+        check("LET NAME = \"world\";", &["upper and lower case", "2\t"]);
+        check("2\t\tlet name = \"world\";", &["line numbers that Read puts"]);
+        check("{\\n\\tlet name", &["escaped once too often"]);
+        check("let name = \"world\";   ", &["Without the blanks"]);
+        check("let name = \"earth\";", &["closest place:\n2\t\tlet name = \"world\";"]);
+        check("fn other() {\n\treturn 1;\n}", &["closest place:\n6\tfn other() {\n7\t\treturn;\n8\t}"]);
+        check("zzzz qqqq", &["No part of the file is close"]);
+        check("name\u{fffd}", &["replacement character"]);
+    }
+
+    #[test]
+    fn ambiguity_lists_the_places_with_context() {
+        let text = "one\nsame\ntwo\nsame\nthree";
+        let places: Vec<_> = text.match_indices("same").map(|(at, _)| at..at + 4).collect();
+        assert_eq!(
+            ambiguous(text.as_bytes(), &places, "f"),
+            "`old_string` occurs 2 times in f, so nothing was changed:\nLine 2:\n1\tone\n2\tsame\n3\ttwo\nLine 4:\n\
+             3\ttwo\n4\tsame\n5\tthree\nAdd surrounding lines to `old_string` to make it unique, or set \
+             `replace_all` to change them all."
+        );
+    }
+
+    #[test]
+    fn explanations_are_bounded() {
+        let text = format!("{}\n", "needle and more ".repeat(1000)).repeat(2000);
+        let started = Instant::now();
+        let message = not_found(text.as_bytes(), &"needle und mehr\n".repeat(500), "f");
+        assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+        assert!(message.len() < 20_000, "{}", message.len());
+        let places: Vec<_> = text.match_indices("needle").map(|(at, _)| at..at + 6).collect();
+        let message = ambiguous(text.as_bytes(), &places, "f");
+        assert!(message.len() < 20_000 && message.contains("more."), "{}", message.len());
+    }
+}

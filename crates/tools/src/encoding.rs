@@ -1,0 +1,231 @@
+//! Text in the encoding a file has, in both directions.
+//!
+//! Detection is a pure function of the start of the content, so reading and editing agree. Decoding for the
+//! eye may be lossy; encoding never is: text that does not exist in the file's encoding is refused.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{EncoderResult, Encoding};
+
+/// How much of a file decides about its encoding.
+pub(crate) const DETECT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
+const UTF16_LE_BOM: &[u8] = b"\xff\xfe";
+const UTF16_BE_BOM: &[u8] = b"\xfe\xff";
+
+/// The encoding of a text file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TextEncoding {
+    /// UTF-8.
+    Utf8 {
+        /// It begins with a byte order mark.
+        bom: bool,
+        /// Some bytes of it are not valid.
+        broken: bool,
+    },
+    /// UTF-16 with a byte order mark.
+    Utf16 {
+        /// Most significant byte first.
+        big_endian: bool,
+    },
+    /// An older encoding, by guess.
+    Legacy(&'static Encoding),
+}
+
+/// A character that the file's encoding does not have.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unencodable(pub(crate) char);
+
+impl TextEncoding {
+    /// The encoding of content that begins like this.
+    pub(crate) fn detect(content: &[u8]) -> Self {
+        let content = &content[..content.len().min(DETECT_BYTES_MAX)];
+        if let Some(known) = Self::from_bom(content) {
+            return known.checked(content);
+        }
+        Self::Utf8 { bom: false, broken: false }.checked(content)
+    }
+
+    /// The encoding a byte order mark tells.
+    pub(crate) fn from_bom(content: &[u8]) -> Option<Self> {
+        if content.starts_with(UTF8_BOM) {
+            Some(Self::Utf8 { bom: true, broken: false })
+        } else if content.starts_with(UTF16_LE_BOM) {
+            Some(Self::Utf16 { big_endian: false })
+        } else if content.starts_with(UTF16_BE_BOM) {
+            Some(Self::Utf16 { big_endian: true })
+        } else {
+            None
+        }
+    }
+
+    /// Looks at content that should be UTF-8 and decides what it is if it is not.
+    fn checked(self, content: &[u8]) -> Self {
+        let Self::Utf8 { bom, .. } = self else {
+            return self;
+        };
+        let Err(error) = std::str::from_utf8(content) else {
+            return self;
+        };
+        let cut_at_end = error.error_len().is_none() && content.len() == DETECT_BYTES_MAX;
+        if cut_at_end {
+            return self;
+        }
+        if bom || is_mostly_utf8(content) {
+            return Self::Utf8 { bom, broken: true };
+        }
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+        detector.feed(content, true);
+        Self::Legacy(detector.guess(None, Utf8Detection::Deny))
+    }
+
+    /// As [`TextEncoding::detect`], from the start of a file.
+    pub(crate) fn detect_file(file: &File) -> io::Result<Self> {
+        let mut start = Vec::new();
+        let mut buffer = vec![0; 64 * 1024];
+        while start.len() < DETECT_BYTES_MAX {
+            match file.read_at(&mut buffer, start.len() as u64) {
+                Ok(0) => break,
+                Ok(count) => start.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self::detect(&start))
+    }
+
+    /// What to call it in front of people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Utf8 { broken: true, .. } => "UTF-8 with invalid bytes",
+            Self::Utf8 { bom: true, .. } => "UTF-8 with byte order mark",
+            Self::Utf8 { .. } => "UTF-8",
+            Self::Utf16 { big_endian: false } => "UTF-16LE",
+            Self::Utf16 { big_endian: true } => "UTF-16BE",
+            Self::Legacy(encoding) => encoding.name(),
+        }
+    }
+
+    /// The byte order mark at the start of the file.
+    pub(crate) fn bom(self) -> &'static [u8] {
+        match self {
+            Self::Utf8 { bom: true, .. } => UTF8_BOM,
+            Self::Utf16 { big_endian: false } => UTF16_LE_BOM,
+            Self::Utf16 { big_endian: true } => UTF16_BE_BOM,
+            Self::Utf8 { .. } | Self::Legacy(_) => &[],
+        }
+    }
+
+    /// Text for the eye from bytes without byte order mark; what is invalid becomes the replacement character.
+    pub(crate) fn decode_lossy(self, bytes: &[u8]) -> Cow<'_, str> {
+        match self {
+            Self::Utf8 { .. } => String::from_utf8_lossy(bytes),
+            Self::Utf16 { big_endian } => utf16(big_endian).decode_without_bom_handling(bytes).0,
+            Self::Legacy(encoding) => encoding.decode_without_bom_handling(bytes).0,
+        }
+    }
+
+    /// The text of bytes without byte order mark, if every byte has a meaning.
+    pub(crate) fn decode_exact(self, bytes: &[u8]) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Utf8 { .. } => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
+            Self::Utf16 { big_endian } => {
+                utf16(big_endian).decode_without_bom_handling_and_without_replacement(bytes)
+            }
+            Self::Legacy(encoding) => encoding.decode_without_bom_handling_and_without_replacement(bytes),
+        }
+    }
+
+    /// The bytes of a text in this encoding, without byte order mark.
+    pub(crate) fn encode(self, text: &str) -> Result<Cow<'_, [u8]>, Unencodable> {
+        match self {
+            Self::Utf8 { .. } => Ok(Cow::Borrowed(text.as_bytes())),
+            Self::Utf16 { big_endian } => {
+                let bytes = |unit: u16| if big_endian { unit.to_be_bytes() } else { unit.to_le_bytes() };
+                Ok(text.encode_utf16().flat_map(bytes).collect())
+            }
+            Self::Legacy(encoding) => encode_legacy(encoding, text),
+        }
+    }
+}
+
+fn utf16(big_endian: bool) -> &'static Encoding {
+    if big_endian { encoding_rs::UTF_16BE } else { encoding_rs::UTF_16LE }
+}
+
+fn encode_legacy<'a>(encoding: &'static Encoding, text: &'a str) -> Result<Cow<'a, [u8]>, Unencodable> {
+    if text.is_ascii() && encoding.is_ascii_compatible() {
+        return Ok(Cow::Borrowed(text.as_bytes()));
+    }
+    let mut encoder = encoding.new_encoder();
+    let size = encoder.max_buffer_length_from_utf8_without_replacement(text.len());
+    let mut bytes = Vec::with_capacity(size.unwrap_or(text.len() * 2));
+    let mut rest = text;
+    loop {
+        let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut bytes, true);
+        rest = &rest[read..];
+        match result {
+            EncoderResult::InputEmpty => return Ok(Cow::Owned(bytes)),
+            EncoderResult::OutputFull => bytes.reserve(rest.len() * 2 + 16),
+            EncoderResult::Unmappable(character) => return Err(Unencodable(character)),
+        }
+    }
+}
+
+/// Whether most of what is not ASCII is valid UTF-8: then a few bytes are damaged, and no other encoding is meant.
+fn is_mostly_utf8(content: &[u8]) -> bool {
+    let (mut valid, mut invalid) = (0_usize, 0_usize);
+    for chunk in content.utf8_chunks() {
+        valid += chunk.valid().bytes().filter(|byte| *byte >= 0xc0).count();
+        invalid += usize::from(!chunk.invalid().is_empty());
+    }
+    valid > invalid
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(content: &[u8], name: &str, text: &str) {
+        let encoding = TextEncoding::detect(content);
+        assert_eq!(encoding.name(), name);
+        let body = &content[encoding.bom().len()..];
+        assert_eq!(encoding.decode_lossy(body), text, "{name}");
+        if let Some(exact) = encoding.decode_exact(body) {
+            assert_eq!(encoding.encode(&exact).as_deref(), Ok(body), "{name} must round-trip");
+        }
+    }
+
+    #[test]
+    fn encodings_are_detected_and_round_trip() {
+        check(b"", "UTF-8", "");
+        check("plain é".as_bytes(), "UTF-8", "plain é");
+        check(b"\xef\xbb\xbfx", "UTF-8 with byte order mark", "x");
+        check(b"\xff\xfea\0\n\0=\xd8\0\xde", "UTF-16LE", "a\n😀");
+        check(b"\xfe\xff\0a\0\n", "UTF-16BE", "a\n");
+        check(b"caf\xe9 cr\xe8me\n", "windows-1252", "café crème\n");
+        check("тест проверка".as_bytes(), "UTF-8", "тест проверка");
+        let (koi, ..) = encoding_rs::WINDOWS_1251.encode("Это обычный русский текст для проверки.");
+        check(&koi, "windows-1251", "Это обычный русский текст для проверки.");
+        let (sjis, ..) = encoding_rs::SHIFT_JIS.encode("これは日本語のテキストです。");
+        check(&sjis, "Shift_JIS", "これは日本語のテキストです。");
+        let (gbk, ..) = encoding_rs::GBK.encode("这是一个简单的中文文本。");
+        check(&gbk, "GBK", "这是一个简单的中文文本。");
+        check(b"\xc3\xa9\xc3\xa8\xc3\xa0 \xff", "UTF-8 with invalid bytes", "éèà \u{fffd}");
+    }
+
+    #[test]
+    fn what_an_encoding_lacks_is_refused_not_replaced() {
+        let latin = TextEncoding::detect(b"caf\xe9");
+        assert_eq!(latin.encode("naïve"), Ok(Cow::Borrowed(&b"na\xefve"[..])));
+        assert_eq!(latin.encode("日本"), Err(Unencodable('日')));
+        assert_eq!(latin.decode_exact(b"\x81"), Some("\u{81}".into()));
+        let utf16 = TextEncoding::detect(b"\xff\xfe");
+        assert_eq!(utf16.decode_exact(b"\x00\xd8"), None, "a lone surrogate");
+    }
+}

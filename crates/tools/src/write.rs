@@ -1,0 +1,284 @@
+//! The tool Write: creates a file or replaces all of it.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass_ports::{ExamineContext, Tool, ToolContext};
+use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
+
+use crate::content::{Content, LineEnd, STRUCTURED_BYTES_MAX, load, uniform_line_end, with_lf};
+use crate::edit::{Original, check_no_loss, check_seen, lacking};
+use crate::file::{OnCancel, Subject, blocking, facts};
+use crate::patch::{Hunk, hunks};
+use crate::save::save;
+use crate::seen::SeenBuilder;
+
+/// Creates a file, or replaces all of an existing one; it never appends. Missing directories are made.
+///
+/// - To change part of a file use Edit: it is shorter and touches nothing else.
+/// - An existing file must have been read whole in this conversation. If its content has changed since, the write is
+///   refused and you are shown what changed.
+/// - Write line ends as \n. A file that had Windows line ends, a byte order mark or another encoding keeps them.
+///
+/// Returns a short confirmation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteInput {
+    /// The file: absolute, relative to the working directory, or starting with `~/`.
+    pub(crate) file_path: String,
+    /// All of the new content.
+    pub(crate) content: String,
+}
+
+/// The tool Write.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Write;
+
+impl Tool for Write {
+    type Input = WriteInput;
+    const NAME: &'static str = "Write";
+
+    fn facts(&self, input: &WriteInput, cx: &ExamineContext) -> Result<CallFacts, String> {
+        facts(CallKind::Edit, &input.file_path, cx)
+    }
+
+    async fn run(&self, input: WriteInput, cx: ToolContext) -> ToolOutcome {
+        blocking(cx, OnCancel::Wait, move |cx| write(&input, cx)).await
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WriteOutput<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    file_path: String,
+    /// Left out when it is large.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    structured_patch: Vec<Hunk>,
+    /// Null for a new file; left out when it is large.
+    #[serde(skip_serializing_if = "Original::is_large")]
+    original_file: Original<'a>,
+}
+
+fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
+    let subject = Subject::new(&input.file_path, &cx.cwd)?;
+    let old = load(&subject.resolved, &subject.shown)?;
+    if let Some(old) = &old {
+        check_replaceable(&subject, old, cx)?;
+    }
+    check_no_loss(&input.content, old.as_ref())?;
+    let bytes = new_bytes(&input.content, &subject, old.as_ref())?;
+    let bom = old.as_ref().map_or(&[][..], |old| old.encoding.bom());
+    let parts = [bom, &bytes];
+    let same = old.as_ref().is_some_and(|old| old.bytes == parts.concat());
+    if !same {
+        let version = old.as_ref().map(|old| old.version);
+        save(&subject.resolved, version, &parts, &cx.cancel)
+            .map_err(|error| format!("{} {error}.", subject.shown))?;
+    }
+    let mut seen = SeenBuilder::default();
+    for part in parts {
+        seen.update(part);
+    }
+    let what = match &old {
+        _ if same => "had this content already",
+        Some(_) => "was replaced",
+        None => "was created",
+    };
+    let text = format!("{} {what} ({} lines).", subject.shown, input.content.lines().count());
+    let outcome = ToolOutcome::text(&text).with_structured(&output(input, &subject, old.as_ref()));
+    Ok(outcome.with_seen(seen.finish(subject.resolved.clone(), true)))
+}
+
+fn output<'a>(input: &'a WriteInput, subject: &Subject, old: Option<&'a Content>) -> WriteOutput<'a> {
+    let patch = old.map_or_else(Vec::new, |old| hunks(&with_lf(&old.text()), &with_lf(&input.content)));
+    WriteOutput {
+        kind: if old.is_some() { "update" } else { "create" },
+        file_path: subject.file_path(),
+        content: (input.content.len() <= STRUCTURED_BYTES_MAX).then_some(&input.content),
+        structured_patch: patch,
+        original_file: Original::new(old),
+    }
+}
+
+/// An existing file may be replaced if all of it was seen and it still holds that. An empty one has nothing to lose.
+fn check_replaceable(subject: &Subject, old: &Content, cx: &ToolContext) -> Result<(), String> {
+    if old.body().is_empty() {
+        return Ok(());
+    }
+    if check_seen(subject, old, cx)? {
+        return Ok(());
+    }
+    Err(format!(
+        "Only a part of {} has been read, so it was not replaced. Read all of it first, or use Edit to change the part \
+         you know.",
+        subject.shown
+    ))
+}
+
+/// The content in the encoding and with the line ends that the old file has.
+fn new_bytes<'a>(
+    content: &'a str,
+    subject: &Subject,
+    old: Option<&Content>,
+) -> Result<Cow<'a, [u8]>, String> {
+    let Some(old) = old else {
+        return Ok(Cow::Borrowed(content.as_bytes()));
+    };
+    let mut text = Cow::Borrowed(content);
+    if !old.encoding.bom().is_empty() {
+        text = Cow::Borrowed(content.strip_prefix('\u{feff}').unwrap_or(content));
+    }
+    let end = uniform_line_end(old.text().as_bytes());
+    if let Some(end @ (LineEnd::CrLf | LineEnd::Cr)) = end {
+        text = Cow::Owned(with_lf(&text).replace('\n', end.as_str()));
+    }
+    let bytes = match &text {
+        Cow::Borrowed(text) => old.encoding.encode(text),
+        Cow::Owned(text) => old.encoding.encode(text).map(|bytes| Cow::Owned(bytes.into_owned())),
+    };
+    bytes.map_err(|error| lacking(&error, subject, Some(old)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::seen::{seen_bytes, seen_file};
+
+    struct Fixture {
+        _dir: tempfile::TempDir,
+        root: PathBuf,
+    }
+
+    impl Fixture {
+        fn new(files: &[(&str, &[u8])]) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path().canonicalize().unwrap();
+            for (name, content) in files {
+                fs::write(root.join(name), content).unwrap();
+            }
+            Self { _dir: dir, root }
+        }
+
+        fn context(&self, seen: &[&str]) -> ToolContext {
+            let mut cx = ToolContext::detached(self.root.clone());
+            cx.seen = seen.iter().map(|name| seen_file(&self.root.join(name), true).unwrap()).collect();
+            cx
+        }
+    }
+
+    fn input(file: &str, content: &str) -> WriteInput {
+        WriteInput { file_path: file.to_owned(), content: content.to_owned() }
+    }
+
+    fn json(outcome: &ToolOutcome) -> serde_json::Value {
+        serde_json::from_str(outcome.structured.as_ref().unwrap().0.get()).unwrap()
+    }
+
+    /// Replaces a file that was read before and compares its bytes.
+    fn check(before: &[u8], content: &str, after: &[u8]) {
+        let fixture = Fixture::new(&[("f", before)]);
+        let outcome = write(&input("f", content), &fixture.context(&["f"])).unwrap();
+        assert_eq!(fs::read(fixture.root.join("f")).unwrap(), after, "{content:?} over {before:?}");
+        assert_eq!(outcome.seen, [seen_bytes(fixture.root.join("f"), after, true)]);
+    }
+
+    #[test]
+    fn the_style_of_the_old_file_is_kept() {
+        check(b"a\n", "b\nc\n", b"b\nc\n");
+        check(b"a\r\nb\r\n", "c\nd", b"c\r\nd");
+        check(b"a\r\nb\r\n", "c\r\nd", b"c\r\nd");
+        check(b"a\r\nb\n", "c\nd", b"c\nd");
+        check(b"a\rb", "c\nd", b"c\rd");
+        check(b"\xef\xbb\xbfa", "b", b"\xef\xbb\xbfb");
+        check(b"\xef\xbb\xbfa", "\u{feff}b", b"\xef\xbb\xbfb");
+        check(b"\xff\xfea\0\r\0\n\0", "é\n", b"\xff\xfe\xe9\0\r\0\n\0");
+        check(b"caf\xe9\n", "crème\n", b"cr\xe8me\n");
+        check(b"a\n", "", b"");
+        check(b"same\n", "same\n", b"same\n");
+    }
+
+    #[test]
+    fn new_files_are_created_with_directories() {
+        let fixture = Fixture::new(&[]);
+        let outcome = write(&input("a/b/new.txt", "hi\nyou\n"), &fixture.context(&[])).unwrap();
+        assert_eq!(fs::read_to_string(fixture.root.join("a/b/new.txt")).unwrap(), "hi\nyou\n");
+        assert_eq!(outcome.content[0].as_text(), Some("a/b/new.txt was created (2 lines)."));
+        let json = json(&outcome);
+        assert_eq!(json["type"], "create");
+        assert_eq!(json["filePath"], fixture.root.join("a/b/new.txt").to_str().unwrap());
+        assert_eq!(json["content"], "hi\nyou\n");
+        assert_eq!(json["originalFile"], serde_json::Value::Null);
+        assert!(json.get("originalFile").is_some());
+        assert_eq!(json["structuredPatch"], serde_json::json!([]));
+    }
+
+    #[test]
+    fn replacing_reports_the_difference_and_keeps_link_and_mode() {
+        let fixture = Fixture::new(&[("real", b"one\ntwo\n")]);
+        let real = fixture.root.join("real");
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o755)).unwrap();
+        symlink("real", fixture.root.join("link")).unwrap();
+        let outcome = write(&input("link", "one\n2\n"), &fixture.context(&["real"])).unwrap();
+        assert_eq!(fs::read_to_string(&real).unwrap(), "one\n2\n");
+        assert_eq!(fs::read_link(fixture.root.join("link")).unwrap(), Path::new("real"));
+        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o7777, 0o755);
+        let json = json(&outcome);
+        assert_eq!(json["type"], "update");
+        assert_eq!(json["originalFile"], "one\ntwo\n");
+        assert_eq!(json["structuredPatch"][0]["lines"], serde_json::json!([" one", "-two", "+2"]));
+    }
+
+    #[test]
+    fn large_texts_stay_out_of_the_structured_form() {
+        let big = "x".repeat(STRUCTURED_BYTES_MAX + 1);
+        let fixture = Fixture::new(&[("f", big.as_bytes())]);
+        let outcome = write(&input("f", &format!("{big}y")), &fixture.context(&["f"])).unwrap();
+        let json = json(&outcome);
+        assert!(json.get("content").is_none() && json.get("originalFile").is_none());
+        assert!(outcome.structured.unwrap().0.get().len() < 300_000);
+    }
+
+    fn refuse(fixture: &Fixture, cx: &ToolContext, input: &WriteInput, expected: &str) {
+        let before = fs::read(fixture.root.join("f")).unwrap();
+        let error = write(input, cx).unwrap_err();
+        assert!(error.contains(expected), "{error}\nlacks {expected:?}");
+        assert_eq!(fs::read(fixture.root.join("f")).unwrap(), before);
+    }
+
+    #[test]
+    fn refusals_say_why_and_change_nothing() {
+        let fixture = Fixture::new(&[("f", b"caf\xe9\n"), ("empty", b"")]);
+        let seen = fixture.context(&["f"]);
+        refuse(&fixture, &fixture.context(&[]), &input("f", "x"), "has not been read");
+        let mut partly = fixture.context(&["f"]);
+        partly.seen[0].whole = false;
+        refuse(&fixture, &partly, &input("f", "x"), "Only a part of f has been read");
+        refuse(&fixture, &seen, &input("f", "日本"), "windows-1252, which has no '日' (U+65E5)");
+        refuse(&fixture, &seen, &input("f", "caf\u{fffd}"), "replacement character");
+        refuse(&fixture, &seen, &input("new", "caf\u{fffd}"), "replacement character");
+        refuse(&fixture, &seen, &input(".", "x"), "is a directory");
+        refuse(&fixture, &seen, &input("/dev/null", "x"), "character device");
+        refuse(&fixture, &seen, &input("f/below", "x"), "cannot open its directory");
+        symlink("nowhere", fixture.root.join("dangling")).unwrap();
+        refuse(&fixture, &seen, &input("dangling", "x"), "cannot be resolved");
+        write(&input("empty", "now"), &fixture.context(&[])).unwrap();
+    }
+
+    #[test]
+    fn changed_content_is_refused_and_shown() {
+        let fixture = Fixture::new(&[("f", b"one\ntwo\n")]);
+        let cx = fixture.context(&["f"]);
+        fs::write(fixture.root.join("f"), "one\nTWO\n").unwrap();
+        refuse(&fixture, &cx, &input("f", "x"), "Changed line 2 (was line 2):\n2\tTWO");
+        fs::write(fixture.root.join("f"), "one\ntwo\n").unwrap();
+        write(&input("f", "x"), &cx).unwrap();
+    }
+}
