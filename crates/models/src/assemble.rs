@@ -126,11 +126,7 @@ impl Assembler {
         if self.ended {
             return None;
         }
-        let seen = if self.started {
-            "in the middle of the response"
-        } else {
-            "before the response began"
-        };
+        let seen = if self.started { "in the middle of the response" } else { "before the response began" };
         Some(self.fail(FailureClass::Cut, format!("The model's stream broke off {seen}.")))
     }
 
@@ -172,9 +168,7 @@ impl Assembler {
         };
         self.news = kind != "ping";
         match kind {
-            "error" => Ok(Some(ModelEvent::Failed(Box::new(stream_failure(
-                &ErrorBody::parse(text),
-            ))))),
+            "error" => Ok(Some(ModelEvent::Failed(Box::new(stream_failure(&ErrorBody::parse(text)))))),
             "message_start" => self.on_message_start(&event).map(Some),
             "content_block_start" => self.on_block_start(&event).map(Some),
             "content_block_delta" => self.on_block_delta(&event).map(Some),
@@ -208,10 +202,7 @@ impl Assembler {
         let skeleton: Arc<RawValue> = required(event.content_block, "content_block")?.to_owned().into();
         self.open.push(OpenBlock::new(index, Arc::clone(&skeleton))?);
         self.next_index = index.saturating_add(1);
-        Ok(ModelEvent::BlockStarted {
-            index,
-            block: skeleton,
-        })
+        Ok(ModelEvent::BlockStarted { index, block: skeleton })
     }
 
     fn on_block_delta(&mut self, event: &Event<'_>) -> Result<ModelEvent, String> {
@@ -220,9 +211,7 @@ impl Assembler {
         let raw = required(event.delta, "delta")?;
         let fields: BlockDelta<'_> = parse(Some(raw), "delta")?;
         let field = |value: Option<Cow<'_, str>>, name: &str| {
-            value
-                .map(Cow::into_owned)
-                .ok_or_else(|| format!("a `{}` without `{name}`", fields.kind))
+            value.map(Cow::into_owned).ok_or_else(|| format!("a `{}` without `{name}`", fields.kind))
         };
         let delta = match &*fields.kind {
             "text_delta" => Delta::Text(block.push_text(field(fields.text, "text")?)?),
@@ -240,19 +229,14 @@ impl Assembler {
                 Delta::Other(raw.get().into())
             }
         };
-        Ok(ModelEvent::Delta {
-            index: block.index(),
-            delta,
-        })
+        Ok(ModelEvent::Delta { index: block.index(), delta })
     }
 
     fn on_block_stop(&mut self, event: &Event<'_>) -> Result<ModelEvent, String> {
         let position = self.open_position(event)?;
         let open = self.open.remove(position);
         let index = open.index();
-        let block = open
-            .complete()
-            .map_err(|problem| format!("block {index}: {problem}"))?;
+        let block = open.complete().map_err(|problem| format!("block {index}: {problem}"))?;
         Ok(ModelEvent::Block { index, block })
     }
 
@@ -273,10 +257,7 @@ impl Assembler {
             return Err(format!("`message_stop` while block {} is open", block.index()));
         }
         Ok(match self.stop.take() {
-            Some(stop) => ModelEvent::Ended {
-                stop,
-                usage: Box::new(std::mem::take(&mut self.usage)),
-            },
+            Some(stop) => ModelEvent::Ended { stop, usage: Box::new(std::mem::take(&mut self.usage)) },
             None => self.fail(
                 FailureClass::Cut,
                 "The model's stream ended without saying why the model stopped.".to_owned(),
@@ -285,11 +266,7 @@ impl Assembler {
     }
 
     fn expect_started(&self, kind: &str) -> Result<(), String> {
-        if self.started {
-            Ok(())
-        } else {
-            Err(format!("`{kind}` before `message_start`"))
-        }
+        if self.started { Ok(()) } else { Err(format!("`{kind}` before `message_start`")) }
     }
 
     fn open_position(&self, event: &Event<'_>) -> Result<usize, String> {

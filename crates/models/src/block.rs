@@ -193,33 +193,21 @@ fn string_json(text: &str) -> Result<String, String> {
 }
 
 fn value_of<'a>(fields: &[(Cow<'_, str>, &'a RawValue)], name: &str) -> Option<&'a RawValue> {
-    fields
-        .iter()
-        .find(|(known, _)| known == name)
-        .map(|(_, value)| *value)
+    fields.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
 }
 
 fn rewrite(
     start: &[(Cow<'_, str>, &RawValue)],
     filled: &[(String, String)],
 ) -> Result<String, serde_json::Error> {
-    let value_of = |name: &str| {
-        filled
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, json)| json)
-    };
-    let kept = start
-        .iter()
-        .map(|(name, value)| (&**name, value_of(name).map_or(value.get(), String::as_str)));
+    let value_of = |name: &str| filled.iter().find(|(known, _)| known == name).map(|(_, json)| json);
+    let kept =
+        start.iter().map(|(name, value)| (&**name, value_of(name).map_or(value.get(), String::as_str)));
     let added = filled
         .iter()
         .filter(|(name, _)| !start.iter().any(|(known, _)| known == name))
         .map(|(name, json)| (name.as_str(), json.as_str()));
-    let size: usize = filled
-        .iter()
-        .map(|(name, json)| name.len() + json.len() + 4)
-        .sum();
+    let size: usize = filled.iter().map(|(name, json)| name.len() + json.len() + 4).sum();
     let mut json = String::with_capacity(size + 64 + start.len() * 16);
     for (name, value) in kept.chain(added) {
         json.push(if json.is_empty() { '{' } else { ',' });

@@ -35,7 +35,8 @@ pub(crate) struct ErrorHeaders {
 
 /// The failure an error answer stands for. `place` names the server, without credentials.
 pub(crate) fn answer_failure(status: u16, body: &ErrorBody, headers: ErrorHeaders, place: &str) -> Failure {
-    let class = class_of(Some(status), body);
+    // An error under a good status tells its class by its type, as in a stream.
+    let class = class_of(Some(status).filter(|status| *status >= 400), body);
     Failure {
         class,
         message: explain(class, Some(status), body, place),
@@ -71,10 +72,7 @@ impl ErrorBody {
     }
 
     fn from_words(words: &str) -> Self {
-        Self {
-            message: one_line(words),
-            ..Self::default()
-        }
+        Self { message: one_line(words), ..Self::default() }
     }
 
     fn from_value(value: &Value) -> Self {
@@ -83,16 +81,11 @@ impl ErrorBody {
         };
         let error = body.get("error").unwrap_or(&Value::Null);
         let details = &error["details"];
-        let message = [
-            &error["message"],
-            error,
-            &body_field(value, "message"),
-            &body_field(value, "detail"),
-        ]
-        .into_iter()
-        .find(|words| !words.is_null() && !words.is_object())
-        .or_else(|| body.get("detail"))
-        .map_or_else(|| value.to_string(), words_of);
+        let message = [&error["message"], error, &body_field(value, "message"), &body_field(value, "detail")]
+            .into_iter()
+            .find(|words| !words.is_null() && !words.is_object())
+            .or_else(|| body.get("detail"))
+            .map_or_else(|| value.to_string(), words_of);
         Self {
             kind: string(&error["type"]),
             code: [&details["error_code"], &error["code"]]
@@ -121,10 +114,8 @@ fn words_of(value: &Value) -> String {
 /// The text on one line, without control characters, cut to a size people read.
 fn one_line(text: &str) -> String {
     let mut line = String::new();
-    for (count, word) in text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|w| !w.is_empty())
-        .enumerate()
+    for (count, word) in
+        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).enumerate()
     {
         if count > 0 {
             line.push(' ');
@@ -142,9 +133,7 @@ fn one_line(text: &str) -> String {
 fn looks_like_html(text: &str) -> bool {
     let start: String = text.chars().take(200).collect::<String>().to_ascii_lowercase();
     start.starts_with('<')
-        && ["<html", "<!doctype", "<head", "<body", "<title"]
-            .iter()
-            .any(|tag| start.contains(tag))
+        && ["<html", "<!doctype", "<head", "<body", "<title"].iter().any(|tag| start.contains(tag))
 }
 
 /// The title of a page, or else its words without the tags.
@@ -220,10 +209,7 @@ fn class_of_words(status: Option<u16>, body: &ErrorBody) -> Option<FailureClass>
         return None;
     }
     let message = body.message.to_ascii_lowercase();
-    PHRASES
-        .iter()
-        .find(|(_, words)| words.iter().all(|word| message.contains(word)))
-        .map(|(class, _)| *class)
+    PHRASES.iter().find(|(_, words)| words.iter().all(|word| message.contains(word))).map(|(class, _)| *class)
 }
 
 /// The class of the types that mean one thing whatever the status is.
@@ -305,9 +291,7 @@ pub(crate) fn read_headers<'a>(header: impl Fn(&str) -> Option<&'a str>, now: Sy
     ErrorHeaders {
         retry_after_ms: from_ms.or_else(from_seconds),
         should_retry: header("x-should-retry").and_then(|text| text.trim().parse().ok()),
-        request_id: header("request-id")
-            .or_else(|| header("x-request-id"))
-            .map(str::to_owned),
+        request_id: header("request-id").or_else(|| header("x-request-id")).map(str::to_owned),
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`ModelEvent`](windlass_protocol::ModelEvent)s. Invariant: a client sends a request once; it never retries,
 //! and whatever goes wrong is the last item of its stream.
 
+mod anthropic;
 mod assemble;
 mod block;
 mod classify;
@@ -11,8 +12,12 @@ mod classify;
 mod random;
 mod script;
 mod sse;
+mod table;
 mod usage;
 
+pub use anthropic::{
+    AnthropicClient, AnthropicSettings, ClientError, ClientIdentity, Secret, WatchdogLimits,
+};
 pub use assemble::Assembler;
 pub use script::{
     CutAfter, Ending, Expect, Fault, Mismatch, Opening, Play, Playback, Player, Response, Script,
@@ -20,3 +25,4 @@ pub use script::{
     newest_user_text,
 };
 pub use sse::{SseDecoder, SseError, SseEvent};
+pub use table::{ModelAliases, model_card, resolve_alias};

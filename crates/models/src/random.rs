@@ -8,9 +8,7 @@ pub(crate) struct XorShift(u64);
 impl XorShift {
     /// A new seed each run, or the one in `WINDLASS_FUZZ_SEED` to see a failure again.
     pub(crate) fn seed_for_this_run() -> u64 {
-        let given = std::env::var("WINDLASS_FUZZ_SEED")
-            .ok()
-            .and_then(|text| text.parse().ok());
+        let given = std::env::var("WINDLASS_FUZZ_SEED").ok().and_then(|text| text.parse().ok());
         given.unwrap_or_else(|| {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             u64::from(now.subsec_nanos()) ^ (now.as_secs() << 20)

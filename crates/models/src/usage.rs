@@ -40,31 +40,16 @@ impl UsageFields<'_> {
     pub(crate) fn overwrite(&self, usage: &mut Usage) {
         set(&mut usage.input_tokens, self.input_tokens.as_ref());
         set(&mut usage.output_tokens, self.output_tokens.as_ref());
-        set(
-            &mut usage.cache_creation_input_tokens,
-            self.cache_creation_input_tokens.as_ref(),
-        );
-        set(
-            &mut usage.cache_read_input_tokens,
-            self.cache_read_input_tokens.as_ref(),
-        );
+        set(&mut usage.cache_creation_input_tokens, self.cache_creation_input_tokens.as_ref());
+        set(&mut usage.cache_read_input_tokens, self.cache_read_input_tokens.as_ref());
         if let Some(split) = &self.cache_creation {
             let target = &mut usage.cache_creation;
-            set(
-                &mut target.ephemeral_5m_input_tokens,
-                split.ephemeral_5m_input_tokens.as_ref(),
-            );
-            set(
-                &mut target.ephemeral_1h_input_tokens,
-                split.ephemeral_1h_input_tokens.as_ref(),
-            );
+            set(&mut target.ephemeral_5m_input_tokens, split.ephemeral_5m_input_tokens.as_ref());
+            set(&mut target.ephemeral_1h_input_tokens, split.ephemeral_1h_input_tokens.as_ref());
         }
         if let Some(tools) = &self.server_tool_use {
             let target = &mut usage.server_tool_use;
-            set(
-                &mut target.web_search_requests,
-                tools.web_search_requests.as_ref(),
-            );
+            set(&mut target.web_search_requests, tools.web_search_requests.as_ref());
             set(&mut target.web_fetch_requests, tools.web_fetch_requests.as_ref());
         }
         if let Some(tier) = &self.service_tier {

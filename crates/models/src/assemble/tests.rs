@@ -11,23 +11,14 @@ const STOP: &str = r#"{"type":"message_stop"}"#;
 
 fn line(event: &ModelEvent) -> String {
     match event {
-        ModelEvent::Started {
-            message_id,
-            model,
-            usage,
-        } => {
+        ModelEvent::Started { message_id, model, usage } => {
             format!("started {message_id} {model} in={}", usage.input_tokens)
         }
         ModelEvent::BlockStarted { index, block } => format!("start {index} {block}"),
         ModelEvent::Delta { index, delta } => format!("delta {index} {delta:?}"),
         ModelEvent::Block { index, block } => format!("block {index} {block:?}"),
         ModelEvent::Ended { stop, usage } => {
-            format!(
-                "ended {} in={} out={}",
-                stop.name(),
-                usage.input_tokens,
-                usage.output_tokens
-            )
+            format!("ended {} in={} out={}", stop.name(), usage.input_tokens, usage.output_tokens)
         }
         ModelEvent::Failed(failure) => format!("{:?}: {}", failure.class, failure.message),
     }
@@ -35,16 +26,10 @@ fn line(event: &ModelEvent) -> String {
 
 fn run(events: &[&str]) -> Vec<ModelEvent> {
     let mut response = Assembler::default();
-    let mut seen: Vec<_> = events
-        .iter()
-        .filter_map(|event| response.on_event(event))
-        .collect();
+    let mut seen: Vec<_> = events.iter().filter_map(|event| response.on_event(event)).collect();
     seen.extend(response.on_eof());
     assert!(response.is_ended());
-    assert!(
-        response.on_event(START).is_none(),
-        "nothing follows the last item"
-    );
+    assert!(response.on_event(START).is_none(), "nothing follows the last item");
     assert!(response.on_eof().is_none(), "nothing follows the last item");
     seen
 }
@@ -119,27 +104,13 @@ fn two_blocks_may_be_open_at_once() {
         END,
         STOP,
     ]);
-    let blocks: Vec<_> = seen
-        .iter()
-        .map(line)
-        .filter(|line| line.starts_with("block"))
-        .collect();
-    assert_eq!(
-        blocks,
-        [
-            r#"block 1 {"type":"text","text":"b"}"#,
-            r#"block 0 {"type":"text","text":"a"}"#
-        ]
-    );
+    let blocks: Vec<_> = seen.iter().map(line).filter(|line| line.starts_with("block")).collect();
+    assert_eq!(blocks, [r#"block 1 {"type":"text","text":"b"}"#, r#"block 0 {"type":"text","text":"a"}"#]);
 }
 
 #[test]
 fn blocks_keep_their_skeleton() {
-    check_block(
-        r#"{"type": "text", "text": ""}"#,
-        &[],
-        r#"{"type": "text", "text": ""}"#,
-    );
+    check_block(r#"{"type": "text", "text": ""}"#, &[], r#"{"type": "text", "text": ""}"#);
     check_block(
         r#"{"a":[1, 2],"text":"","type":"text","z":null}"#,
         &[r#"{"type":"text_delta","text":"hi"}"#],
@@ -204,10 +175,7 @@ fn tool_input_is_kept_as_the_model_wrote_it() {
     check(&["", r#"{"z": 1,"#, r#" "a":"x"}"#], r#"{"z": 1, "a":"x"}"#);
     check(&[r#"{"a":"cut"#], r#"{"unparsed":"{\"a\":\"cut"}"#);
     check(&["[1]"], r#"{"unparsed":"[1]"}"#);
-    check(
-        &[r#"{"a":"\ud83d"#, r#"\ude00 \ud800"}"#],
-        r#"{"a":"\ud83d\ude00 \ufffd"}"#,
-    );
+    check(&[r#"{"a":"\ud83d"#, r#"\ude00 \ud800"}"#], r#"{"a":"\ud83d\ude00 \ufffd"}"#);
     check_block(
         r#"{"type":"tool_use","id":"t","name":"N","input":{"whole":true}}"#,
         &[],
@@ -292,17 +260,11 @@ fn usage_is_cumulative() {
     };
     assert_eq!(stop.name(), "tool_use");
     assert_eq!((usage.input_tokens, usage.output_tokens), (900, 30));
-    assert_eq!(
-        (usage.cache_creation_input_tokens, usage.cache_read_input_tokens),
-        (100, 10)
-    );
+    assert_eq!((usage.cache_creation_input_tokens, usage.cache_read_input_tokens), (100, 10));
     assert_eq!(usage.cache_creation.ephemeral_1h_input_tokens, 40);
     assert_eq!(usage.server_tool_use.web_search_requests, 2);
     assert_eq!(usage.service_tier.as_deref(), Some("standard"));
-    assert_eq!(
-        usage.iterations.as_deref().unwrap().get(),
-        r#"[{"type":"message"}]"#
-    );
+    assert_eq!(usage.iterations.as_deref().unwrap().get(), r#"[{"type":"message"}]"#);
 }
 
 #[test]
@@ -336,31 +298,16 @@ fn what_breaks_the_protocol_is_malformed() {
         &[r#"{"type":"content_block_delta","index":4,"delta":{"type":"text_delta","text":"x"}}"#],
         "block 4 is not open",
     );
-    check_failure(
-        &[r#"{"type":"content_block_stop","index":0}"#],
-        "block 0 is not open",
-    );
+    check_failure(&[r#"{"type":"content_block_stop","index":0}"#], "block 0 is not open");
     check_failure(&[r#"{"type":"content_block_stop"}"#], "without `index`");
+    check_failure(&[r#"{"type":"content_block_start","index":0,"content_block":7}"#], "`content_block`:");
+    check_failure(&[r#"{"type":"content_block_start","index":0}"#], "`content_block` is missing");
     check_failure(
-        &[r#"{"type":"content_block_start","index":0,"content_block":7}"#],
-        "`content_block`:",
-    );
-    check_failure(
-        &[r#"{"type":"content_block_start","index":0}"#],
-        "`content_block` is missing",
-    );
-    check_failure(
-        &[
-            block,
-            r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#,
-        ],
+        &[block, r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#],
         "a `text_delta` for block 0 of another type",
     );
     check_failure(
-        &[
-            block,
-            r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta"}}"#,
-        ],
+        &[block, r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta"}}"#],
         "a `input_json_delta` without `partial_json`",
     );
     check_failure(&[block, END, STOP], "`message_stop` while block 0 is open");
@@ -379,19 +326,10 @@ fn what_breaks_the_protocol_is_malformed() {
 
 #[test]
 fn a_stream_without_its_end_is_cut() {
-    check(
-        &[],
-        &["Cut: The model's stream broke off before the response began."],
-    );
-    check_failure(
-        &[],
-        "Cut: The model's stream broke off in the middle of the response.",
-    );
+    check(&[], &["Cut: The model's stream broke off before the response began."]);
+    check_failure(&[], "Cut: The model's stream broke off in the middle of the response.");
     check_failure(&[END], "Cut: The model's stream broke off in the middle");
-    check_failure(
-        &[STOP],
-        "Cut: The model's stream ended without saying why the model stopped.",
-    );
+    check_failure(&[STOP], "Cut: The model's stream ended without saying why the model stopped.");
 }
 
 /// How long it takes to put one text block together from pieces.
@@ -421,10 +359,7 @@ fn time_of(pieces: usize, piece_bytes: usize) -> Duration {
 fn time_grows_with_the_size_alone() {
     let best = |pieces, bytes| (0..3).map(|_| time_of(pieces, bytes)).min().unwrap();
     let check = |small: Duration, large: Duration| {
-        assert!(
-            large < small * 8 * 4,
-            "eight times the work took {small:?} and {large:?}"
-        );
+        assert!(large < small * 8 * 4, "eight times the work took {small:?} and {large:?}");
     };
     check(best(12_500, 10), best(100_000, 10));
     check(best(1, 128 * 1024), best(1, 1024 * 1024));

@@ -23,17 +23,10 @@ fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Events {
 }
 
 fn check(input: &[u8], expected: &[(&str, &str)]) {
-    let expected: Events = expected
-        .iter()
-        .map(|(name, data)| ((*name).to_owned(), (*data).to_owned()))
-        .collect();
+    let expected: Events =
+        expected.iter().map(|(name, data)| ((*name).to_owned(), (*data).to_owned())).collect();
     assert_eq!(decode([input]), expected, "{}", String::from_utf8_lossy(input));
-    assert_eq!(
-        decode(input.chunks(1)),
-        expected,
-        "byte by byte: {}",
-        String::from_utf8_lossy(input)
-    );
+    assert_eq!(decode(input.chunks(1)), expected, "byte by byte: {}", String::from_utf8_lossy(input));
 }
 
 #[test]
@@ -49,28 +42,16 @@ fn the_format() {
     check(b": comment\ndata: a\n: another\n\n: last\n\n", &[("", "a")]);
     check(b"event: only\n\ndata: a\n\n", &[("", "a")]);
     check(b"event: a\nevent: b\ndata: c\n\n", &[("b", "c")]);
-    check(
-        b"id: 1\nretry: 5\nother: x\nDATA: no\ndata : no\ndata: yes\n\n",
-        &[("", "yes")],
-    );
+    check(b"id: 1\nretry: 5\nother: x\nDATA: no\ndata : no\ndata: yes\n\n", &[("", "yes")]);
     check(b"\n\n\ndata: a\n\n\n\n", &[("", "a")]);
 }
 
 #[test]
 fn line_ends() {
-    check(
-        b"event: a\r\ndata: b\r\n\r\ndata: c\r\n\r\n",
-        &[("a", "b"), ("", "c")],
-    );
+    check(b"event: a\r\ndata: b\r\n\r\ndata: c\r\n\r\n", &[("a", "b"), ("", "c")]);
     check(b"event: a\rdata: b\r\rdata: c\r\r", &[("a", "b"), ("", "c")]);
-    check(
-        b"data: a\r\n\rdata: b\n\r\ndata: c\r\r\n",
-        &[("", "a"), ("", "b"), ("", "c")],
-    );
-    check(
-        "data: a\u{2028}b\u{85}\u{b}\n\n".as_bytes(),
-        &[("", "a\u{2028}b\u{85}\u{b}")],
-    );
+    check(b"data: a\r\n\rdata: b\n\r\ndata: c\r\r\n", &[("", "a"), ("", "b"), ("", "c")]);
+    check("data: a\u{2028}b\u{85}\u{b}\n\n".as_bytes(), &[("", "a\u{2028}b\u{85}\u{b}")]);
 }
 
 #[test]
@@ -122,10 +103,8 @@ fn an_endless_event_is_an_error_and_endless_comments_are_not() {
 
 /// What another implementation makes of a valid stream.
 fn oracle(pieces: &[&[u8]]) -> Events {
-    let pieces: Vec<_> = pieces
-        .iter()
-        .map(|piece| Ok::<_, Infallible>(Bytes::copy_from_slice(piece)))
-        .collect();
+    let pieces: Vec<_> =
+        pieces.iter().map(|piece| Ok::<_, Infallible>(Bytes::copy_from_slice(piece))).collect();
     let stream = sse_stream::SseByteStream::new(futures_util::stream::iter(pieces));
     let events: Vec<_> = stream.collect().now_or_never().expect("nothing to wait for");
     events
@@ -258,9 +237,6 @@ fn time_grows_with_the_size_alone() {
     for piece in [7, 8192] {
         let small = time_of(256 * 1024, piece);
         let large = time_of(8 * 256 * 1024, piece);
-        assert!(
-            large < small * 8 * 4,
-            "in pieces of {piece}, 8 times the size took {small:?} and {large:?}"
-        );
+        assert!(large < small * 8 * 4, "in pieces of {piece}, 8 times the size took {small:?} and {large:?}");
     }
 }

@@ -1,0 +1,365 @@
+//! The streaming client of the Anthropic Messages API.
+//!
+//! One request, one answer: whatever fails becomes the last item of the stream, with a class that says who can do
+//! something about it. Connections are kept between requests.
+
+mod body;
+mod settings;
+mod tls;
+mod transport;
+mod unstreamed;
+mod watchdog;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::BytesMut;
+use futures_util::stream::unfold;
+use reqwest::Response;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
+use tokio::task::yield_now;
+use tokio::time::timeout;
+use windlass_ports::{BoxStream, ModelClient};
+use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest};
+
+use crate::classify::{ErrorBody, ErrorHeaders, answer_failure, read_headers};
+use crate::{Assembler, SseDecoder};
+use body::BodyBuilder;
+pub use settings::{AnthropicSettings, ClientError, ClientIdentity, Secret, WatchdogLimits};
+use settings::{Endpoint, without_credentials};
+use transport::{Transport, body_failure, failure, send_failure};
+use watchdog::{Stall, Watchdog};
+
+/// More of an error's body is not read.
+const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// The status says most; the words behind it are not worth a longer wait.
+const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
+
+/// The largest answer that is taken in one piece.
+const WHOLE_BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// How long the end of the HTTP answer may come after the end of the response. A connection whose answer was not
+/// read to its end cannot be used again, and making a new one takes longer than this.
+const ANSWER_END_WAIT: Duration = Duration::from_millis(50);
+
+/// Talks to a server that speaks the Anthropic Messages API. Cheap to clone.
+#[derive(Clone)]
+pub struct AnthropicClient {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    settings: AnthropicSettings,
+    endpoint: Endpoint,
+    headers: HeaderMap,
+    bodies: BodyBuilder,
+    transport: Transport,
+}
+
+impl AnthropicClient {
+    /// Checks the settings. Connections and certificates wait for the first request.
+    pub fn new(settings: AnthropicSettings) -> Result<Self, ClientError> {
+        let shared = Shared {
+            endpoint: settings::endpoint(&settings.base_url)?,
+            headers: settings::headers(&settings)?,
+            bodies: BodyBuilder::new(settings.prompt_caching),
+            transport: Transport::new(),
+            settings,
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+}
+
+impl fmt::Debug for AnthropicClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnthropicClient").field("settings", &self.shared.settings).finish_non_exhaustive()
+    }
+}
+
+impl ModelClient for AnthropicClient {
+    fn stream(&self, request: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
+        let exchange = Exchange::new(Arc::clone(&self.shared), request);
+        Box::pin(unfold(Box::new(exchange), |mut exchange| async move {
+            let event = exchange.next().await?;
+            Some((event, exchange))
+        }))
+    }
+}
+
+/// One request and its answer.
+struct Exchange {
+    shared: Arc<Shared>,
+    phase: Phase,
+    watchdog: Watchdog,
+    decoder: SseDecoder,
+    response: Assembler,
+    request_id: Option<String>,
+}
+
+enum Phase {
+    /// Nothing was sent yet.
+    Idle(Arc<ModelRequest>),
+    /// The answer streams.
+    Streaming(Response),
+    /// The answer came whole.
+    Whole(VecDeque<ModelEvent>),
+    Done,
+}
+
+impl Exchange {
+    fn new(shared: Arc<Shared>, request: Arc<ModelRequest>) -> Self {
+        Self {
+            watchdog: Watchdog::new(shared.settings.watchdog),
+            shared,
+            phase: Phase::Idle(request),
+            decoder: SseDecoder::default(),
+            response: Assembler::default(),
+            request_id: None,
+        }
+    }
+
+    async fn next(&mut self) -> Option<ModelEvent> {
+        self.watchdog.on_return();
+        let event = self.advance().await;
+        match event {
+            Ok(event) => event,
+            Err(mut failure) => {
+                self.phase = Phase::Done;
+                failure.request_id = failure.request_id.or_else(|| self.request_id.take());
+                failure.message = self.shared.without_secrets(failure.message);
+                Some(ModelEvent::Failed(Box::new(failure)))
+            }
+        }
+    }
+
+    async fn advance(&mut self) -> Result<Option<ModelEvent>, Failure> {
+        loop {
+            match &mut self.phase {
+                Phase::Idle(request) => {
+                    let request = Arc::clone(request);
+                    self.phase = self.open(&request).await?;
+                }
+                Phase::Whole(events) => match events.pop_front() {
+                    Some(event) => return stand(event).map(Some),
+                    None => self.phase = Phase::Done,
+                },
+                Phase::Streaming(_) => {
+                    let event = match self.decode()? {
+                        Some(event) => Some(event),
+                        None => self.read().await?,
+                    };
+                    if let Some(event) = event {
+                        return self.hand_out(event).await.map(Some);
+                    }
+                }
+                Phase::Done => return Ok(None),
+            }
+        }
+    }
+
+    /// Sends the request and looks at the head of the answer.
+    async fn open(&mut self, request: &ModelRequest) -> Result<Phase, Failure> {
+        let shared = Arc::clone(&self.shared);
+        let client = shared.transport.client(&shared.settings, &shared.endpoint, &shared.headers)?;
+        let body = shared.bodies.build(request).into_reqwest();
+        let sending = client.post(shared.endpoint.url.clone()).body(body).send();
+        let response = match self.watchdog.wait(sending).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return Err(send_failure(&error, &shared.settings, &shared.endpoint)),
+            Err(stall) => return Err(self.stalled(stall)),
+        };
+        self.watchdog.on_bytes();
+        let headers = read_headers(|name| header(&response, name), SystemTime::now());
+        self.request_id.clone_from(&headers.request_id);
+        let status = response.status().as_u16();
+        match status {
+            200..=299 => self.take_answer(response).await,
+            300..=399 => Err(redirect_failure(&response, &shared.endpoint.place)),
+            _ => {
+                let body = read_error_body(response).await;
+                let body = ErrorBody::parse(&String::from_utf8_lossy(&body));
+                Err(answer_failure(status, &body, headers, &shared.endpoint.place))
+            }
+        }
+    }
+
+    async fn take_answer(&mut self, response: Response) -> Result<Phase, Failure> {
+        let kind =
+            header(&response, CONTENT_TYPE.as_str()).unwrap_or("text/event-stream").to_ascii_lowercase();
+        if kind.starts_with("text/event-stream") {
+            return Ok(Phase::Streaming(response));
+        }
+        let place = self.shared.endpoint.place.clone();
+        let malformed = |what: &str| {
+            let message = format!(
+                "{place} answered with {what} instead of a stream of events. Check ANTHROPIC_BASE_URL."
+            );
+            failure(FailureClass::Malformed, message)
+        };
+        if !kind.contains("json") {
+            return Err(malformed(&kind));
+        }
+        let status = response.status().as_u16();
+        let body = self.read_whole(response).await?;
+        let text = String::from_utf8_lossy(&body);
+        match unstreamed::events(&text) {
+            Ok(events) => Ok(Phase::Whole(events)),
+            Err(problem) => {
+                let error = ErrorBody::parse(&text);
+                if error.kind.is_empty() {
+                    return Err(malformed(&format!("JSON that is not a message ({problem})")));
+                }
+                Err(answer_failure(status, &error, ErrorHeaders::default(), &place))
+            }
+        }
+    }
+
+    async fn read_whole(&mut self, mut response: Response) -> Result<BytesMut, Failure> {
+        let mut body = BytesMut::new();
+        loop {
+            match self.watchdog.wait(response.chunk()).await {
+                Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+                Ok(Ok(None)) => return Ok(body),
+                Ok(Err(error)) => return Err(body_failure(&error, &self.shared.endpoint.place)),
+                Err(stall) => return Err(self.stalled(stall)),
+            }
+            self.watchdog.on_bytes();
+            if body.len() > WHOLE_BODY_BYTES_MAX {
+                let message = format!("The answer is larger than {WHOLE_BODY_BYTES_MAX} bytes.");
+                return Err(failure(FailureClass::Malformed, message));
+            }
+        }
+    }
+
+    /// What the bytes at hand say next.
+    fn decode(&mut self) -> Result<Option<ModelEvent>, Failure> {
+        loop {
+            let event = match self.decoder.next_event() {
+                Ok(Some(event)) => event,
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    return Err(failure(
+                        FailureClass::Malformed,
+                        format!("The model's stream is broken: {error}."),
+                    ));
+                }
+            };
+            // Some gateways send empty events to keep a connection busy.
+            if event.data.trim().is_empty() {
+                continue;
+            }
+            let item = self.response.on_event(&event.data);
+            if self.response.had_news() {
+                self.watchdog.on_event();
+            }
+            if item.is_some() {
+                return Ok(item);
+            }
+        }
+    }
+
+    /// Takes more bytes. An item comes of it only if there are no more.
+    async fn read(&mut self) -> Result<Option<ModelEvent>, Failure> {
+        let Phase::Streaming(answer) = &mut self.phase else {
+            return Ok(None);
+        };
+        match self.watchdog.wait(answer.chunk()).await {
+            Ok(Ok(Some(chunk))) => {
+                self.watchdog.on_bytes();
+                self.decoder.push(&chunk);
+                Ok(None)
+            }
+            Ok(Ok(None)) => Ok(self.response.on_eof()),
+            Ok(Err(error)) => Err(body_failure(&error, &self.shared.endpoint.place)),
+            Err(stall) => Err(self.stalled(stall)),
+        }
+    }
+
+    async fn hand_out(&mut self, event: ModelEvent) -> Result<ModelEvent, Failure> {
+        let event = stand(event)?;
+        if matches!(event, ModelEvent::Ended { .. })
+            && let Phase::Streaming(answer) = std::mem::replace(&mut self.phase, Phase::Done)
+        {
+            keep_connection(answer).await;
+        }
+        Ok(event)
+    }
+
+    fn stalled(&self, stall: Stall) -> Failure {
+        let place = &self.shared.endpoint.place;
+        let message = match stall {
+            Stall::Bytes(limit) => format!("Nothing came from {place} for {} s.", limit.as_secs_f32()),
+            Stall::Events(limit) => format!("No event came from {place} for {} s.", limit.as_secs_f32()),
+        };
+        failure(FailureClass::Stalled, message)
+    }
+}
+
+impl Shared {
+    /// Servers repeat what they were sent; a key must not reach a log that way.
+    fn without_secrets(&self, message: String) -> String {
+        let settings = &self.settings;
+        let custom = settings.custom_headers.iter().map(|(_, value)| value);
+        let secrets = settings.api_key.iter().chain(&settings.auth_token).chain(custom);
+        secrets
+            .map(Secret::expose)
+            .filter(|secret| secret.len() >= 8 && message.contains(secret))
+            .fold(message.clone(), |text, secret| text.replace(secret, "[redacted]"))
+    }
+}
+
+/// A failure goes the way of all failures.
+fn stand(event: ModelEvent) -> Result<ModelEvent, Failure> {
+    match event {
+        ModelEvent::Failed(failure) => Err(*failure),
+        event => Ok(event),
+    }
+}
+
+fn header<'a>(response: &'a Response, name: &str) -> Option<&'a str> {
+    response.headers().get(name)?.to_str().ok()
+}
+
+fn redirect_failure(response: &Response, place: &str) -> Failure {
+    let target = header(response, LOCATION.as_str()).map(without_credentials);
+    let target = target.map(|to| format!(" to {to}")).unwrap_or_default();
+    let status = response.status().as_u16();
+    let message = format!(
+        "{place} redirects{target} (HTTP {status}), and a request with credentials does not follow. Set \
+         ANTHROPIC_BASE_URL to the final address."
+    );
+    Failure { status: Some(status), ..failure(FailureClass::NotFound, message) }
+}
+
+/// The beginning of an error's body, as far as it comes in time.
+async fn read_error_body(mut response: Response) -> BytesMut {
+    let mut body = BytesMut::new();
+    let reading = async {
+        while let Ok(Some(chunk)) = response.chunk().await {
+            let room = ERROR_BODY_BYTES_MAX - body.len();
+            body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if body.len() == ERROR_BODY_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    let _ = timeout(ERROR_BODY_WAIT, reading).await;
+    body
+}
+
+/// Reads the end of the answer, and lets the tasks of the HTTP client put the connection back before the next
+/// request asks for one.
+async fn keep_connection(mut answer: Response) {
+    let rest = async { while let Ok(Some(_)) = answer.chunk().await {} };
+    if timeout(ANSWER_END_WAIT, rest).await.is_ok() {
+        for _ in 0..2 {
+            yield_now().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

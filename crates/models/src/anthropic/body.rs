@@ -1,0 +1,274 @@
+//! The body of a request, from pieces that are shared with the transcript.
+//!
+//! The same request always gives the same bytes. What is large is not copied: the transcript's segments are
+//! sent as they are, with cache markers between their slices.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Body, Frame, SizeHint};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use windlass_protocol::{ModelRequest, ToolSpec, Transcript};
+
+/// The API takes no more than this many markers in a request.
+const MARKERS_MAX: usize = 4;
+
+/// A body of less than this is one buffer: it fits in one write.
+const CONTIGUOUS_BYTES_MAX: usize = 64 * 1024;
+
+/// Pieces of less than this are copied together, since each piece costs a round through the HTTP stack.
+const PIECE_BYTES_MIN: usize = 16 * 1024;
+
+/// Goes in front of the brace that closes a block.
+const MARKER: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
+
+/// Builds bodies, and keeps the part that is the same for all requests of a session.
+#[derive(Debug)]
+pub(super) struct BodyBuilder {
+    prompt_caching: bool,
+    frame: Mutex<Option<Frozen>>,
+}
+
+/// System prompt and tools, serialised.
+#[derive(Debug)]
+struct Frozen {
+    system: Arc<str>,
+    tools: Arc<[ToolSpec]>,
+    json: Bytes,
+}
+
+/// The body of one request, of known length.
+#[derive(Debug)]
+pub(super) struct RequestBody {
+    pieces: VecDeque<Bytes>,
+    left: u64,
+}
+
+impl BodyBuilder {
+    pub(super) fn new(prompt_caching: bool) -> Self {
+        Self { prompt_caching, frame: Mutex::new(None) }
+    }
+
+    pub(super) fn build(&self, request: &ModelRequest) -> RequestBody {
+        let frozen = self.frozen(request);
+        let messages: usize = request.transcript.segments().iter().map(|s| s.json().len()).sum();
+        let total = frozen.len() + messages + MARKERS_MAX * MARKER.len() + 256;
+        let mut pieces = Pieces::new(total);
+        pieces.copy(b"{\"model\":");
+        pieces.copy(json_text(&*request.model).as_bytes());
+        pieces.copy(format!(r#","max_tokens":{},"stream":true"#, request.output_tokens_max).as_bytes());
+        pieces.push(&frozen);
+        pieces.copy(br#","messages":["#);
+        let markers_left =
+            if self.prompt_caching { MARKERS_MAX - usize::from(!frozen.is_empty()) } else { 0 };
+        push_messages(&mut pieces, &request.transcript, &marks(request, markers_left));
+        pieces.copy(b"]}");
+        pieces.finish()
+    }
+
+    /// The fields for system prompt and tools, each with a comma in front; made anew only if one of them changed.
+    fn frozen(&self, request: &ModelRequest) -> Bytes {
+        let mut slot = self.frame.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*slot
+            && Arc::ptr_eq(&known.system, &request.system)
+            && Arc::ptr_eq(&known.tools, &request.tools)
+        {
+            return known.json.clone();
+        }
+        let json = Bytes::from(frozen_json(request, self.prompt_caching));
+        *slot = Some(Frozen {
+            system: Arc::clone(&request.system),
+            tools: Arc::clone(&request.tools),
+            json: json.clone(),
+        });
+        json
+    }
+}
+
+#[derive(Serialize)]
+struct SystemJson<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Serialize)]
+struct ToolJson<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Option<CacheControl>,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct CacheControl {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+const EPHEMERAL: CacheControl = CacheControl { kind: "ephemeral" };
+
+fn frozen_json(request: &ModelRequest, prompt_caching: bool) -> String {
+    let marker = prompt_caching.then_some(EPHEMERAL);
+    let mut json = String::new();
+    // The API refuses text without a visible character.
+    let has_system = !request.system.trim().is_empty();
+    if has_system {
+        let block = SystemJson { kind: "text", text: &request.system, cache_control: marker };
+        json.push_str(",\"system\":");
+        json.push_str(&json_text(&[block]));
+    }
+    if !request.tools.is_empty() {
+        let last = request.tools.len() - 1;
+        let tools = request.tools.iter().enumerate();
+        let tools: Vec<_> = tools
+            .map(|(index, tool)| ToolJson {
+                name: &tool.name,
+                description: &tool.description,
+                input_schema: &tool.input_schema,
+                cache_control: marker.filter(|_| index == last && !has_system),
+            })
+            .collect();
+        json.push_str(",\"tools\":");
+        json.push_str(&json_text(&tools));
+    }
+    json
+}
+
+/// Serialises strings and structs of them, which cannot fail.
+fn json_text(value: &(impl Serialize + ?Sized)) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// A place for a marker: segment and offset in its JSON.
+type Mark = (usize, usize);
+
+/// Where the markers go, in order. The newest breakpoints count if there are too many; one whose message takes
+/// no marker moves to the nearest message before it that does.
+fn marks(request: &ModelRequest, markers_left: usize) -> Vec<Mark> {
+    let surplus = request.breakpoints.len().saturating_sub(markers_left);
+    let mut marks: Vec<Mark> = request.breakpoints[surplus..]
+        .iter()
+        .filter_map(|message| place_at_or_before(&request.transcript, *message))
+        .collect();
+    marks.sort_unstable();
+    marks.dedup();
+    marks
+}
+
+fn place_at_or_before(transcript: &Transcript, message: usize) -> Option<Mark> {
+    let segments = transcript.segments();
+    let mut first = 0;
+    let mut position = None;
+    for (number, segment) in segments.iter().enumerate() {
+        let count = segment.messages().len();
+        if message < first + count {
+            position = Some((number, message - first));
+            break;
+        }
+        first += count;
+    }
+    let (number, index) = position?;
+    let here = (0..=index).rev().map(|index| (number, index));
+    let earlier = (0..number)
+        .rev()
+        .flat_map(|number| (0..segments[number].messages().len()).rev().map(move |index| (number, index)));
+    here.chain(earlier).find_map(|(number, index)| Some((number, segments[number].last_block_end(index)?)))
+}
+
+fn push_messages(pieces: &mut Pieces, transcript: &Transcript, marks: &[Mark]) {
+    for (number, segment) in transcript.segments().iter().enumerate() {
+        let json = segment.json();
+        // The array's first message has no comma in front.
+        let mut sent = usize::from(number == 0);
+        for (_, offset) in marks.iter().filter(|(segment, _)| *segment == number) {
+            pieces.push(&json.slice(sent..*offset));
+            pieces.copy(MARKER);
+            sent = *offset;
+        }
+        pieces.push(&json.slice(sent.min(json.len())..));
+    }
+}
+
+/// Collects a body: large pieces by reference, small ones copied together.
+struct Pieces {
+    done: VecDeque<Bytes>,
+    open: BytesMut,
+    piece_bytes_min: usize,
+}
+
+impl Pieces {
+    fn new(total: usize) -> Self {
+        let (capacity, piece_bytes_min) =
+            if total < CONTIGUOUS_BYTES_MAX { (total, usize::MAX) } else { (0, PIECE_BYTES_MIN) };
+        Self { done: VecDeque::new(), open: BytesMut::with_capacity(capacity), piece_bytes_min }
+    }
+
+    fn copy(&mut self, bytes: &[u8]) {
+        self.open.extend_from_slice(bytes);
+    }
+
+    fn push(&mut self, bytes: &Bytes) {
+        if bytes.len() < self.piece_bytes_min {
+            self.copy(bytes);
+            return;
+        }
+        self.close();
+        self.done.push_back(bytes.clone());
+    }
+
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            self.done.push_back(self.open.split().freeze());
+        }
+    }
+
+    fn finish(mut self) -> RequestBody {
+        self.close();
+        let left = self.done.iter().map(|piece| piece.len() as u64).sum();
+        RequestBody { pieces: self.done, left }
+    }
+}
+
+impl RequestBody {
+    /// As the HTTP client takes it: whole if it is one piece.
+    pub(super) fn into_reqwest(mut self) -> reqwest::Body {
+        match self.pieces.len() {
+            0 | 1 => reqwest::Body::from(self.pieces.pop_front().unwrap_or_default()),
+            _ => reqwest::Body::wrap(self),
+        }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = self.pieces.pop_front();
+        self.left -= piece.as_ref().map_or(0, |piece| piece.len() as u64);
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+#[cfg(test)]
+mod tests;

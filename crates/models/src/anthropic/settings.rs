@@ -1,0 +1,327 @@
+//! Where and how to reach the Messages API.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use thiserror::Error;
+
+/// The address of the provider itself.
+const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
+
+/// Served by the provider and by every gateway; newer versions are not.
+const DEFAULT_API_VERSION: &str = "2023-06-01";
+
+/// Headers that belong to the HTTP client: another value would break the request.
+const RESERVED_HEADERS: &[&str] = &["content-length", "transfer-encoding", "connection"];
+
+/// A text that does not show itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a text.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+/// Limits on the silence of a stream; `None` switches one off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WatchdogLimits {
+    /// Without a byte.
+    pub bytes: Option<Duration>,
+    /// Without an event; a ping is none.
+    pub events: Option<Duration>,
+}
+
+impl Default for WatchdogLimits {
+    fn default() -> Self {
+        Self { bytes: Some(Duration::from_secs(90)), events: Some(Duration::from_secs(300)) }
+    }
+}
+
+/// The settings of an [`AnthropicClient`](crate::AnthropicClient).
+#[derive(Clone, Debug)]
+pub struct AnthropicSettings {
+    /// The address that `/v1/messages` is appended to.
+    pub base_url: String,
+    /// Sent as `x-api-key`. Preferred if there is a token as well.
+    pub api_key: Option<Secret>,
+    /// Sent as `Authorization: Bearer`.
+    pub auth_token: Option<Secret>,
+    /// Further headers, name and value. They replace headers of the client itself.
+    pub custom_headers: Vec<(String, Secret)>,
+    /// The value of `anthropic-version`.
+    pub api_version: String,
+    /// The values of `anthropic-beta`.
+    pub betas: Vec<String>,
+    /// When a silent stream counts as stalled.
+    pub watchdog: WatchdogLimits,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// A file of certificates to trust beside those of the system.
+    pub extra_ca_file: Option<PathBuf>,
+    /// The files of a client certificate and its key.
+    pub client_identity: Option<ClientIdentity>,
+    /// The value of `user-agent`.
+    pub user_agent: String,
+    /// Whether to mark what the provider should cache.
+    pub prompt_caching: bool,
+    /// Whether to use the proxies that the environment names.
+    pub environment_proxies: bool,
+}
+
+/// A client certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientIdentity {
+    /// The certificate and its chain, PEM.
+    pub cert_file: PathBuf,
+    /// The private key, PEM.
+    pub key_file: PathBuf,
+}
+
+impl Default for AnthropicSettings {
+    fn default() -> Self {
+        Self {
+            base_url: DEFAULT_BASE_URL.to_owned(),
+            api_key: None,
+            auth_token: None,
+            custom_headers: Vec::new(),
+            api_version: DEFAULT_API_VERSION.to_owned(),
+            betas: Vec::new(),
+            watchdog: WatchdogLimits::default(),
+            connect_timeout: Duration::from_secs(10),
+            extra_ca_file: None,
+            client_identity: None,
+            user_agent: concat!("windlass/", env!("CARGO_PKG_VERSION")).to_owned(),
+            prompt_caching: true,
+            environment_proxies: true,
+        }
+    }
+}
+
+/// Settings that no request can be made with.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ClientError {
+    /// The base URL cannot be used.
+    #[error(
+        "the base URL {url:?} {problem}; set ANTHROPIC_BASE_URL to an address such as {DEFAULT_BASE_URL}"
+    )]
+    BaseUrl {
+        /// The URL, without credentials.
+        url: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A header cannot be sent.
+    #[error("the header {name:?} {problem}")]
+    Header {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+}
+
+/// An address, and how to name it to people.
+#[derive(Clone, Debug)]
+pub(super) struct Endpoint {
+    pub(super) url: Url,
+    /// The base URL without credentials.
+    pub(super) place: String,
+}
+
+/// Checks the base URL and appends the path of the API.
+pub(super) fn endpoint(base_url: &str) -> Result<Endpoint, ClientError> {
+    let base = base_url.trim();
+    let wrong = |problem| ClientError::BaseUrl { url: without_credentials(base), problem };
+    if !base.contains("://") {
+        return Err(wrong("has no http:// or https:// in front"));
+    }
+    let parsed = Url::parse(base).map_err(|_| wrong("is not a URL"))?;
+    if !matches!(parsed.scheme(), "http" | "https") {
+        return Err(wrong("is neither http:// nor https://"));
+    }
+    if parsed.query().is_some() || parsed.fragment().is_some() {
+        return Err(wrong("has a query or fragment, which a path cannot be appended to"));
+    }
+    let mut url = parsed.clone();
+    url.set_path(&format!("{}/v1/messages", parsed.path().trim_end_matches('/')));
+    Ok(Endpoint { url, place: without_credentials(base.trim_end_matches('/')) })
+}
+
+/// The address without what stands in front of an `@` of its authority.
+pub(super) fn without_credentials(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.rsplit_once('@').map_or(url, |(_, after)| after).to_owned();
+    };
+    let authority_len = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(authority_len);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    format!("{scheme}://{host}{path}")
+}
+
+/// The headers every request carries.
+pub(super) fn headers(settings: &AnthropicSettings) -> Result<HeaderMap, ClientError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    headers.insert(USER_AGENT, plain_value("user-agent", &settings.user_agent)?);
+    headers.insert("anthropic-version", plain_value("anthropic-version", &settings.api_version)?);
+    if !settings.betas.is_empty() {
+        let betas = settings.betas.join(",");
+        headers.insert("anthropic-beta", plain_value("anthropic-beta", &betas)?);
+    }
+    match (&settings.api_key, &settings.auth_token) {
+        (Some(key), _) => {
+            headers.insert("x-api-key", secret_value("x-api-key", key.expose())?);
+        }
+        (None, Some(token)) => {
+            let bearer = format!("Bearer {}", token.expose());
+            headers.insert(AUTHORIZATION, secret_value("authorization", &bearer)?);
+        }
+        (None, None) => {}
+    }
+    add_custom(&mut headers, &settings.custom_headers)?;
+    Ok(headers)
+}
+
+fn add_custom(headers: &mut HeaderMap, custom: &[(String, Secret)]) -> Result<(), ClientError> {
+    let wrong = |name: &str, problem| ClientError::Header { name: name.to_owned(), problem };
+    for (index, (name, value)) in custom.iter().enumerate() {
+        let header = HeaderName::from_bytes(name.trim().as_bytes())
+            .map_err(|_| wrong(name, "is not a name a header can have"))?;
+        if RESERVED_HEADERS.contains(&header.as_str()) {
+            return Err(wrong(name, "is set by the HTTP client and cannot be chosen"));
+        }
+        let value = secret_value(name, value.expose())?;
+        let seen_before =
+            custom[..index].iter().any(|(other, _)| other.trim().eq_ignore_ascii_case(name.trim()));
+        if seen_before {
+            headers.append(header, value);
+        } else {
+            headers.insert(header, value);
+        }
+    }
+    Ok(())
+}
+
+fn plain_value(name: &str, text: &str) -> Result<HeaderValue, ClientError> {
+    HeaderValue::from_str(text.trim()).map_err(|_| ClientError::Header {
+        name: name.to_owned(),
+        problem: "has a value with a line break or another character that a header cannot have",
+    })
+}
+
+fn secret_value(name: &str, text: &str) -> Result<HeaderValue, ClientError> {
+    let mut value = plain_value(name, text)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_url(base: &str, expected: &str) {
+        let seen = match endpoint(base) {
+            Ok(endpoint) => format!("{} at {}", endpoint.url, endpoint.place),
+            Err(error) => error.to_string(),
+        };
+        assert!(seen.starts_with(expected), "{seen}");
+    }
+
+    #[test]
+    fn base_urls() {
+        check_url("http://a:1", "http://a:1/v1/messages at http://a:1");
+        check_url(" http://a/x/ ", "http://a/x/v1/messages at http://a/x");
+        check_url("https://u:p@a/", "https://u:p@a/v1/messages at https://a");
+        check_url(
+            "localhost:8080",
+            "the base URL \"localhost:8080\" has no http:// or https:// in front; set ANTHROPIC_BASE_URL to",
+        );
+        check_url("", "the base URL \"\" has no http");
+        check_url("u:key@host", "the base URL \"host\" has no http");
+        check_url("ftp://a", "the base URL \"ftp://a\" is neither http:// nor https://");
+        check_url("http://", "the base URL \"http://\" is not a URL");
+        check_url("http://k@a b/", "the base URL \"http://a b/\" is not a URL");
+        check_url("http://a/?x=1", "the base URL \"http://a/?x=1\" has a query");
+    }
+
+    fn check_headers(settings: &AnthropicSettings, expected: &[(&str, &str)]) {
+        let headers = headers(settings).unwrap();
+        for (name, value) in expected {
+            let seen: Vec<_> = headers.get_all(*name).iter().map(|v| v.to_str().unwrap()).collect();
+            assert_eq!(seen.join(" + "), *value, "{name}");
+        }
+    }
+
+    fn custom(pairs: &[(&str, &str)]) -> AnthropicSettings {
+        let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), Secret::new(*value)));
+        AnthropicSettings {
+            api_key: Some(Secret::new("k")),
+            auth_token: Some(Secret::new("t")),
+            custom_headers: pairs.collect(),
+            ..AnthropicSettings::default()
+        }
+    }
+
+    #[test]
+    fn one_credential_is_sent() {
+        check_headers(
+            &custom(&[]),
+            &[("x-api-key", "k"), ("authorization", ""), ("anthropic-version", "2023-06-01")],
+        );
+        let token = AnthropicSettings { api_key: None, betas: vec!["a".into(), "b".into()], ..custom(&[]) };
+        check_headers(&token, &[("x-api-key", ""), ("authorization", "Bearer t"), ("anthropic-beta", "a,b")]);
+        check_headers(&AnthropicSettings::default(), &[("x-api-key", ""), ("anthropic-beta", "")]);
+    }
+
+    #[test]
+    fn custom_headers_replace_ours_and_may_repeat() {
+        let settings = custom(&[("X-Api-Key", "other"), ("x-team", "1"), ("X-Team", " 2 ")]);
+        check_headers(&settings, &[("x-api-key", "other"), ("x-team", "1 + 2")]);
+    }
+
+    #[test]
+    fn headers_that_cannot_be_sent_are_named() {
+        let check = |name: &str, value: &str, expected: &str| {
+            let error = headers(&custom(&[(name, value)])).unwrap_err().to_string();
+            assert_eq!(error, expected);
+        };
+        check("bad name", "x", "the header \"bad name\" is not a name a header can have");
+        check(
+            "Content-Length",
+            "5",
+            "the header \"Content-Length\" is set by the HTTP client and cannot be chosen",
+        );
+        check(
+            "x",
+            "a\nb",
+            "the header \"x\" has a value with a line break or another character that a header cannot have",
+        );
+    }
+
+    #[test]
+    fn secrets_do_not_show() {
+        let text = format!("{:?}", custom(&[("x-team", "hidden")]));
+        assert!(text.contains("api_key: Some([redacted])"), "{text}");
+        assert!(!text.contains("hidden"), "{text}");
+    }
+}

@@ -1,0 +1,157 @@
+//! The HTTP client, built when the first request needs it, and what its errors mean to people.
+
+use std::error::Error;
+use std::io;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Client, redirect, retry};
+use windlass_protocol::{Failure, FailureClass};
+
+use super::settings::{AnthropicSettings, Endpoint};
+use super::tls;
+
+/// Finds out about a dead connection long before the system would.
+const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// The HTTP client of one model client.
+#[derive(Debug)]
+pub(super) struct Transport {
+    client: OnceLock<Result<Client, Failure>>,
+}
+
+impl Transport {
+    pub(super) fn new() -> Self {
+        Self { client: OnceLock::new() }
+    }
+
+    /// The HTTP client; all requests share it and its kept connection.
+    pub(super) fn client(
+        &self,
+        settings: &AnthropicSettings,
+        endpoint: &Endpoint,
+        headers: &HeaderMap,
+    ) -> Result<&Client, Failure> {
+        let client = self.client.get_or_init(|| build(settings, endpoint, headers));
+        client.as_ref().map_err(Clone::clone)
+    }
+}
+
+fn build(settings: &AnthropicSettings, endpoint: &Endpoint, headers: &HeaderMap) -> Result<Client, Failure> {
+    let proxy = proxy_variable(settings, endpoint);
+    let speaks_tls =
+        endpoint.url.scheme() == "https" || proxy.is_some_and(|(_, value)| value.starts_with("https:"));
+    let unusable = |problem: &str| {
+        let message = format!("No TLS connection to {} can be made: {problem}.", endpoint.place);
+        failure(FailureClass::Tls, message)
+    };
+    let tls = tls::config(settings, speaks_tls).map_err(|problem| unusable(&problem))?;
+    let builder = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .default_headers(headers.clone())
+        .http1_only()
+        .connect_timeout(settings.connect_timeout)
+        .tcp_nodelay(true)
+        .tcp_keepalive(TCP_KEEPALIVE)
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .referer(false);
+    let builder = if settings.environment_proxies { builder } else { builder.no_proxy() };
+    builder.build().map_err(|error| unusable(&root_cause(&error)))
+}
+
+/// The variable that names the proxy for this address, if one is set, and its value.
+fn proxy_variable(settings: &AnthropicSettings, endpoint: &Endpoint) -> Option<(&'static str, String)> {
+    let names: &[&'static str] = match endpoint.url.scheme() {
+        "https" => &["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"],
+        _ => &["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"],
+    };
+    let set =
+        |name: &&'static str| Some((*name, std::env::var(name).ok()?)).filter(|(_, value)| !value.is_empty());
+    names.iter().find_map(set).filter(|_| settings.environment_proxies)
+}
+
+/// What it means that a request got no answer.
+pub(super) fn send_failure(
+    error: &reqwest::Error,
+    settings: &AnthropicSettings,
+    endpoint: &Endpoint,
+) -> Failure {
+    let place = &endpoint.place;
+    let causes = causes(error);
+    let io_kind = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    let tls_error = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>());
+    let (class, message) = if let Some(error) = tls_error {
+        (FailureClass::Tls, tls_message(error, place))
+    } else if causes.iter().any(|cause| cause.to_string().starts_with("invalid HTTP")) {
+        let message = format!("{place} does not answer in HTTP. Check ANTHROPIC_BASE_URL.");
+        (FailureClass::Malformed, message)
+    } else if !error.is_connect() {
+        let cause = root_cause(error);
+        let message = format!("{place} closed the connection before it answered ({cause}).");
+        (FailureClass::Cut, message)
+    } else {
+        let what = if error.is_dns() {
+            format!("The name of {place} could not be resolved.")
+        } else if error.is_timeout() {
+            format!("{place} could not be reached within {} s.", settings.connect_timeout.as_secs_f32())
+        } else if io_kind == Some(io::ErrorKind::ConnectionRefused) {
+            format!("{place} refused the connection.")
+        } else {
+            format!("No connection to {place}: {}.", root_cause(error))
+        };
+        let advice = match proxy_variable(settings, endpoint) {
+            Some((name, _)) => {
+                format!("Check the network, the proxy in {name}, and ANTHROPIC_BASE_URL if it is set.")
+            }
+            None => "Check that it runs and can be reached, and ANTHROPIC_BASE_URL if it is set.".to_owned(),
+        };
+        (FailureClass::Connect, format!("{what} {advice}"))
+    };
+    failure(class, message)
+}
+
+fn tls_message(error: &rustls::Error, place: &str) -> String {
+    let advice = match error {
+        rustls::Error::InvalidCertificate(_) => {
+            "If a proxy inspects the traffic, set NODE_EXTRA_CA_CERTS to the file of its certificate."
+        }
+        rustls::Error::InvalidMessage(_) => "Is it an http:// address?",
+        _ => "Check ANTHROPIC_BASE_URL if it is set, and the client certificate if there is one.",
+    };
+    format!("The TLS connection to {place} failed ({error}). {advice}")
+}
+
+/// What it means that the body of an answer broke off.
+pub(super) fn body_failure(error: &reqwest::Error, place: &str) -> Failure {
+    let cause = root_cause(error);
+    failure(
+        FailureClass::Cut,
+        format!("The connection to {place} broke off in the middle of the response ({cause})."),
+    )
+}
+
+/// A failure that is not an answer of the provider.
+pub(super) fn failure(class: FailureClass, message: String) -> Failure {
+    Failure { class, message, status: None, retry_after_ms: None, should_retry: None, request_id: None }
+}
+
+/// The deepest cause: the outer ones repeat the URL and say nothing new.
+fn root_cause(error: &reqwest::Error) -> String {
+    causes(error).last().map_or_else(|| "unknown cause".to_owned(), ToString::to_string)
+}
+
+/// The causes of an error, outermost first, also those that an `io::Error` wraps.
+fn causes(error: &reqwest::Error) -> Vec<&(dyn Error + 'static)> {
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        causes.push(cause);
+        next = match cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => cause.source(),
+        };
+    }
+    causes
+}

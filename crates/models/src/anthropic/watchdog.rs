@@ -1,0 +1,186 @@
+//! Notices a stream that went silent.
+//!
+//! Two clocks, one for bytes and one for events. They run only while we wait for the socket: whether a limit has
+//! passed is asked only after the socket had nothing to give, and a reader that takes its time stops both.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::settings::WatchdogLimits;
+
+/// The two clocks of one stream.
+#[derive(Debug)]
+pub(super) struct Watchdog {
+    limits: WatchdogLimits,
+    /// Since when we wait for a byte; `None` while we do not wait.
+    bytes_since: Option<Instant>,
+    /// Since when we wait for an event.
+    events_since: Option<Instant>,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+/// What was missing, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stall {
+    Bytes(Duration),
+    Events(Duration),
+}
+
+impl Watchdog {
+    pub(super) fn new(limits: WatchdogLimits) -> Self {
+        Self { limits, bytes_since: None, events_since: None, timer: None }
+    }
+
+    /// The reader is back after it took an item.
+    pub(super) fn on_return(&mut self) {
+        self.bytes_since = None;
+        self.events_since = None;
+    }
+
+    /// Bytes came.
+    pub(super) fn on_bytes(&mut self) {
+        self.bytes_since = None;
+    }
+
+    /// An event came.
+    pub(super) fn on_event(&mut self) {
+        self.events_since = None;
+    }
+
+    /// Waits for `work` as long as the limits allow.
+    pub(super) async fn wait<F: Future>(&mut self, work: F) -> Result<F::Output, Stall> {
+        let mut work = pin!(work);
+        poll_fn(|cx| match work.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Ok(output)),
+            Poll::Pending => self.poll_stall(cx).map(Err),
+        })
+        .await
+    }
+
+    fn poll_stall(&mut self, cx: &mut Context<'_>) -> Poll<Stall> {
+        let now = Instant::now();
+        let bytes_since = *self.bytes_since.get_or_insert(now);
+        let events_since = *self.events_since.get_or_insert(now);
+        let bytes_end = self.limits.bytes.and_then(|limit| {
+            let end = bytes_since.checked_add(limit)?;
+            Some((end, Stall::Bytes(limit)))
+        });
+        let events_end = self.limits.events.and_then(|limit| {
+            let end = events_since.checked_add(limit)?;
+            Some((end, Stall::Events(limit)))
+        });
+        let ends = [bytes_end, events_end].into_iter().flatten();
+        let Some((end, stall)) = ends.min_by_key(|(end, _)| *end) else {
+            return Poll::Pending;
+        };
+        loop {
+            if end <= Instant::now() {
+                return Poll::Ready(stall);
+            }
+            // Setting a timer costs more than letting an old one ring early, which one in a stream of
+            // thousands of pieces does.
+            let timer = match &mut self.timer {
+                Some(timer) => timer,
+                none => none.insert(Box::pin(sleep_until(end))),
+            };
+            if timer.deadline() > end {
+                timer.as_mut().reset(end);
+            }
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            timer.as_mut().reset(end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+    use tokio::time::{advance, sleep};
+
+    const BYTES: Duration = Duration::from_secs(90);
+    const EVENTS: Duration = Duration::from_secs(300);
+
+    async fn silence(watchdog: &mut Watchdog) -> (Stall, Duration) {
+        let start = Instant::now();
+        let stall = watchdog.wait(pending::<()>()).await.expect_err("never ready");
+        (stall, start.elapsed())
+    }
+
+    fn about(seen: Duration, expected: Duration) -> bool {
+        seen >= expected && seen < expected + Duration::from_millis(5)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_of_bytes_is_noticed() {
+        let (stall, after) = silence(&mut Watchdog::new(WatchdogLimits::default())).await;
+        assert_eq!(stall, Stall::Bytes(BYTES));
+        assert!(about(after, BYTES), "{after:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pings_do_not_hide_the_silence_of_events() {
+        let mut watchdog = Watchdog::new(WatchdogLimits::default());
+        let start = Instant::now();
+        let stall = loop {
+            match watchdog.wait(sleep(Duration::from_secs(20))).await {
+                Ok(()) => watchdog.on_bytes(),
+                Err(stall) => break stall,
+            }
+        };
+        assert_eq!(stall, Stall::Events(EVENTS));
+        assert!(about(start.elapsed(), EVENTS), "{:?}", start.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_event_starts_both_clocks_anew() {
+        let mut watchdog = Watchdog::new(WatchdogLimits::default());
+        for _ in 0..50 {
+            watchdog.wait(sleep(Duration::from_secs(80))).await.expect("in time");
+            watchdog.on_bytes();
+            watchdog.on_event();
+        }
+        let (_, after) = silence(&mut watchdog).await;
+        assert!(about(after, BYTES), "{after:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_reader_is_no_stall() {
+        let mut watchdog = Watchdog::new(WatchdogLimits::default());
+        watchdog.wait(sleep(Duration::from_secs(60))).await.expect("in time");
+        advance(Duration::from_secs(3600)).await;
+        watchdog.on_return();
+        let (_, after) = silence(&mut watchdog).await;
+        assert!(about(after, BYTES), "{after:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_there_counts_even_if_it_is_late() {
+        let mut watchdog = Watchdog::new(WatchdogLimits::default());
+        {
+            let mut wait = pin!(watchdog.wait(sleep(Duration::from_secs(10))));
+            let polled = poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx))).await;
+            assert!(polled.is_pending());
+            advance(Duration::from_secs(3600)).await;
+            assert_eq!(wait.await, Ok(()));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn both_can_be_off() {
+        let mut watchdog = Watchdog::new(WatchdogLimits { bytes: None, events: None });
+        watchdog.wait(sleep(Duration::from_secs(100_000))).await.expect("no limit");
+        let only_events = WatchdogLimits { bytes: None, events: Some(EVENTS) };
+        let (stall, _) = silence(&mut Watchdog::new(only_events)).await;
+        assert_eq!(stall, Stall::Events(EVENTS));
+        let beyond_time = WatchdogLimits { bytes: Some(Duration::MAX), events: Some(EVENTS) };
+        let (stall, _) = silence(&mut Watchdog::new(beyond_time)).await;
+        assert_eq!(stall, Stall::Events(EVENTS));
+    }
+}

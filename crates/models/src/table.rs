@@ -1,0 +1,190 @@
+//! What is known about models: limits and prices, as one table of data.
+
+use std::sync::Arc;
+
+use windlass_protocol::{ModelCard, Price};
+
+/// A model nobody told us about gets these, so that nothing is asked of it that most models refuse.
+const UNKNOWN_WINDOW_TOKENS: u64 = 200_000;
+const UNKNOWN_OUTPUT_TOKENS_MAX: u32 = 32_000;
+
+const MILLION: u64 = 1_000_000;
+
+/// Models that share limits and prices.
+struct Row {
+    ids: &'static [&'static str],
+    window_tokens: u64,
+    output_tokens_max: u32,
+    price: Price,
+}
+
+/// Prices in USD per million tokens: input, output, write for 5 minutes, write for an hour, read.
+const fn row(ids: &'static [&'static str], window_tokens: u64, output_tokens_max: u32, usd: [f64; 5]) -> Row {
+    let [input, output, write_5m, write_1h, read] = usd;
+    let price = Price { input, output, write_5m, write_1h, read, tier: None };
+    Row { ids, window_tokens, output_tokens_max, price }
+}
+
+/// A row whose prices rise by `factor` for prompts of more than `tokens`.
+const fn tiered(row: Row, tokens: u64, factor: f64) -> Row {
+    let price = Price { tier: Some((tokens, factor)), ..row.price };
+    Row { price, ..row }
+}
+
+/// Price list of October and November 2026. Names are without date, version and cloud prefix.
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    row(&["claude-fable-5-2", "claude-mythos-5-2"], MILLION, 128_000, [8.0, 40.0, 10.0, 16.0, 0.20]),
+    row(&["claude-fable-5-1", "claude-mythos-5-1"], MILLION, 128_000, [10.0, 50.0, 12.50, 20.0, 0.25]),
+    row(&["claude-fable-5", "claude-mythos-5"], MILLION, 128_000, [10.0, 50.0, 12.50, 20.0, 1.00]),
+    row(&["claude-opus-5-5"], MILLION, 128_000, [4.0, 20.0, 5.0, 8.0, 0.20]),
+    row(&["claude-opus-5", "claude-opus-4-8", "claude-opus-4-7", "claude-opus-4-6"], MILLION, 128_000, [5.0, 25.0, 6.25, 10.0, 0.50]),
+    row(&["claude-opus-4-5"], 200_000, 64_000, [5.0, 25.0, 6.25, 10.0, 0.50]),
+    row(&["claude-opus-4-1", "claude-opus-4", "claude-opus-4-0"], 200_000, 32_000, [15.0, 75.0, 18.75, 30.0, 1.50]),
+    row(&["claude-sonnet-5-5"], MILLION, 128_000, [2.0, 10.0, 2.50, 4.0, 0.10]),
+    row(&["claude-sonnet-5"], MILLION, 128_000, [2.0, 10.0, 2.50, 4.0, 0.20]),
+    row(&["claude-sonnet-4-6"], MILLION, 128_000, [3.0, 15.0, 3.75, 6.0, 0.30]),
+    row(&["claude-sonnet-4-5", "claude-sonnet-4", "claude-sonnet-4-0"], 200_000, 64_000, [3.0, 15.0, 3.75, 6.0, 0.30]),
+    tiered(row(&["claude-haiku-5-5"], MILLION, 128_000, [0.10, 0.50, 0.125, 0.20, 0.01]), 100_000, 5.0),
+    row(&["claude-haiku-4-5"], 200_000, 64_000, [1.0, 5.0, 1.25, 2.0, 0.10]),
+    row(&["claude-3-5-haiku"], 200_000, 8_000, [0.80, 4.0, 1.0, 1.60, 0.08]),
+];
+
+/// Which model an alias stands for, where somebody said so. `None` means the newest of that line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelAliases {
+    /// What `opus` stands for.
+    pub opus: Option<String>,
+    /// What `sonnet` stands for.
+    pub sonnet: Option<String>,
+    /// What `haiku` stands for.
+    pub haiku: Option<String>,
+    /// What `fable` stands for.
+    pub fable: Option<String>,
+}
+
+/// The id to send for a name a user gave: an alias, in any case, or already an id.
+///
+/// ```
+/// use windlass_models::{ModelAliases, resolve_alias};
+/// let aliases = ModelAliases { opus: Some("my-opus".into()), ..ModelAliases::default() };
+/// assert_eq!(resolve_alias("opus", &aliases), "my-opus");
+/// assert_eq!(resolve_alias("Sonnet", &aliases), "claude-sonnet-5-5");
+/// assert_eq!(resolve_alias("llama-4", &aliases), "llama-4");
+/// ```
+#[must_use]
+pub fn resolve_alias<'a>(name: &'a str, aliases: &'a ModelAliases) -> &'a str {
+    let name = name.trim();
+    let (given, newest) = match name.to_ascii_lowercase().as_str() {
+        "opus" => (&aliases.opus, "claude-opus-5-5"),
+        "sonnet" => (&aliases.sonnet, "claude-sonnet-5-5"),
+        "haiku" => (&aliases.haiku, "claude-haiku-5-5"),
+        "fable" => (&aliases.fable, "claude-fable-5-2"),
+        _ => return name,
+    };
+    given.as_deref().unwrap_or(newest)
+}
+
+/// What is known about a model, by alias or by any of the ids that clouds and gateways give it.
+#[must_use]
+pub fn model_card(name: &str) -> ModelCard {
+    let aliases = ModelAliases::default();
+    let id = resolve_alias(name, &aliases);
+    let plain = plain_id(id);
+    let row = ROWS.iter().find(|row| row.ids.contains(&plain.as_str()));
+    ModelCard {
+        id: Arc::from(id),
+        window_tokens: row.map_or(UNKNOWN_WINDOW_TOKENS, |row| row.window_tokens),
+        output_tokens_max: row.map_or(UNKNOWN_OUTPUT_TOKENS_MAX, |row| row.output_tokens_max),
+        price: row.map(|row| row.price),
+        known: row.is_some(),
+    }
+}
+
+/// The id without what clouds and gateways put around it: region and vendor in front; date, version and
+/// context size behind.
+fn plain_id(id: &str) -> String {
+    let lower = id.to_ascii_lowercase();
+    let from_name = lower.find("claude-").map_or(lower.as_str(), |start| &lower[start..]);
+    let mut plain = from_name.split(['@', '[', ':']).next().unwrap_or_default();
+    for suffix in ["-latest", "-v1", "-v2"] {
+        plain = plain.strip_suffix(suffix).unwrap_or(plain);
+    }
+    if let Some((rest, last)) = plain.rsplit_once('-')
+        && last.len() == 8
+        && last.starts_with("20")
+        && last.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        plain = rest;
+    }
+    plain.replace('.', "-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, window_tokens: u64, output_tokens_max: u32, input: Option<f64>) {
+        let card = model_card(name);
+        assert_eq!(card.window_tokens, window_tokens, "{name}");
+        assert_eq!(card.output_tokens_max, output_tokens_max, "{name}");
+        assert_eq!(card.price.map(|price| price.input), input, "{name}");
+        assert_eq!(card.known, input.is_some(), "{name}");
+    }
+
+    #[test]
+    fn every_way_to_name_a_model() {
+        check("claude-opus-5-5", MILLION, 128_000, Some(4.0));
+        check("opus", MILLION, 128_000, Some(4.0));
+        check("fable", MILLION, 128_000, Some(8.0));
+        check("claude-opus-4-5-20251101", 200_000, 64_000, Some(5.0));
+        check("us.anthropic.claude-sonnet-4-5-20250929-v1:0", 200_000, 64_000, Some(3.0));
+        check("global.anthropic.claude-opus-4-8", MILLION, 128_000, Some(5.0));
+        check("anthropic.claude-haiku-4-5-20251001-v1:0", 200_000, 64_000, Some(1.0));
+        check("claude-opus-4-1@20250805", 200_000, 32_000, Some(15.0));
+        check("claude-opus-4-20250514", 200_000, 32_000, Some(15.0));
+        check("claude-3-5-haiku-latest", 200_000, 8_000, Some(0.8));
+        check("anthropic/claude-opus-4.6", MILLION, 128_000, Some(5.0));
+        check("claude-sonnet-5-5[1m]", MILLION, 128_000, Some(2.0));
+        check("Claude-Mythos-5-2", MILLION, 128_000, Some(8.0));
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_has_no_price() {
+        check("llama-4:70b", 200_000, 32_000, None);
+        check("claude-opus-9", 200_000, 32_000, None);
+        check("claude-opus-4-99", 200_000, 32_000, None);
+        check("", 200_000, 32_000, None);
+    }
+
+    #[test]
+    fn the_id_to_send_is_kept_as_given() {
+        let id = "us.anthropic.claude-sonnet-4-5-20250929-v1:0";
+        assert_eq!(&*model_card(id).id, id);
+        assert_eq!(&*model_card("haiku").id, "claude-haiku-5-5");
+    }
+
+    #[test]
+    fn prices_follow_their_usual_ratios() {
+        for row in ROWS {
+            let price = row.price;
+            let same = |a: f64, b: f64| (a - b).abs() < 1e-9;
+            assert!(same(price.write_5m, price.input * 1.25), "{:?}", row.ids);
+            assert!(same(price.write_1h, price.input * 2.0), "{:?}", row.ids);
+            assert!(same(price.output, price.input * 5.0), "{:?}", row.ids);
+            let read = price.read / price.input;
+            assert!([0.1, 0.05, 0.025].iter().any(|known| same(read, *known)), "{:?}", row.ids);
+        }
+        assert_eq!(model_card("haiku").price.unwrap().tier, Some((100_000, 5.0)));
+    }
+
+    #[test]
+    fn every_name_is_in_one_row_and_plain() {
+        let mut ids: Vec<_> = ROWS.iter().flat_map(|row| row.ids).collect();
+        assert!(ids.iter().all(|id| plain_id(id) == **id));
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+    }
+}
