@@ -1,2 +1,48 @@
-//! Test, bench and tidy for the workspace.
-fn main() {}
+//! `cargo xtask test`, `cargo xtask tidy` and `cargo xtask bench`: everything a change has to pass.
+//!
+//! Purpose: one command that a person and the continuous integration both run. Invariant: it depends on no crate
+//! of the workspace, so it builds in seconds and judges the others from outside.
+
+mod bench;
+mod cargo;
+mod stages;
+mod tidy;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  test           format, lints, tidy, tests and documentation tests: what a change has to pass
+  tidy           layering, sizes, names, documents: the rules that no lint knows
+  bench [NAME…]  speed and size of the release binary against a bare client; all of it, or the named parts
+";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code,
+        Err(error) => {
+            cargo::say(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<ExitCode> {
+    let mut args = std::env::args().skip(1);
+    let command = args.next().unwrap_or_default();
+    let rest: Vec<String> = args.collect();
+    match command.as_str() {
+        "test" if rest.is_empty() => stages::test(),
+        "tidy" if rest.is_empty() => tidy::main(),
+        "bench" => bench::main(&rest),
+        "" | "help" | "--help" | "-h" => {
+            cargo::say(USAGE.trim_end());
+            Ok(ExitCode::SUCCESS)
+        }
+        "test" | "tidy" => bail!("`{command}` takes no arguments\n\n{USAGE}"),
+        _ => bail!("there is no command `{command}`\n\n{USAGE}"),
+    }
+}

@@ -1,0 +1,37 @@
+//! `cargo xtask bench`: builds the release binary, the bare client and the harness, each on its own, and runs it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use crate::cargo::{cargo, output, say};
+
+/// The package and the binary of each of the three. They are built one by one: together, cargo would give them the
+/// sum of their features, and the binary would not be the one that ships.
+const BINARIES: &[(&str, &str)] =
+    &[("windlass-cli", "windlass"), ("windlass-bare", "windlass-bare"), ("windlass-bench", "windlass-bench")];
+
+pub(crate) fn main(names: &[String]) -> Result<ExitCode> {
+    for (package, _) in BINARIES {
+        say(&format!("building {package}"));
+        let built = cargo(&["build", "--release", "--quiet", "-p", package]).status()?;
+        if !built.success() {
+            bail!("{package} does not build");
+        }
+    }
+    let folder = target_folder()?.join("release");
+    let [binary, bare, bench] = [0, 1, 2].map(|index| folder.join(BINARIES[index].1));
+    let mut command = std::process::Command::new(bench);
+    command.env("WINDLASS_BINARY", binary).env("BARE_BINARY", bare).args(names);
+    let status = command.status().context("cannot run the benchmarks")?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn target_folder() -> Result<PathBuf> {
+    let metadata = output(cargo(&["metadata", "--format-version", "1", "--no-deps"]))?;
+    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata printed no JSON")?;
+    let folder = metadata["target_directory"].as_str().context("cargo metadata names no target directory")?;
+    Ok(folder.into())
+}

@@ -1,0 +1,135 @@
+//! How much is pulled in: the core stays small and pure, the binary stays small.
+
+use std::collections::BTreeSet;
+
+use super::Member;
+
+const CORE: &str = "windlass-core";
+const CORE_DEPENDENCIES_MAX: usize = 6;
+const BINARY_PACKAGES_MAX: usize = 299;
+
+/// Beginnings of the names of crates that wait, look at a clock, draw a number or open a connection.
+const IMPURE: &[&str] = &[
+    "async",
+    "chrono",
+    "crossbeam-channel",
+    "fastrand",
+    "futures",
+    "getrandom",
+    "hyper",
+    "jiff",
+    "mio",
+    "rand",
+    "reqwest",
+    "rustix",
+    "smol",
+    "time",
+    "tokio",
+];
+
+/// What a line of a lock file says about a package of the public registry.
+const PUBLIC: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+pub(crate) fn core_is_small(members: &[Member]) -> Vec<String> {
+    let core = members.iter().filter(|member| member.package == CORE);
+    let count = |member: &Member| member.dependencies.iter().filter(|dependency| !dependency.dev).count();
+    core.map(count)
+        .filter(|count| *count > CORE_DEPENDENCIES_MAX)
+        .map(|count| {
+            format!("crates/core: it has {count} dependencies, at most {CORE_DEPENDENCIES_MAX} are allowed")
+        })
+        .collect()
+}
+
+/// Takes the output of `cargo tree --prefix none` for the core.
+pub(crate) fn core_is_pure(tree: &str) -> Vec<String> {
+    let impure = |name: &&str| IMPURE.iter().any(|start| is_of_family(name, start));
+    packages(tree)
+        .into_iter()
+        .filter(impure)
+        .map(|name| {
+            format!(
+                "crates/core: {name} is in its dependency tree, and the core must not wait, measure or guess"
+            )
+        })
+        .collect()
+}
+
+/// Takes the output of `cargo tree --prefix none` for the binary.
+pub(crate) fn binary_is_small(tree: &str) -> Vec<String> {
+    let packages: BTreeSet<&str> =
+        tree.lines().map(|line| line.trim_end_matches(" (*)")).filter(|line| !line.is_empty()).collect();
+    if packages.len() <= BINARY_PACKAGES_MAX {
+        return Vec::new();
+    }
+    vec![format!(
+        "crates/cli: the binary is made of {} packages, at most {BINARY_PACKAGES_MAX} are allowed",
+        packages.len()
+    )]
+}
+
+/// A lock file that names another registry builds only where it was made.
+pub(crate) fn lock_is_public(lock: &str) -> Vec<String> {
+    let sources = lock.lines().filter_map(|line| line.strip_prefix("source = \"")?.strip_suffix('"'));
+    let others: BTreeSet<&str> = sources.filter(|source| *source != PUBLIC).collect();
+    others.into_iter().map(|source| format!("Cargo.lock: {source} is not the public registry")).collect()
+}
+
+/// The names of the packages of a tree.
+fn packages(tree: &str) -> BTreeSet<&str> {
+    tree.lines().filter_map(|line| line.split_whitespace().next()).collect()
+}
+
+/// Whether a name is the given one or the given one followed by `-`, `_` or a version.
+fn is_of_family(name: &str, start: &str) -> bool {
+    let rest = name.strip_prefix(start);
+    rest.is_some_and(|rest| rest.chars().next().is_none_or(|next| !next.is_ascii_alphabetic()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::made_up::member;
+
+    #[test]
+    fn the_core_has_at_most_six_dependencies() {
+        let check = |line: &str, expected: &[&str]| assert_eq!(core_is_small(&[member(line)]), expected);
+        check("core: protocol a b c d e dev:f dev:g", &[]);
+        check("core: protocol a b c d e f", &["crates/core: it has 7 dependencies, at most 6 are allowed"]);
+        check("tools: a b c d e f g h", &[]);
+    }
+
+    #[test]
+    fn the_core_neither_waits_nor_guesses() {
+        let check =
+            |tree: &str, expected: usize| assert_eq!(core_is_pure(tree).len(), expected, "for {tree}");
+        check("windlass-core v0.1.0 (crates/core)\nserde v1.0.0\ntimely v1\nrandom-word v1", 0);
+        check(
+            "tokio v1.0.0\ntokio v1.0.0 (*)\ntokio-util v0.7.0\nrand v0.9\nrand_core v0.9\nfutures-util v0.3\ntime v0.3",
+            6,
+        );
+    }
+
+    #[test]
+    fn the_binary_has_fewer_than_three_hundred_packages() {
+        let tree = |count: usize| {
+            let lines: Vec<String> =
+                (0..count).map(|n| format!("package-{n} v1.0.0\npackage-{n} v1.0.0 (*)")).collect();
+            lines.join("\n")
+        };
+        assert!(binary_is_small(&tree(299)).is_empty());
+        assert_eq!(
+            binary_is_small(&tree(300)),
+            ["crates/cli: the binary is made of 300 packages, at most 299 are allowed"]
+        );
+    }
+
+    #[test]
+    fn packages_come_from_the_public_registry() {
+        assert!(lock_is_public(&format!("name = \"a\"\nsource = \"{PUBLIC}\"\n")).is_empty());
+        assert_eq!(
+            lock_is_public("source = \"registry+https://mirror.invalid/index\""),
+            ["Cargo.lock: registry+https://mirror.invalid/index is not the public registry"]
+        );
+    }
+}

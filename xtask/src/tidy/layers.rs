@@ -1,0 +1,106 @@
+//! Dependencies between our crates go in the direction that ARCHITECTURE.md draws.
+
+use super::Member;
+
+/// What each crate may depend on. Dependencies of tests are free: they do not ship.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("protocol", &[]),
+    ("shell", &[]),
+    ("sandbox", &[]),
+    ("core", &["protocol"]),
+    ("ports", &["protocol"]),
+    ("wire", &["protocol"]),
+    ("config", &["core", "protocol"]),
+    ("engine", &["core", "ports", "protocol"]),
+    ("models", &["ports", "protocol"]),
+    ("tools", &["ports", "protocol", "shell", "sandbox"]),
+    (
+        "cli",
+        &["protocol", "shell", "sandbox", "core", "ports", "wire", "config", "engine", "models", "tools"],
+    ),
+    ("sim", &["core", "protocol"]),
+    ("testkit", &["models", "ports", "protocol"]),
+    ("bare", &[]),
+    ("bench", &["testkit"]),
+];
+
+/// The command of the developers; it judges the others and so depends on none.
+const OUTSIDE: &str = "xtask";
+
+#[cfg(test)]
+pub(crate) fn is_layer(name: &str) -> bool {
+    LAYERS.iter().any(|(layer, _)| *layer == name)
+}
+
+pub(crate) fn edges(members: &[Member]) -> Vec<String> {
+    members.iter().flat_map(edges_of).collect()
+}
+
+fn edges_of(member: &Member) -> Vec<String> {
+    let name = short(&member.package);
+    let allowed = match LAYERS.iter().find(|(layer, _)| *layer == name) {
+        Some((_, allowed)) => *allowed,
+        None if name == OUTSIDE => &[],
+        None => {
+            return vec![format!(
+                "{}: {name} has no place in the layers; add it to ARCHITECTURE.md and xtask/src/tidy/layers.rs",
+                member.folder
+            )];
+        }
+    };
+    let edges = member.dependencies.iter().filter(|dependency| dependency.ours && !dependency.dev);
+    let wrong = edges.map(|dependency| short(&dependency.package)).filter(|to| !allowed.contains(to));
+    let complaint = |to: &str| {
+        let list = if allowed.is_empty() { "nothing of ours".to_owned() } else { allowed.join(", ") };
+        format!("{}: {name} must not depend on {to}; it may depend on {list}", member.folder)
+    };
+    wrong.map(complaint).collect()
+}
+
+fn short(package: &str) -> &str {
+    package.strip_prefix("windlass-").unwrap_or(package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tidy::made_up::member;
+
+    fn check(line: &str, expected: &[&str]) {
+        assert_eq!(edges(&[member(line)]), expected, "for {line}");
+    }
+
+    #[test]
+    fn edges_go_one_way() {
+        check("core: protocol serde dev:engine", &[]);
+        check("core: ports", &["crates/core: core must not depend on ports; it may depend on protocol"]);
+        check(
+            "protocol: core",
+            &["crates/protocol: protocol must not depend on core; it may depend on nothing of ours"],
+        );
+        check("cli: tools dev:testkit", &[]);
+        check(
+            "cli: testkit",
+            &[
+                "crates/cli: cli must not depend on testkit; it may depend on protocol, shell, sandbox, core, ports, \
+               wire, config, engine, models, tools",
+            ],
+        );
+        check(
+            "novel: core",
+            &["crates/novel: novel has no place in the layers; add it to ARCHITECTURE.md and \
+               xtask/src/tidy/layers.rs"],
+        );
+    }
+
+    /// A cycle would make the order of the layers meaningless.
+    #[test]
+    fn every_layer_stands_after_what_it_depends_on() {
+        for (at, (name, below)) in LAYERS.iter().enumerate() {
+            for layer in *below {
+                let place = LAYERS.iter().position(|(name, _)| name == layer);
+                assert!(place.is_some_and(|place| place < at), "{name} stands before {layer}");
+            }
+        }
+    }
+}
