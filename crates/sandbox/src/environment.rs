@@ -1,0 +1,143 @@
+//! What a child process finds in its environment.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// Our own credentials and where they go. No setting passes these on.
+const OURS: &[&str] = &[
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_BASE_URL",
+    "ANTHROPIC_CUSTOM_HEADERS",
+    "CLAUDE_CODE_CLIENT_CERT",
+    "CLAUDE_CODE_CLIENT_KEY",
+    "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE",
+    "CLAUDE_CODE_OAUTH_TOKEN",
+];
+
+/// A name that contains one of these, in any case, is taken for a secret.
+const SECRET: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"];
+
+/// Variables that would make bash, or a command of the read-only list, behave differently from what was examined.
+const SHELL: &[&str] = &[
+    "BASH_ENV",
+    "BASHOPTS",
+    "BASH_XTRACEFD",
+    "CDPATH",
+    "ENV",
+    "EXECIGNORE",
+    "GLOBIGNORE",
+    "GREP_OPTIONS",
+    "OLDPWD",
+    "PROMPT_COMMAND",
+    "PS4",
+    "SHELLOPTS",
+];
+
+/// Says that nobody sits at a terminal, and who is running the command.
+const SET: &[(&str, &str)] = &[
+    ("CLAUDECODE", "1"),
+    ("WINDLASS", "1"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("MANPAGER", "cat"),
+    ("PAGER", "cat"),
+];
+
+/// The environment of a child, made from `parent`.
+///
+/// Left out are our own provider variables, always; names that look like a secret (containing *key*, *token*,
+/// *secret*, *password*, *passwd*, *passphrase* or *credential*), unless `pass` lists them; and what would change how
+/// the shell reads a command (start-up files, exported functions, shell options). Pagers and git's terminal prompt are
+/// switched off, `TERM` is `dumb` where there is none, and `CLAUDECODE`, `WINDLASS` and `CLAUDE_PROJECT_DIR` are set.
+pub fn child_environment(
+    parent: impl IntoIterator<Item = (OsString, OsString)>,
+    pass: &[String],
+    project: &Path,
+) -> Vec<(OsString, OsString)> {
+    let set: Vec<(OsString, OsString)> = SET
+        .iter()
+        .map(|&(name, value)| (name.into(), value.into()))
+        .chain([("CLAUDE_PROJECT_DIR".into(), project.into())])
+        .collect();
+    let is_set = |name: &OsStr| set.iter().any(|(other, _)| other == name);
+    let mut environment: Vec<_> =
+        parent.into_iter().filter(|(name, _)| !is_set(name) && is_passed_on(name, pass)).collect();
+    if !environment.iter().any(|(name, _)| name == "TERM") {
+        environment.push(("TERM".into(), "dumb".into()));
+    }
+    environment.extend(set);
+    environment
+}
+
+fn is_passed_on(name: &OsStr, pass: &[String]) -> bool {
+    let upper = name.to_string_lossy().to_ascii_uppercase();
+    let listed = || pass.iter().any(|passed| name == passed.as_str());
+    let dropped = OURS.contains(&upper.as_str())
+        || SHELL.contains(&upper.as_str())
+        || upper.starts_with("BASH_FUNC_")
+        || (SECRET.iter().any(|word| upper.contains(word)) && !listed());
+    !dropped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn child(parent: &[(&str, &str)], pass: &[&str]) -> Vec<(OsString, OsString)> {
+        let parent = parent.iter().map(|&(name, value)| (name.into(), value.into()));
+        let pass: Vec<String> = pass.iter().map(ToString::to_string).collect();
+        child_environment(parent, &pass, Path::new("/project"))
+    }
+
+    fn check(name: &str, pass: &[&str], kept: bool) {
+        let child = child(&[(name, "value")], pass);
+        let found = child.iter().any(|(other, value)| other == name && value == "value");
+        assert_eq!(found, kept, "{name} with {pass:?}");
+    }
+
+    #[test]
+    fn secrets_stay_behind() {
+        check("PATH", &[], true);
+        check("HOME", &[], true);
+        check("LANG", &[], true);
+        for name in OURS {
+            check(name, &[name], false);
+        }
+        for name in
+            ["GITHUB_TOKEN", "aws_secret_access_key", "MyPassword", "DB_CREDENTIALS", "X_KEY_Y", "PGPASSWD"]
+        {
+            check(name, &[], false);
+            check(name, &[name], true);
+            check(name, &["OTHER"], false);
+        }
+    }
+
+    #[test]
+    fn nothing_changes_how_the_shell_reads() {
+        for name in ["BASH_ENV", "ENV", "PROMPT_COMMAND", "BASH_FUNC_ls%%", "SHELLOPTS", "GREP_OPTIONS"] {
+            check(name, &[name], false);
+        }
+    }
+
+    #[test]
+    fn children_know_where_they_are() {
+        let value = |parent: &[(&str, &str)], name: &str| {
+            let values: Vec<OsString> = child(parent, &[])
+                .into_iter()
+                .filter(|(other, _)| other == name)
+                .map(|(_, value)| value)
+                .collect();
+            assert_eq!(values.len(), 1, "{name}");
+            values[0].clone()
+        };
+        assert_eq!(value(&[], "CLAUDECODE"), "1");
+        assert_eq!(value(&[], "WINDLASS"), "1");
+        assert_eq!(value(&[], "CLAUDE_PROJECT_DIR"), "/project");
+        assert_eq!(value(&[("PAGER", "less")], "PAGER"), "cat");
+        assert_eq!(value(&[("GIT_PAGER", "less")], "GIT_PAGER"), "cat");
+        assert_eq!(value(&[], "GIT_TERMINAL_PROMPT"), "0");
+        assert_eq!(value(&[], "TERM"), "dumb");
+        assert_eq!(value(&[("TERM", "xterm")], "TERM"), "xterm");
+    }
+}

@@ -1,0 +1,213 @@
+//! The supervisor: the process above one command that ends the command's whole tree.
+//!
+//! ```text
+//!            control socket (its standard input)
+//!   engine ◄──────────────────────────────────────► supervisor ──► bash ──► …
+//!      ▲                                                              │
+//!      └───────────────────────── output pipe ◄───────────────────────┘
+//! ```
+//!
+//! It leads a session of its own, so there is no terminal, and it adopts every process whose parent ended, so nothing
+//! below it can escape by starting a session or daemonising. It reports once, when the command itself ends, and
+//! stays as long as anything below it lives. When the engine's end of the socket is closed — on request, or because
+//! the engine is gone — it asks everything to terminate, waits two seconds, and kills what is left.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, wait};
+
+use crate::job;
+use crate::process::{Exit, Status, TERMINATE_TIME};
+use crate::report;
+use crate::system::{self, CHILD_ENDED, Leader, SIGNAL_RECORD};
+use crate::tree;
+
+/// The first argument that makes a binary the supervisor.
+pub(crate) const ARGUMENT: &str = "__supervise";
+/// Its next argument when the final working directory is wanted.
+pub(crate) const TRACK_CWD: &str = "cwd";
+
+/// The first look after killing comes soon, later ones less and less often.
+const KILL_AGAIN: Duration = Duration::from_millis(5);
+const KILL_AGAIN_MAX: Duration = Duration::from_secs(10);
+
+/// Becomes the supervisor if this process was started as one, and never returns then.
+///
+/// A binary that is given to [`Launcher::supervised`](crate::Launcher::supervised) calls this first thing in `main`,
+/// before it opens a file or starts a thread.
+pub fn run_if_supervisor() {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_none_or(|first| first != ARGUMENT) {
+        return;
+    }
+    let arguments: [OsString; 3] = std::array::from_fn(|_| arguments.next().unwrap_or_default());
+    let code = match supervise(&arguments) {
+        Ok(()) => 0,
+        Err(_) => 1,
+    };
+    std::process::exit(code);
+}
+
+fn supervise([track, source, script]: &[OsString; 3]) -> io::Result<()> {
+    system::close_inherited();
+    let signals = system::signals()?;
+    // Fails only for a process group's leader, which has been started by hand.
+    let _ = rustix::process::setsid();
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    let source = (!source.is_empty()).then(|| Path::new(source));
+    let mut supervisor = match start(script, track == TRACK_CWD, source) {
+        Ok((direct, cwd)) => Supervisor { signals, direct: Some(direct), cwd },
+        Err(error) => {
+            let status = Status::NotStarted(error.raw_os_error().unwrap_or(0));
+            return send(&Exit { status, cwd: None });
+        }
+    };
+    let_go()?;
+    supervisor.run()
+}
+
+fn start(script: &OsStr, track_cwd: bool, source: Option<&Path>) -> io::Result<(Pid, Option<OwnedFd>)> {
+    let mut command = job::bash(script);
+    let cwd = job::attach(&mut command, track_cwd, source, Leader::Group)?;
+    let child = command.spawn()?;
+    Ok((Pid::from_child(&child), cwd))
+}
+
+/// Holds on to nothing of the command's: neither its output, whose end would never be seen, nor its directory.
+fn let_go() -> io::Result<()> {
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    std::env::set_current_dir("/")
+}
+
+fn send(exit: &Exit) -> io::Result<()> {
+    let bytes = report::encode(exit);
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        let count = rustix::io::retry_on_intr(|| rustix::io::write(rustix::stdio::stdin(), rest))?;
+        rest = &rest[count..];
+    }
+    Ok(())
+}
+
+/// Whether anything is left below.
+#[derive(PartialEq, Eq)]
+enum Below {
+    Something,
+    Nothing,
+}
+
+/// What woke the supervisor.
+enum Wake {
+    ChildEnded,
+    Stop,
+}
+
+struct Supervisor {
+    signals: OwnedFd,
+    /// The command itself, until it has ended.
+    direct: Option<Pid>,
+    cwd: Option<OwnedFd>,
+}
+
+impl Supervisor {
+    fn run(&mut self) -> io::Result<()> {
+        while self.reap() == Below::Something {
+            if let Wake::Stop = self.wait()? {
+                return self.end_tree();
+            }
+        }
+        Ok(())
+    }
+
+    /// Collects every child that has ended.
+    fn reap(&mut self) -> Below {
+        loop {
+            match rustix::io::retry_on_intr(|| wait(WaitOptions::NOHANG)) {
+                Ok(Some((pid, status))) if self.direct == Some(pid) => {
+                    self.direct = None;
+                    let status = status_of(ExitStatus::from_raw(status.as_raw()));
+                    let cwd = job::read_cwd(self.cwd.take());
+                    // An engine that is gone is noticed by the socket.
+                    let _ = send(&Exit { status, cwd });
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => return Below::Something,
+                Err(_) => return Below::Nothing,
+            }
+        }
+    }
+
+    fn wait(&self) -> io::Result<Wake> {
+        let control = rustix::stdio::stdin();
+        let mut fds = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&control, PollFlags::IN)];
+        rustix::io::retry_on_intr(|| poll(&mut fds, None))?;
+        let [signals, control] = fds.map(|fd| !fd.revents().is_empty());
+        let asked = signals && self.asked_to_terminate();
+        // The engine never writes; whatever comes from it means its end of the socket is closed.
+        Ok(if control || asked { Wake::Stop } else { Wake::ChildEnded })
+    }
+
+    /// Empties the signals; true if one of them was more than the end of a child.
+    fn asked_to_terminate(&self) -> bool {
+        let mut asked = false;
+        let mut records = [0; SIGNAL_RECORD * 8];
+        while let Ok(count @ 1..) = rustix::io::read(&self.signals, &mut records) {
+            for record in records[..count].chunks_exact(SIGNAL_RECORD) {
+                let number = record.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+                asked |= number != Some(CHILD_ENDED);
+            }
+        }
+        asked
+    }
+
+    fn end_tree(&mut self) -> io::Result<()> {
+        let me = rustix::process::getpid();
+        let below = tree::below(me);
+        tree::signal(&below, Signal::TERM);
+        // What is stopped would not notice.
+        tree::signal(&below, Signal::CONT);
+        let deadline = Instant::now() + TERMINATE_TIME;
+        while let Some(rest) = deadline.checked_duration_since(Instant::now()) {
+            if self.reap() == Below::Nothing {
+                return Ok(());
+            }
+            self.wait_for_child(rest)?;
+        }
+        let mut again = KILL_AGAIN;
+        while self.reap() == Below::Something {
+            tree::kill(|| tree::below(me));
+            self.wait_for_child(again)?;
+            again = (again * 2).min(KILL_AGAIN_MAX);
+        }
+        Ok(())
+    }
+
+    fn wait_for_child(&self, time: Duration) -> io::Result<()> {
+        let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
+        let mut fds = [PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN)];
+        match poll(&mut fds, Some(&time)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.asked_to_terminate();
+        Ok(())
+    }
+}
+
+pub(crate) fn status_of(status: ExitStatus) -> Status {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Status::Code(code),
+        (None, Some(signal)) => Status::Signal(signal),
+        (None, None) => Status::Lost,
+    }
+}

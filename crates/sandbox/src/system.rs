@@ -1,0 +1,140 @@
+//! The few calls that Rust cannot check, each with the reason why it is right.
+#![expect(unsafe_code, reason = "what happens between fork and exec has no safe interface")]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use tokio::io::unix::AsyncFd;
+
+/// Signals that somebody may have ignored before us.
+const ORDINARY_SIGNALS: [libc::c_int; 10] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGPIPE,
+    libc::SIGALRM,
+    libc::SIGTERM,
+    libc::SIGCHLD,
+    libc::SIGTSTP,
+    libc::SIGTTIN,
+    libc::SIGTTOU,
+];
+
+/// A descriptor that the child finds under a fixed number.
+pub(crate) struct Inherited {
+    pub(crate) descriptor: OwnedFd,
+    pub(crate) number: i32,
+}
+
+/// Of what the child becomes the leader.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leader {
+    /// Of a process group in the supervisor's session.
+    Group,
+    /// Of a session.
+    Session,
+}
+
+/// Arranges what the child does before it becomes the program: lead its group, die with its parent, leave no core
+/// file, and inherit these descriptors and no others.
+pub(crate) fn before_exec(command: &mut Command, leader: Leader, inherited: Vec<Inherited>) {
+    let parent = rustix::process::getpid();
+    let setup = move || {
+        match leader {
+            Leader::Group => rustix::process::setpgid(None, None)?,
+            Leader::Session => rustix::process::setsid().map(drop)?,
+        }
+        die_with(parent)?;
+        no_core_file()?;
+        forget_signal_setup();
+        close_from_three_on_exec();
+        for Inherited { descriptor, number } in &inherited {
+            // SAFETY: both are plain numbers, and nothing in this single-threaded child owns `number`.
+            if unsafe { libc::dup2(descriptor.as_raw_fd(), *number) } < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: the closure runs in the forked child. It allocates nothing, takes no lock, and makes only system calls
+    // that are safe there.
+    unsafe { command.pre_exec(setup) };
+}
+
+/// The child is killed when the thread that started it ends.
+fn die_with(parent: Pid) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    // The parent may have ended before it could be noticed.
+    if rustix::process::getppid() == Some(parent) {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(libc::ESRCH))
+    }
+}
+
+fn no_core_file() -> io::Result<()> {
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    Ok(rustix::process::setrlimit(Resource::Core, none)?)
+}
+
+/// Undoes what this process, or whoever started it, arranged for signals: a command can be asked to terminate even if
+/// the engine was started in the background or with `nohup`.
+fn forget_signal_setup() {
+    // SAFETY: the set is initialised before use and lives on this stack; default handling needs no handler to exist.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        for signal in ORDINARY_SIGNALS {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+    }
+}
+
+/// Makes every descriptor but the standard ones end with `exec`.
+fn close_from_three_on_exec() {
+    // SAFETY: no descriptor is closed now, so whoever owns one still does. Old kernels refuse, and nothing changes.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+}
+
+/// Closes every descriptor but the standard ones.
+///
+/// Only for the start of a process, when whatever is open was inherited by accident and nobody owns it.
+pub(crate) fn close_inherited() {
+    // SAFETY: called first thing in `main`; no object of this process owns a descriptor from three upwards yet.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
+}
+
+/// Holds back the end of children and requests to terminate, to be read from the descriptor instead.
+pub(crate) fn signals() -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised by `sigemptyset` before use and lives on this stack; a new descriptor is owned by
+    // nobody else.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        if libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        match libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
+        }
+    }
+}
+
+/// Watches a descriptor for being readable.
+pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` names the same open descriptor for as long as it lives, and the watcher owns it.
+    unsafe { AsyncFd::register(descriptor) }.map_err(io::Error::from)
+}
+
+/// The size of one record read from [`signals`], whose first four bytes are the signal's number.
+pub(crate) const SIGNAL_RECORD: usize = size_of::<libc::signalfd_siginfo>();
+/// The number that says a child ended.
+pub(crate) const CHILD_ENDED: u32 = libc::SIGCHLD.unsigned_abs();

@@ -1,0 +1,120 @@
+//! Finding and signalling all processes below one, as the process file system shows them.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+/// A process, by what identifies it even when its number is used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    pid: i32,
+    parent: i32,
+    session: i32,
+    started: u64,
+    ended: bool,
+}
+
+/// All living processes below `root`, which itself is not among them.
+pub(crate) fn below(root: Pid) -> Vec<Entry> {
+    let all = all_processes();
+    let mut inside = BTreeSet::from([root.as_raw_pid()]);
+    loop {
+        let before = inside.len();
+        for entry in &all {
+            if inside.contains(&entry.parent) {
+                inside.insert(entry.pid);
+            }
+        }
+        if inside.len() == before {
+            break;
+        }
+    }
+    all.into_iter()
+        .filter(|entry| !entry.ended && entry.pid != root.as_raw_pid() && inside.contains(&entry.pid))
+        .collect()
+}
+
+/// All living processes of the session that `leader` leads.
+pub(crate) fn in_session(leader: Pid) -> Vec<Entry> {
+    let session = leader.as_raw_pid();
+    all_processes().into_iter().filter(|entry| !entry.ended && entry.session == session).collect()
+}
+
+/// Sends a signal to exactly these processes: one that has ended, or whose number belongs to another by now, is left
+/// alone. What may not be signalled is skipped.
+pub(crate) fn signal(entries: &[Entry], signal: Signal) {
+    for entry in entries {
+        let Some(pid) = Pid::from_raw(entry.pid) else { continue };
+        // The handle is opened first and the identity checked after, so that it holds when the signal is sent.
+        match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(handle) if is_same(entry) => {
+                let _ = rustix::process::pidfd_send_signal(handle, signal);
+            }
+            Err(rustix::io::Errno::NOSYS) if is_same(entry) => {
+                let _ = rustix::process::kill_process(pid, signal);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Kills everything that `list` finds. Processes are stopped first, until no new one appears, so that none can
+/// multiply faster than it is killed.
+pub(crate) fn kill(list: impl Fn() -> Vec<Entry>) {
+    const ROUNDS_MAX: usize = 64;
+    let mut stopped = BTreeSet::new();
+    for _ in 0..ROUNDS_MAX {
+        let new: Vec<Entry> = list().into_iter().filter(|entry| !stopped.contains(entry)).collect();
+        if new.is_empty() {
+            break;
+        }
+        signal(&new, Signal::STOP);
+        stopped.extend(new);
+    }
+    signal(&list(), Signal::KILL);
+}
+
+fn is_same(entry: &Entry) -> bool {
+    read_entry(entry.pid).is_some_and(|now| now.started == entry.started)
+}
+
+fn all_processes() -> Vec<Entry> {
+    let Ok(directory) = fs::read_dir("/proc") else { return Vec::new() };
+    directory
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(read_entry)
+        .collect()
+}
+
+fn read_entry(pid: i32) -> Option<Entry> {
+    let text = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse_stat(pid, &String::from_utf8_lossy(&text))
+}
+
+/// The name of the program stands in parentheses and may contain anything, parentheses too.
+fn parse_stat(pid: i32, text: &str) -> Option<Entry> {
+    let (_, fields) = text.rsplit_once(')')?;
+    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+    Some(Entry {
+        pid,
+        ended: matches!(*fields.first()?, "Z" | "X" | "x"),
+        parent: fields.get(1)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_may_have_any_name() {
+        let text =
+            "77 (a) Z 1 (b) S 5 6 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 1000 1 18446744073709551615";
+        let entry = parse_stat(77, text).unwrap();
+        assert_eq!((entry.parent, entry.session, entry.started, entry.ended), (5, 7, 4242, false));
+    }
+}
