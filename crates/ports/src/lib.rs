@@ -9,7 +9,7 @@ mod tool;
 pub use futures_util::future::BoxFuture;
 pub use futures_util::stream::BoxStream;
 pub use model::ModelClient;
-pub use schemars::JsonSchema;
+pub use schemars::{self, JsonSchema};
 pub use tokio_util::sync::CancellationToken;
 pub use tool::{
     AnyTool, ExamineContext, ProgressReceiver, ProgressSender, Tool, ToolContext, progress_channel,

@@ -22,6 +22,7 @@ use windlass_protocol::{CallFacts, CallId, FileSeen, ToolOutcome, ToolProgress, 
 ///
 /// /// Counts the characters of a text.
 /// #[derive(serde::Deserialize, JsonSchema)]
+/// #[schemars(crate = "windlass_ports::schemars")]
 /// struct CountInput {
 ///     /// The text to count.
 ///     text: String,

@@ -3,6 +3,8 @@
 //! A call is written `tool argument`: `read` is shared and reads inside the project, `peek` reads outside, `write` is
 //! exclusive and changes something, `broken` has a bad input, every other name is unknown. Examination is answered at once.
 
+#![expect(clippy::expect_used, reason = "a test may stop at the first surprise")]
+
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -198,7 +200,7 @@ impl Player {
                 }
                 self.note(effect, &mut edges, &mut words);
             }
-            words.extend(phases(edges.into_iter().collect()));
+            words.extend(phases(edges.make_contiguous()));
             let _ = writeln!(self.log, "{line:28} {}", words.join(" | "));
         }
     }
@@ -207,7 +209,7 @@ impl Player {
     fn note(&mut self, effect: Effect, edges: &mut VecDeque<PhaseName>, words: &mut Vec<String>) {
         let up_to = |edges: &mut VecDeque<PhaseName>, last: &[PhaseName]| -> Option<String> {
             let place = edges.iter().position(|phase| last.contains(phase))?;
-            phases(edges.drain(..=place).collect())
+            phases(&edges.drain(..=place).collect::<Vec<_>>())
         };
         match effect {
             Effect::Emit(Update::Done(outcome)) => {
@@ -272,7 +274,7 @@ fn update_words(update: &Update) -> Option<String> {
     })
 }
 
-fn phases(list: Vec<PhaseName>) -> Option<String> {
+fn phases(list: &[PhaseName]) -> Option<String> {
     let names: Vec<String> = list.iter().map(|phase| format!("{phase:?}").to_lowercase()).collect();
     (!names.is_empty()).then(|| names.join(" "))
 }
