@@ -129,7 +129,7 @@ impl Exchange {
             Err(mut failure) => {
                 self.phase = Phase::Done;
                 failure.request_id = failure.request_id.or_else(|| self.request_id.take());
-                failure.message = self.shared.without_secrets(failure.message);
+                failure.message = self.shared.without_secrets(&failure.message);
                 Some(ModelEvent::Failed(Box::new(failure)))
             }
         }
@@ -300,14 +300,14 @@ impl Exchange {
 
 impl Shared {
     /// Servers repeat what they were sent; a key must not reach a log that way.
-    fn without_secrets(&self, message: String) -> String {
+    fn without_secrets(&self, message: &str) -> String {
         let settings = &self.settings;
         let custom = settings.custom_headers.iter().map(|(_, value)| value);
         let secrets = settings.api_key.iter().chain(&settings.auth_token).chain(custom);
         secrets
             .map(Secret::expose)
             .filter(|secret| secret.len() >= 8 && message.contains(secret))
-            .fold(message.clone(), |text, secret| text.replace(secret, "[redacted]"))
+            .fold(message.to_owned(), |text, secret| text.replace(secret, "[redacted]"))
     }
 }
 

@@ -144,17 +144,11 @@ fn html_words(page: &str) -> String {
         let end = lower[start..].find("</title>")?;
         Some(page[start..start + end].trim().to_owned())
     });
-    match title {
-        Some(title) if !title.is_empty() => format!("an HTML page, “{title}”"),
-        _ => {
-            let mut words = String::from("an HTML page, “");
-            for piece in page.split('<') {
-                words.push_str(piece.split_once('>').map_or("", |(_, text)| text));
-                words.push(' ');
-            }
-            format!("{}”", words.trim_end())
-        }
-    }
+    let words = title.filter(|title| !title.is_empty()).unwrap_or_else(|| {
+        let after_tags = page.split('<').map(|piece| piece.split_once('>').map_or("", |(_, text)| text));
+        after_tags.collect::<Vec<_>>().join(" ")
+    });
+    format!("an HTML page, “{}”", one_line(&words))
 }
 
 /// Phrases of a 400 (or of a gateway's 500 around one) that tell its class. The first that fits counts.
@@ -231,11 +225,10 @@ fn class_of_status(status: u16) -> Option<FailureClass> {
         401 => FailureClass::Auth,
         402 | 403 => FailureClass::Forbidden,
         404 | 405 => FailureClass::NotFound,
-        408 | 409 => FailureClass::Server,
         413 => FailureClass::Overflow,
         429 => FailureClass::RateLimited,
         529 => FailureClass::Overloaded,
-        500..=599 => FailureClass::Server,
+        408 | 409 | 500..=599 => FailureClass::Server,
         _ => return None,
     })
 }
@@ -308,3 +301,6 @@ fn date_ms(text: &str, now: SystemTime) -> Option<u64> {
     let wait = date.duration_since(now).ok()?;
     u64::try_from(wait.as_millis()).ok().filter(|ms| *ms > 0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ const UNKNOWN_OUTPUT_TOKENS_MAX: u32 = 32_000;
 const MILLION: u64 = 1_000_000;
 
 /// Models that share limits and prices.
+#[derive(Clone, Copy)]
 struct Row {
     ids: &'static [&'static str],
     window_tokens: u64,

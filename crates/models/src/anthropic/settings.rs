@@ -52,7 +52,7 @@ pub struct WatchdogLimits {
 
 impl Default for WatchdogLimits {
     fn default() -> Self {
-        Self { bytes: Some(Duration::from_secs(90)), events: Some(Duration::from_secs(300)) }
+        Self { bytes: Some(Duration::from_secs(90)), events: Some(Duration::from_mins(5)) }
     }
 }
 

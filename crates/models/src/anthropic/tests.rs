@@ -1,1 +1,308 @@
+mod failures;
+mod server;
+mod tls;
 
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use windlass_ports::ModelClient;
+use windlass_protocol::{Block, FailureClass, Message, MessageId, ModelEvent, ModelRequest, Origin};
+
+use super::{AnthropicClient, AnthropicSettings, Secret, WatchdogLimits};
+use server::{Server, Step, chunk, events, good, send, stream_end, stream_head, whole};
+
+const KEY: &str = "sk-test-0123456789";
+
+fn settings(base_url: &str) -> AnthropicSettings {
+    AnthropicSettings {
+        base_url: base_url.to_owned(),
+        api_key: Some(Secret::new(KEY)),
+        environment_proxies: false,
+        ..AnthropicSettings::default()
+    }
+}
+
+fn client(base_url: &str) -> AnthropicClient {
+    AnthropicClient::new(settings(base_url)).unwrap()
+}
+
+fn request(text: &str) -> Arc<ModelRequest> {
+    let message = Message::user(MessageId(1), Origin::Prompt, vec![Block::text(text)]);
+    Arc::new(ModelRequest {
+        model: "m".into(),
+        system: "".into(),
+        tools: Arc::new([]),
+        transcript: [Arc::new(message)].into_iter().collect(),
+        breakpoints: vec![0],
+        output_tokens_max: 100,
+    })
+}
+
+fn line(event: &ModelEvent) -> String {
+    match event {
+        ModelEvent::Started { message_id, model, .. } => format!("started {message_id} {model}"),
+        ModelEvent::BlockStarted { index, .. } => format!("start {index}"),
+        ModelEvent::Delta { index, .. } => format!("delta {index}"),
+        ModelEvent::Block { index, block } => format!("block {index} {block:?}"),
+        ModelEvent::Ended { stop, usage } => {
+            format!("ended {} in={} out={}", stop.name(), usage.input_tokens, usage.output_tokens)
+        }
+        ModelEvent::Failed(failure) => format!("{:?}: {}", failure.class, failure.message),
+    }
+}
+
+async fn ask(client: &AnthropicClient) -> Vec<ModelEvent> {
+    let limit = Duration::from_secs(10);
+    let all = client.stream(request("hi")).collect();
+    tokio::time::timeout(limit, all).await.expect("an answer within ten seconds")
+}
+
+fn lines(events: &[ModelEvent]) -> Vec<String> {
+    events.iter().map(line).collect()
+}
+
+const GOOD: [&str; 5] = [
+    "started m1 x",
+    "start 0",
+    "delta 0",
+    "block 0 {\"type\":\"text\",\"text\":\"Grüße 😀\"}",
+    "ended end_turn in=3 out=5",
+];
+
+#[tokio::test]
+async fn a_response_streams() {
+    let server = Server::start(vec![good()]);
+    assert_eq!(lines(&ask(&client(&server.url())).await), GOOD);
+}
+
+#[tokio::test]
+async fn bytes_may_be_split_anywhere() {
+    let pieces = events().into_bytes();
+    let mut answer = vec![stream_head()];
+    for (number, piece) in pieces.chunks(3).enumerate() {
+        answer.push(chunk(piece));
+        if number % 40 == 0 {
+            answer.push(Step::Pause(1));
+        }
+    }
+    answer.push(stream_end());
+    let server = Server::start(vec![answer]);
+    assert_eq!(lines(&ask(&client(&server.url())).await), GOOD);
+}
+
+#[tokio::test]
+async fn events_are_handed_out_as_they_come() {
+    let text = events();
+    let (first, rest) = text.split_at(text.find("event: e\r\ndata: {\"type\":\"content_block_stop").unwrap());
+    let (first, rest) = (chunk(first.as_bytes()), chunk(rest.as_bytes()));
+    let server = Server::start(vec![vec![stream_head(), first, Step::Pause(400), rest, stream_end()]]);
+    let mut stream = client(&server.url()).stream(request("hi"));
+    assert_eq!(line(&stream.next().await.unwrap()), GOOD[0]);
+    let start = Instant::now();
+    assert_eq!(line(&stream.next().await.unwrap()), GOOD[1]);
+    assert_eq!(line(&stream.next().await.unwrap()), GOOD[2]);
+    assert!(start.elapsed() < Duration::from_millis(200), "{:?}", start.elapsed());
+    assert_eq!(line(&stream.next().await.unwrap()), GOOD[3]);
+    assert!(start.elapsed() >= Duration::from_millis(200), "{:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn the_request_as_it_goes_out() {
+    let server = Server::start(vec![good()]);
+    let mut settings = settings(&format!("{}/gateway/", server.url()));
+    settings.betas = vec!["one".into(), "two".into()];
+    settings.custom_headers = vec![("X-Team".into(), Secret::new("blue"))];
+    settings.user_agent = "test/1".into();
+    ask(&AnthropicClient::new(settings).unwrap()).await;
+    let seen = &server.seen()[0];
+    let mut head: Vec<_> = seen.head.trim_end().split("\r\n").collect();
+    assert_eq!(head.remove(0), "POST /gateway/v1/messages HTTP/1.1");
+    head.sort_unstable();
+    let host = format!("host: {}", server.address);
+    let length = format!("content-length: {}", seen.body.len());
+    assert_eq!(
+        head,
+        [
+            "accept: text/event-stream",
+            "anthropic-beta: one,two",
+            "anthropic-version: 2023-06-01",
+            &length,
+            "content-type: application/json",
+            &host,
+            "user-agent: test/1",
+            &format!("x-api-key: {KEY}"),
+            "x-team: blue",
+        ]
+    );
+    assert_eq!(
+        seen.body,
+        r#"{"model":"m","max_tokens":100,"stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}]}"#
+    );
+}
+
+#[tokio::test]
+async fn one_connection_serves_all_requests() {
+    let late_end = vec![stream_head(), chunk(events().as_bytes()), Step::Pause(5), stream_end()];
+    let refusal = whole("429 Too Many Requests", "", "{}");
+    let server = Server::start(vec![good(), late_end, refusal, good(), good()]);
+    let client = client(&server.url());
+    for number in 0..5 {
+        let events = ask(&client).await;
+        assert_eq!(events.len(), if number == 2 { 1 } else { 5 });
+    }
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!(server.connections(), 1);
+    assert!(server.seen().iter().all(|seen| seen.connection == 1));
+}
+
+#[tokio::test]
+async fn a_large_transcript_arrives_whole() {
+    let server = Server::start(vec![good()]);
+    let text = "0123456789".repeat(5_000);
+    let message = |n| Arc::new(Message::user(MessageId(n), Origin::Prompt, vec![Block::text(&text)]));
+    let large = ModelRequest {
+        transcript: (0..40).map(message).collect(),
+        breakpoints: vec![38, 39],
+        ..(*request("")).clone()
+    };
+    let meant = large.transcript.to_json();
+    let events: Vec<_> = client(&server.url()).stream(Arc::new(large)).collect().await;
+    assert_eq!(lines(&events), GOOD);
+    let sent = server.seen()[0].body.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+    assert!(sent.len() > 2_000_000);
+    assert!(sent.contains(&format!(r#""messages":{meant}}}"#)));
+}
+
+#[tokio::test]
+async fn nothing_is_sent_before_the_first_poll() {
+    let server = Server::start(vec![good()]);
+    let stream = client(&server.url()).stream(request("hi"));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    drop(stream);
+    assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
+async fn dropping_the_stream_closes_the_request() {
+    let beginning = chunk(&events().as_bytes()[..150]);
+    let server = Server::start(vec![vec![stream_head(), beginning, Step::AwaitClose]]);
+    let client = client(&server.url());
+    let mut stream = client.stream(request("hi"));
+    assert_eq!(line(&stream.next().await.unwrap()), GOOD[0]);
+    drop(stream);
+    let start = Instant::now();
+    while server.closed_by_client() == 0 {
+        assert!(start.elapsed() < Duration::from_secs(2), "the connection is still open");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_keeps_the_answer_open_does_not_hold_the_response() {
+    let open = vec![stream_head(), chunk(events().as_bytes()), Step::AwaitClose];
+    let server = Server::start(vec![open, good()]);
+    let client = client(&server.url());
+    let start = Instant::now();
+    assert_eq!(lines(&ask(&client).await), GOOD);
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    assert_eq!(lines(&ask(&client).await), GOOD);
+}
+
+#[tokio::test]
+async fn a_slow_reader_does_not_stall_the_stream() {
+    let text = events();
+    let mut answer = vec![stream_head()];
+    let pieces = text.split_inclusive("\r\n\r\n").map(|event| chunk(event.as_bytes()));
+    answer.extend(pieces.flat_map(|piece| [piece, Step::Pause(1)]));
+    answer.push(stream_end());
+    let server = Server::start(vec![answer]);
+    let limit = Some(Duration::from_millis(100));
+    let settings = AnthropicSettings {
+        watchdog: WatchdogLimits { bytes: limit, events: limit },
+        ..settings(&server.url())
+    };
+    let mut stream = AnthropicClient::new(settings).unwrap().stream(request("hi"));
+    let mut seen = Vec::new();
+    while let Some(event) = stream.next().await {
+        seen.push(line(&event));
+        tokio::time::sleep(Duration::from_millis(150)).await;
+    }
+    assert_eq!(seen, GOOD);
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_stream_is_taken_too() {
+    let message = r#"{"id":"m1","type":"message","model":"x","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t","name":"N","input":{"b": 1}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}"#;
+    let server = Server::start(vec![whole("200 OK", "content-type: application/json\r\n", message)]);
+    assert_eq!(
+        lines(&ask(&client(&server.url())).await),
+        [
+            "started m1 x",
+            "start 0",
+            "block 0 {\"type\":\"text\",\"text\":\"a\"}",
+            "start 1",
+            "block 1 {\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"N\",\"input\":{\"b\": 1}}",
+            "ended tool_use in=3 out=4",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_stream_needs_no_content_type() {
+    let head = send("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
+    let server = Server::start(vec![vec![head, send(format!("data:\n\n{}", events())), Step::Close]]);
+    assert_eq!(lines(&ask(&client(&server.url())).await), GOOD);
+}
+
+/// The failure of a base URL that leads nowhere.
+async fn check_unreachable(base_url: &str, class: FailureClass, message: &str) {
+    let events = ask(&client(base_url)).await;
+    let Some(ModelEvent::Failed(failure)) = events.last() else {
+        panic!("no failure: {:?}", lines(&events));
+    };
+    assert_eq!(failure.class, class, "{}", failure.message);
+    assert_eq!(failure.message, message);
+}
+
+const PROXY_CHILD: &str = "WINDLASS_TEST_PROXY_CHILD";
+
+/// The environment belongs to a process, so that a process of its own is needed to see its proxy used.
+#[test]
+fn proxies_of_the_environment_are_used() {
+    let run = |no_proxy: &str| {
+        let proxy = Server::start(vec![good()]);
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "anthropic::tests::asks_through_a_proxy", "--nocapture"])
+            .env(PROXY_CHILD, "1")
+            .env("HTTP_PROXY", proxy.url())
+            .env("NO_PROXY", no_proxy)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (text, proxy.seen())
+    };
+    let (text, seen) = run("");
+    assert!(text.contains("ended end_turn"), "{text}");
+    assert!(seen[0].head.starts_with("POST http://model.invalid/v1/messages HTTP/1.1"), "{}", seen[0].head);
+    let (text, seen) = run("model.invalid");
+    assert!(text.contains("could not be resolved. Check the network, the proxy in HTTP_PROXY"), "{text}");
+    assert!(seen.is_empty());
+}
+
+#[tokio::test]
+async fn asks_through_a_proxy() {
+    if std::env::var_os(PROXY_CHILD).is_none() {
+        return;
+    }
+    let settings = AnthropicSettings { environment_proxies: true, ..settings("http://model.invalid") };
+    let events = ask(&AnthropicClient::new(settings).unwrap()).await;
+    println!("{}", lines(&events).join("\n"));
+}
+
+#[test]
+fn a_client_does_not_show_its_key() {
+    let text = format!("{:?}", client("http://a"));
+    assert!(text.contains("[redacted]") && !text.contains(KEY), "{text}");
+}

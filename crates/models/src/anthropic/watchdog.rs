@@ -105,7 +105,7 @@ mod tests {
     use tokio::time::{advance, sleep};
 
     const BYTES: Duration = Duration::from_secs(90);
-    const EVENTS: Duration = Duration::from_secs(300);
+    const EVENTS: Duration = Duration::from_mins(5);
 
     async fn silence(watchdog: &mut Watchdog) -> (Stall, Duration) {
         let start = Instant::now();
@@ -153,8 +153,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_reader_is_no_stall() {
         let mut watchdog = Watchdog::new(WatchdogLimits::default());
-        watchdog.wait(sleep(Duration::from_secs(60))).await.expect("in time");
-        advance(Duration::from_secs(3600)).await;
+        watchdog.wait(sleep(Duration::from_mins(1))).await.expect("in time");
+        advance(Duration::from_hours(1)).await;
         watchdog.on_return();
         let (_, after) = silence(&mut watchdog).await;
         assert!(about(after, BYTES), "{after:?}");
@@ -167,7 +167,7 @@ mod tests {
             let mut wait = pin!(watchdog.wait(sleep(Duration::from_secs(10))));
             let polled = poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx))).await;
             assert!(polled.is_pending());
-            advance(Duration::from_secs(3600)).await;
+            advance(Duration::from_hours(1)).await;
             assert_eq!(wait.await, Ok(()));
         }
     }

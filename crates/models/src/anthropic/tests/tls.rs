@@ -1,0 +1,155 @@
+//! The client against a real TLS server with certificates of its own.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use tempfile::TempDir;
+use windlass_protocol::FailureClass;
+
+use super::server::{Server, good};
+use super::{GOOD, ask, check_unreachable, lines, settings};
+use crate::anthropic::{AnthropicClient, AnthropicSettings, ClientIdentity};
+
+/// A certificate authority whose files lie in a directory of their own.
+struct Authority {
+    directory: TempDir,
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(vec![]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("ca.pem"), issuer.pem()).unwrap();
+        Self { directory, issuer }
+    }
+
+    fn ca_file(&self) -> PathBuf {
+        self.directory.path().join("ca.pem")
+    }
+
+    fn signed(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap(), key)
+    }
+
+    fn identity(&self) -> ClientIdentity {
+        let (cert, key) = self.signed("client.example");
+        let identity = ClientIdentity {
+            cert_file: self.directory.path().join("client.pem"),
+            key_file: self.directory.path().join("client.key"),
+        };
+        std::fs::write(&identity.cert_file, cert.pem()).unwrap();
+        std::fs::write(&identity.key_file, key.serialize_pem()).unwrap();
+        identity
+    }
+
+    fn server(&self, asks_for_certificate: bool) -> (Server, String) {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .unwrap();
+        let builder = if asks_for_certificate {
+            let mut roots = RootCertStore::empty();
+            roots.add(self.issuer.der().clone()).unwrap();
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            builder.with_client_cert_verifier(verifier.build().unwrap())
+        } else {
+            builder.with_no_client_auth()
+        };
+        let (cert, key) = self.signed("127.0.0.1");
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let config = builder.with_single_cert(vec![cert.der().clone()], key).unwrap();
+        let server = Server::start_tls(vec![good(), good()], Arc::new(config));
+        let url = format!("https://{}", server.address);
+        (server, url)
+    }
+}
+
+fn check_told(told: &str, start: &str, end: &str) {
+    assert!(told.starts_with(start) && told.ends_with(end), "{told}");
+}
+
+async fn told(settings: AnthropicSettings) -> String {
+    let events = ask(&AnthropicClient::new(settings).unwrap()).await;
+    lines(&events).join("\n")
+}
+
+#[tokio::test]
+async fn certificates_are_checked() {
+    let authority = Authority::new();
+    let (server, url) = authority.server(false);
+    check_told(
+        &told(settings(&url)).await,
+        &format!("Tls: The TLS connection to {url} failed (invalid peer certificate"),
+        "If a proxy inspects the traffic, set NODE_EXTRA_CA_CERTS to the file of its certificate.",
+    );
+    let trusting = AnthropicSettings { extra_ca_file: Some(authority.ca_file()), ..settings(&url) };
+    let client = AnthropicClient::new(trusting).unwrap();
+    assert_eq!(lines(&ask(&client).await), GOOD);
+    assert_eq!(lines(&ask(&client).await), GOOD);
+    let connections: Vec<_> = server.seen().iter().map(|seen| seen.connection).collect();
+    assert_eq!(connections, [2, 2], "the second request used the kept connection");
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_shown() {
+    let authority = Authority::new();
+    let (_server, url) = authority.server(true);
+    let without = AnthropicSettings { extra_ca_file: Some(authority.ca_file()), ..settings(&url) };
+    let refused = told(without.clone()).await;
+    assert!(refused.starts_with("Tls: "), "{refused}");
+    let with = AnthropicSettings { client_identity: Some(authority.identity()), ..without };
+    assert_eq!(lines(&ask(&AnthropicClient::new(with).unwrap()).await), GOOD);
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_used_are_named() {
+    let missing = AnthropicSettings {
+        extra_ca_file: Some("/no/such/file.pem".into()),
+        ..settings("https://127.0.0.1:1")
+    };
+    check_told(
+        &told(missing).await,
+        "Tls: No TLS connection to https://127.0.0.1:1 can be made: the file of extra certificates \
+         /no/such/file.pem cannot be read: ",
+        ".",
+    );
+    let authority = Authority::new();
+    let identity = authority.identity();
+    let swapped = AnthropicSettings {
+        client_identity: Some(ClientIdentity { cert_file: identity.key_file.clone(), ..identity }),
+        ..settings("https://127.0.0.1:1")
+    };
+    let seen = told(swapped).await;
+    assert!(seen.contains("client.key holds no certificate"), "{seen}");
+}
+
+#[tokio::test]
+async fn a_plain_server_is_told_apart() {
+    let plain = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", plain.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = plain.accept().unwrap();
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    });
+    check_unreachable(
+        &url,
+        FailureClass::Tls,
+        &format!(
+            "The TLS connection to {url} failed (received corrupt message of type InvalidContentType). Is it an \
+             http:// address?"
+        ),
+    )
+    .await;
+}
