@@ -228,12 +228,11 @@ impl Cx<'_> {
         while streaming.blocks.last().is_some_and(|(_, block)| block.is_thinking()) {
             streaming.blocks.pop();
         }
-        let Some((id, _)) = streaming.blocks.last() else {
-            return;
-        };
+        let texts = streaming.blocks.iter().filter_map(|(_, block)| block.as_text());
+        self.state.ledger.text = texts.collect::<Vec<_>>().join("\n");
+        let Some((id, _)) = streaming.blocks.last() else { return };
         let id = *id;
         let blocks: Vec<Block> = streaming.blocks.drain(..).map(|(_, block)| block).collect();
-        self.state.ledger.text = blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n");
         self.push_message(windlass_protocol::Message::assistant(id, streaming.model.clone(), blocks));
     }
 

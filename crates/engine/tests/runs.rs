@@ -370,6 +370,17 @@ async fn a_conversation_taken_over_from_elsewhere_is_mended_and_goes_on() {
     assert!(matches!(updates.last(), Some(Update::Done(outcome)) if outcome.terminal == Terminal::Completed));
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_text_of_a_run_is_that_of_its_last_answer() {
+    let script = r#"{"responses": [
+        {"blocks": [{"text": "Looking."}, {"tool": "Wait", "input": {"ms": 1}}]}, {"blocks": [], "stop_reason": "end_turn"}
+    ]}"#;
+    let mut session = session(script, &Wait::default());
+    let updates: Vec<Update> = session.run("go").collect().await;
+    let Some(Update::Done(outcome)) = updates.last() else { panic!("{updates:?}") };
+    assert_eq!((&*outcome.text, outcome.turns), ("", 2));
+}
+
 #[test]
 fn a_handle_outlives_its_session_without_harm() {
     let script = r#"{"responses": [{"blocks": [{"text": "ok"}]}]}"#;
