@@ -56,7 +56,7 @@ fn check_fields(body: &Value) -> Result<(), String> {
     if !body["model"].is_string() {
         return Err("model: Field required".to_owned());
     }
-    if !body["max_tokens"].as_u64().is_some_and(|cap| cap > 0) {
+    if body["max_tokens"].as_u64().is_none_or(|cap| cap == 0) {
         return Err("max_tokens: Field required".to_owned());
     }
     if !body["messages"].is_array() {

@@ -141,6 +141,12 @@ impl WindlassCommand {
         self
     }
 
+    /// The plain command, for a caller with a clock and pipes of its own.
+    #[must_use]
+    pub fn into_command(self) -> Command {
+        self.command
+    }
+
     /// Starts it.
     pub fn start(mut self) -> io::Result<Running> {
         let stdin = if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() };

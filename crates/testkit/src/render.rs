@@ -52,17 +52,14 @@ impl Rendered {
 
     /// An error status.
     pub(crate) fn status(error: &StatusError) -> Self {
-        let mut head = format!("HTTP/1.1 {} Scripted\r\n", error.code);
         let given = |name: &str| error.headers.iter().any(|(header, _)| header.eq_ignore_ascii_case(name));
-        for (name, value) in [("content-type", "application/json"), ("request-id", "req_script")] {
-            if !given(name) {
-                head.push_str(&format!("{name}: {value}\r\n"));
-            }
-        }
-        for (name, value) in &error.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        head.push_str(&format!("content-length: {}\r\n\r\n", error.body.len()));
+        let usual = [("content-type", "application/json"), ("request-id", "req_script")];
+        let usual = usual.into_iter().filter(|(name, _)| !given(name));
+        let wanted = error.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let lines: String =
+            usual.chain(wanted).flat_map(|(name, value)| [name, ": ", value, "\r\n"]).collect();
+        let length = error.body.len();
+        let head = format!("HTTP/1.1 {} Scripted\r\n{lines}content-length: {length}\r\n\r\n", error.code);
         Self {
             delay: Duration::ZERO,
             head: Some(RenderedHead { status: error.code, bytes: head.into_bytes() }),

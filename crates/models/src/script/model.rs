@@ -12,12 +12,9 @@ use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest, Role};
 use super::expand::{Ending, Opening, Playback, StatusError, TimedEvent};
 use super::format::Script;
 use super::player::{Mismatch, Player, newest_user_text};
+use crate::anthropic::WatchdogLimits;
 use crate::assemble::Assembler;
 use crate::classify::{ErrorBody, answer_failure, read_headers};
-
-/// The defaults of the watchdogs of a real client, which a stalled script runs into.
-const BYTES_WATCHDOG: Duration = Duration::from_secs(90);
-const EVENTS_WATCHDOG: Duration = Duration::from_mins(5);
 
 /// A model client that plays a [`Script`], without a network. Clones share the place in the script.
 ///
@@ -111,7 +108,7 @@ impl Answer {
             }
             Opening::Status(status) => Err(status_failure(&status)),
             Opening::Refuse => {
-                Err(failure(FailureClass::Connect, "The connection closed without an answer, as scripted."))
+                Err(failure(FailureClass::Cut, "The connection closed without an answer, as scripted."))
             }
         }
     }
@@ -138,9 +135,13 @@ async fn wait(delay: Duration) {
     }
 }
 
-/// Stays silent until the watchdog of a real client would bark.
+/// Stays silent until the watchdog of a real client would bark, with its default limits.
 async fn stall(pings: bool) -> Failure {
-    let (limit, what) = if pings { (EVENTS_WATCHDOG, "event") } else { (BYTES_WATCHDOG, "byte") };
+    let WatchdogLimits { bytes, events } = WatchdogLimits::default();
+    let (limit, what) = if pings { (events, "event") } else { (bytes, "byte") };
+    let Some(limit) = limit else {
+        return std::future::pending().await;
+    };
     tokio::time::sleep(limit).await;
     let message = format!("The stream sent no {what} for {} s, as scripted.", limit.as_secs());
     failure(FailureClass::Stalled, &message)

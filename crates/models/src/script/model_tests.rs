@@ -74,7 +74,7 @@ async fn responses_and_faults_come_out_as_from_a_real_model() {
     check(r#"{"blocks":[],"stop_reason":"refusal"}"#, "= refusal").await;
     check(r#"{"fault":{"status":{"code":529}}}"#, "= Overloaded").await;
     check(r#"{"fault":{"status":{"code":401}}}"#, "= Auth").await;
-    check(r#"{"fault":"refuse"}"#, "= Connect").await;
+    check(r#"{"fault":"refuse"}"#, "= Cut").await;
     let text = |fault: &str| format!(r#"{{"blocks":[{{"text":"a"}},{{"text":"b"}}],"fault":{fault}}}"#);
     check(&text(r#"{"error":{"type":"overloaded_error","after_events":4}}"#), "a = Overloaded").await;
     check(&text(r#"{"cut":{"after_events":5}}"#), "a = Cut").await;
