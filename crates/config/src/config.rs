@@ -49,7 +49,7 @@ pub struct Config {
 /// The model a run asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelChoice {
-    /// Its id, or the name of a family that was given no id.
+    /// Its id, or the name of a family.
     pub name: String,
     /// What named it, for people.
     pub source: &'static str,
@@ -59,6 +59,7 @@ impl Config {
     /// Adds the flags to what the environment says.
     pub fn new(settings: Settings, flags: &Flags, place: &Place) -> Result<Self, ConfigError> {
         let permissions = permissions(&settings, flags, place)?;
+        check_client_certificate(&settings)?;
         let added_directories =
             flags.add_directories.iter().map(|path| directory(path, place)).collect::<Result<_, _>>()?;
         Ok(Self {
@@ -78,6 +79,16 @@ impl Config {
     }
 }
 
+/// A certificate is of no use without its key, nor the other way round.
+fn check_client_certificate(settings: &Settings) -> Result<(), ConfigError> {
+    let missing = match (&settings.api.client_certificate, &settings.api.client_key) {
+        (Some(_), None) => ("CLAUDE_CODE_CLIENT_CERT", "CLAUDE_CODE_CLIENT_KEY"),
+        (None, Some(_)) => ("CLAUDE_CODE_CLIENT_KEY", "CLAUDE_CODE_CLIENT_CERT"),
+        _ => return Ok(()),
+    };
+    Err(ConfigError::Incomplete { name: missing.0, needs: missing.1 })
+}
+
 fn choose_model(settings: &Settings, flags: &Flags) -> ModelChoice {
     let named = |name: &Option<String>| {
         name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
@@ -92,7 +103,6 @@ fn choose_model(settings: &Settings, flags: &Flags) -> ModelChoice {
     } else {
         (DEFAULT_MODEL.to_owned(), "the default")
     };
-    let name = models.families.get(name.as_str()).cloned().unwrap_or(name);
     ModelChoice { name, source }
 }
 

@@ -26,5 +26,9 @@ pub fn environment_page() -> String {
             );
         }
     }
+    page.push_str(
+        "\nThe HTTP client also respects the usual `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, and\n\
+         `SSL_CERT_FILE` and `SSL_CERT_DIR` for the authorities it trusts.\n",
+    );
     page
 }

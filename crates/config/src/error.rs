@@ -15,6 +15,14 @@ pub enum ConfigError {
         /// What is accepted.
         accepts: &'static str,
     },
+    /// An environment variable is set without the one it needs.
+    #[error("{name} is set but {needs} is not. Set both or none.")]
+    Incomplete {
+        /// The variable.
+        name: &'static str,
+        /// The one it needs.
+        needs: &'static str,
+    },
     /// A flag has a value that is not understood.
     #[error("{flag} {value} is not understood: {accepts}.")]
     Flag {

@@ -28,16 +28,6 @@ pub(crate) fn list(value: &str) -> Vec<String> {
     value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// An address with scheme and host; without the slash at its end.
-pub(crate) fn address(value: &str) -> Option<String> {
-    let value = value.trim();
-    let rest = value.strip_prefix("https://").or_else(|| value.strip_prefix("http://"))?;
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let printable = value.chars().all(|c| c.is_ascii_graphic());
-    let named = !host.is_empty() && !host.starts_with(':') && !host.ends_with(':');
-    (printable && named).then(|| value.trim_end_matches('/').to_owned())
-}
-
 /// Headers, one `Name: value` per line.
 pub(crate) fn headers(value: &str) -> Option<Vec<(String, Secret)>> {
     let lines = value.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -66,21 +56,6 @@ pub(crate) fn secret(value: &str) -> Option<Secret> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_need_a_scheme_and_a_host() {
-        let check =
-            |value, expected: Option<&str>| assert_eq!(address(value).as_deref(), expected, "{value}");
-        check("https://api.example.com", Some("https://api.example.com"));
-        check(" http://127.0.0.1:8080/v/ ", Some("http://127.0.0.1:8080/v"));
-        check("http://[::1]:80", Some("http://[::1]:80"));
-        check("localhost:8080", None);
-        check("ftp://host", None);
-        check("https://", None);
-        check("http://:80", None);
-        check("http://host:", None);
-        check("http://a b", None);
-    }
 
     #[test]
     fn headers_are_lines_of_name_and_value() {

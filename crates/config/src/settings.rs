@@ -33,8 +33,8 @@ pub struct Api {
     pub key: Option<Secret>,
     /// The token, sent as `authorization: Bearer`.
     pub token: Option<Secret>,
-    /// Another address than the provider's own.
-    pub base_url: Option<String>,
+    /// Another address than the provider's own. It may hold a password, so it is not shown.
+    pub base_url: Option<Secret>,
     /// Headers added to every request.
     pub headers: Vec<(String, Secret)>,
     /// Beta features asked for.
@@ -45,8 +45,6 @@ pub struct Api {
     pub client_key: Option<PathBuf>,
     /// Certificates of authorities trusted beside the usual ones, a PEM file.
     pub extra_authorities: Option<PathBuf>,
-    /// How long one request may take until its response begins.
-    pub response_timeout_ms: Option<u64>,
     /// How long a stream may be silent: both watchdogs. `None` keeps their defaults, 0 turns them off.
     pub silence_ms: Option<u64>,
     /// Whether cache breakpoints are sent.
@@ -64,7 +62,6 @@ impl Default for Api {
             client_certificate: None,
             client_key: None,
             extra_authorities: None,
-            response_timeout_ms: None,
             silence_ms: None,
             prompt_caching: true,
         }
@@ -78,7 +75,7 @@ pub struct Models {
     pub model: Option<String>,
     /// The model where nothing else names one.
     pub fallback: Option<String>,
-    /// What the names of model families stand for, where it was changed.
+    /// What the names of model families stand for, where it was stated.
     pub families: BTreeMap<&'static str, String>,
     /// A script that stands in for a model.
     pub script: Option<PathBuf>,

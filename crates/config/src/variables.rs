@@ -6,7 +6,7 @@ use std::fmt;
 use windlass_core::EarlyStart;
 
 use crate::Settings;
-use crate::parse::{address, headers, list, number, path, secret, switch};
+use crate::parse::{headers, list, number, path, secret, switch};
 
 /// What a variable is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,10 +100,9 @@ pub const VARIABLES: &[Variable] = &[
     row!(Provider "ANTHROPIC_AUTH_TOKEN" secret, "a token of printable characters", "none",
         "A token, sent as `authorization: Bearer`.",
         |settings, text| settings.api.token = Some(secret(text)?)),
-    row!(Provider "ANTHROPIC_BASE_URL",
-        "an address such as http://127.0.0.1:8080", "`https://api.anthropic.com`",
+    row!(Provider "ANTHROPIC_BASE_URL" secret, "an address such as http://127.0.0.1:8080", "`https://api.anthropic.com`",
         "Where requests go: a gateway, or a local server that speaks the Messages API.",
-        |settings, text| settings.api.base_url = Some(address(text)?)),
+        |settings, text| settings.api.base_url = Some(secret(text)?)),
     row!(Provider "ANTHROPIC_CUSTOM_HEADERS" secret, "lines of the form Name: value", "none",
         "Headers added to every request, one per line.",
         |settings, text| settings.api.headers = headers(text)?),
@@ -119,9 +118,6 @@ pub const VARIABLES: &[Variable] = &[
     row!(Provider "NODE_EXTRA_CA_CERTS", PEM, "none",
         "Authorities trusted beside the usual ones.",
         |settings, text| settings.api.extra_authorities = Some(path(text))),
-    row!(Provider "API_TIMEOUT_MS", MILLISECONDS, "600000",
-        "How long a request may take until its response begins.",
-        |settings, text| settings.api.response_timeout_ms = Some(number(text, 1, MILLISECONDS_MAX)?)),
     row!(Provider "CLAUDE_STREAM_IDLE_TIMEOUT_MS",
         "a whole number of milliseconds; 0 turns it off", "90 s without a byte, 300 s without an event",
         "How long a response may be silent before the request is given up and sent again. Sets both limits.",

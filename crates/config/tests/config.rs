@@ -36,13 +36,12 @@ fn check(name: &str, value: &str, expected: &str) {
 fn every_variable_reaches_its_setting() {
     check("ANTHROPIC_API_KEY", "sk-abc", "key: Some(Secret(hidden))");
     check("ANTHROPIC_AUTH_TOKEN", "t", "token: Some(Secret(hidden))");
-    check("ANTHROPIC_BASE_URL", "http://127.0.0.1:1/", r#"base_url: Some("http://127.0.0.1:1")"#);
+    check("ANTHROPIC_BASE_URL", "http://127.0.0.1:1/", "base_url: Some(Secret(hidden))");
     check("ANTHROPIC_CUSTOM_HEADERS", "X-A: 1", r#"headers: [("X-A", Secret(hidden))]"#);
     check("ANTHROPIC_BETAS", "a, b,", r#"betas: ["a", "b"]"#);
     check("CLAUDE_CODE_CLIENT_CERT", "/c.pem", r#"client_certificate: Some("/c.pem")"#);
     check("CLAUDE_CODE_CLIENT_KEY", "/k.pem", r#"client_key: Some("/k.pem")"#);
     check("NODE_EXTRA_CA_CERTS", "/ca.pem", r#"extra_authorities: Some("/ca.pem")"#);
-    check("API_TIMEOUT_MS", "5", "response_timeout_ms: Some(5)");
     check("CLAUDE_STREAM_IDLE_TIMEOUT_MS", "0", "silence_ms: Some(0)");
     check("DISABLE_PROMPT_CACHING", "1", "prompt_caching: false");
     check("ANTHROPIC_MODEL", "m", r#"model: Some("m")"#);
@@ -88,10 +87,10 @@ fn a_bad_value_is_named_with_what_is_accepted() {
          Correct or unset the variable.",
     );
     check(
-        "ANTHROPIC_BASE_URL",
-        "localhost:8080",
-        "ANTHROPIC_BASE_URL=localhost:8080 is not understood: it must be an address such as \
-         http://127.0.0.1:8080. Correct or unset the variable.",
+        "DISABLE_PROMPT_CACHING",
+        "maybe",
+        "DISABLE_PROMPT_CACHING=maybe is not understood: it must be 1, true, yes or on, or 0, false, no or off. \
+         Correct or unset the variable.",
     );
     check(
         "WINDLASS_EARLY_START",
@@ -106,10 +105,11 @@ fn secrets_never_show() {
     let all = [
         ("ANTHROPIC_API_KEY", "s3cret"),
         ("ANTHROPIC_AUTH_TOKEN", "s3cret"),
+        ("ANTHROPIC_BASE_URL", "http://user:s3cret@host"),
         ("ANTHROPIC_CUSTOM_HEADERS", "X-Key: s3cret"),
     ];
     assert!(!format!("{:?}", config(&all, &Flags::default()).unwrap()).contains("s3cret"));
-    for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"] {
+    for (name, _) in all {
         let error = settings(&[(name, "s3cret\u{1}")]).unwrap_err();
         assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
         assert!(error.to_string().contains(name));
@@ -138,9 +138,22 @@ fn the_nearest_name_of_a_model_wins() {
     check(&both, Some(""), ("env", "ANTHROPIC_MODEL"));
     check(&both[1..], None, ("fallback", "ANTHROPIC_DEFAULT_MODEL"));
     check(&[], None, ("claude-opus-5-5", "the default"));
-    let family = [("ANTHROPIC_DEFAULT_HAIKU_MODEL", "tiny")];
-    check(&family, Some("haiku"), ("tiny", "--model"));
-    check(&family, Some("opus"), ("opus", "--model"));
+}
+
+#[test]
+fn a_client_certificate_needs_its_key() {
+    let check = |name, expected: &str| {
+        let error = config(&[(name, "x.pem")], &Flags::default()).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    };
+    check(
+        "CLAUDE_CODE_CLIENT_CERT",
+        "CLAUDE_CODE_CLIENT_CERT is set but CLAUDE_CODE_CLIENT_KEY is not. Set both or none.",
+    );
+    check(
+        "CLAUDE_CODE_CLIENT_KEY",
+        "CLAUDE_CODE_CLIENT_KEY is set but CLAUDE_CODE_CLIENT_CERT is not. Set both or none.",
+    );
 }
 
 #[test]

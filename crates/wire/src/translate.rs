@@ -368,11 +368,15 @@ impl Translator {
             }
             _ => {}
         }
+        self.result(outcome, out);
+    }
+
+    /// Appends the `result` alone, for hosts that want nothing else.
+    pub fn result(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
         for (model, spend) in &outcome.models {
-            let known = self.spent.contains_key(model);
-            let total = self.spent.entry(model.clone()).or_insert_with(|| spend.clone());
-            if known {
-                add_spend(total, spend);
+            match self.spent.get_mut(model) {
+                Some(total) => add_spend(total, spend),
+                None => drop(self.spent.insert(model.clone(), spend.clone())),
             }
         }
         let ending = Ending {
