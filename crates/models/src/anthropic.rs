@@ -19,7 +19,6 @@ use bytes::BytesMut;
 use futures_util::stream::unfold;
 use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
-use tokio::task::yield_now;
 use tokio::time::timeout;
 use windlass_ports::{BoxStream, ModelClient};
 use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest};
@@ -37,6 +36,9 @@ const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// The status says most; the words behind it are not worth a longer wait.
 const ERROR_BODY_WAIT: Duration = Duration::from_secs(5);
+
+/// The smallest limit on requests that a provider documents.
+const REFUSED_BODY_BYTES_MIN: u64 = 20 * 1000 * 1000;
 
 /// The largest answer that is taken in one piece.
 const WHOLE_BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -164,11 +166,15 @@ impl Exchange {
     async fn open(&mut self, request: &ModelRequest) -> Result<Phase, Failure> {
         let shared = Arc::clone(&self.shared);
         let client = shared.transport.client(&shared.settings, &shared.endpoint, &shared.headers)?;
-        let body = shared.bodies.build(request).into_reqwest();
-        let sending = client.post(shared.endpoint.url.clone()).body(body).send();
+        let body = shared.bodies.build(request);
+        let body_bytes = body.len();
+        let sending = client.post(shared.endpoint.url.clone()).body(body.into_reqwest()).send();
         let response = match self.watchdog.wait(sending).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(send_failure(&error, &shared.settings, &shared.endpoint)),
+            Ok(Err(error)) => {
+                let failure = send_failure(&error, &shared.settings, &shared.endpoint);
+                return Err(explain_size(failure, body_bytes));
+            }
             Err(stall) => return Err(self.stalled(stall)),
         };
         self.watchdog.on_bytes();
@@ -334,6 +340,16 @@ fn redirect_failure(response: &Response, place: &str) -> Failure {
     Failure { status: Some(status), ..failure(FailureClass::NotFound, message) }
 }
 
+/// A server that closes on a request of this size most likely refused it; its answer got lost in the reset.
+fn explain_size(failure: Failure, body_bytes: u64) -> Failure {
+    if failure.class != FailureClass::Cut || body_bytes < REFUSED_BODY_BYTES_MIN {
+        return failure;
+    }
+    let megabytes = body_bytes / 1_000_000;
+    let message = format!("{} The request of {megabytes} MB is probably too large.", failure.message);
+    Failure { class: FailureClass::Overflow, message, ..failure }
+}
+
 /// The beginning of an error's body, as far as it comes in time.
 async fn read_error_body(mut response: Response) -> BytesMut {
     let mut body = BytesMut::new();
@@ -350,15 +366,10 @@ async fn read_error_body(mut response: Response) -> BytesMut {
     body
 }
 
-/// Reads the end of the answer, and lets the tasks of the HTTP client put the connection back before the next
-/// request asks for one.
+/// Reads the end of the answer, which is what gives the connection back for the next request.
 async fn keep_connection(mut answer: Response) {
     let rest = async { while let Ok(Some(_)) = answer.chunk().await {} };
-    if timeout(ANSWER_END_WAIT, rest).await.is_ok() {
-        for _ in 0..2 {
-            yield_now().await;
-        }
-    }
+    let _ = timeout(ANSWER_END_WAIT, rest).await;
 }
 
 #[cfg(test)]

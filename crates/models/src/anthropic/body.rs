@@ -239,6 +239,11 @@ impl Pieces {
 }
 
 impl RequestBody {
+    /// How many bytes are left to send.
+    pub(super) fn len(&self) -> u64 {
+        self.left
+    }
+
     /// As the HTTP client takes it: whole if it is one piece.
     pub(super) fn into_reqwest(mut self) -> reqwest::Body {
         match self.pieces.len() {

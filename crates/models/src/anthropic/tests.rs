@@ -218,7 +218,7 @@ async fn a_slow_reader_does_not_stall_the_stream() {
     answer.extend(pieces.flat_map(|piece| [piece, Step::Pause(1)]));
     answer.push(stream_end());
     let server = Server::start(vec![answer]);
-    let limit = Some(Duration::from_millis(100));
+    let limit = Some(Duration::from_millis(400));
     let settings = AnthropicSettings {
         watchdog: WatchdogLimits { bytes: limit, events: limit },
         ..settings(&server.url())
@@ -227,7 +227,9 @@ async fn a_slow_reader_does_not_stall_the_stream() {
     let mut seen = Vec::new();
     while let Some(event) = stream.next().await {
         seen.push(line(&event));
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        if seen.len() < 3 {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
     }
     assert_eq!(seen, GOOD);
 }
@@ -266,39 +268,42 @@ async fn check_unreachable(base_url: &str, class: FailureClass, message: &str) {
     assert_eq!(failure.message, message);
 }
 
-const PROXY_CHILD: &str = "WINDLASS_TEST_PROXY_CHILD";
+const CHILD_URL: &str = "WINDLASS_TEST_CHILD_URL";
 
-/// The environment belongs to a process, so that a process of its own is needed to see its proxy used.
-#[test]
-fn proxies_of_the_environment_are_used() {
-    let run = |no_proxy: &str| {
-        let proxy = Server::start(vec![good()]);
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "anthropic::tests::asks_through_a_proxy", "--nocapture"])
-            .env(PROXY_CHILD, "1")
-            .env("HTTP_PROXY", proxy.url())
-            .env("NO_PROXY", no_proxy)
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        (text, proxy.seen())
-    };
-    let (text, seen) = run("");
-    assert!(text.contains("ended end_turn"), "{text}");
-    assert!(seen[0].head.starts_with("POST http://model.invalid/v1/messages HTTP/1.1"), "{}", seen[0].head);
-    let (text, seen) = run("model.invalid");
-    assert!(text.contains("could not be resolved. Check the network, the proxy in HTTP_PROXY"), "{text}");
-    assert!(seen.is_empty());
+/// What a process of its own with these variables hears from `url`. The environment belongs to the process, so that
+/// settings of the environment cannot be tested in this one.
+fn told_to_a_child(url: &str, variables: &[(&str, &str)]) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "anthropic::tests::asks_as_a_child", "--nocapture"])
+        .env_remove("SSL_CERT_DIR")
+        .env(CHILD_URL, url)
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[tokio::test]
-async fn asks_through_a_proxy() {
-    if std::env::var_os(PROXY_CHILD).is_none() {
-        return;
-    }
-    let settings = AnthropicSettings { environment_proxies: true, ..settings("http://model.invalid") };
+async fn asks_as_a_child() {
+    let Ok(url) = std::env::var(CHILD_URL) else { return };
+    let settings = AnthropicSettings { environment_proxies: true, ..settings(&url) };
     let events = ask(&AnthropicClient::new(settings).unwrap()).await;
     println!("{}", lines(&events).join("\n"));
+}
+
+#[test]
+fn proxies_of_the_environment_are_used() {
+    let proxy = Server::start(vec![good()]);
+    let url = proxy.url();
+    let run =
+        |no_proxy| told_to_a_child("http://model.invalid", &[("HTTP_PROXY", &url), ("NO_PROXY", no_proxy)]);
+    let told = run("model.invalid");
+    assert!(told.contains("could not be resolved. Check the network, the proxy in HTTP_PROXY"), "{told}");
+    assert!(proxy.seen().is_empty());
+    let told = run("");
+    assert!(told.contains("ended end_turn"), "{told}");
+    let head = &proxy.seen()[0].head;
+    assert!(head.starts_with("POST http://model.invalid/v1/messages HTTP/1.1"), "{head}");
 }
 
 #[test]

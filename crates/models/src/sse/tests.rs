@@ -219,24 +219,21 @@ fn mutated_streams_never_panic_and_never_depend_on_the_split() {
     }
 }
 
-/// The best of three times to decode one event of `size` bytes that comes in pieces of `piece` bytes.
+/// The time to decode one event of `size` bytes that comes in pieces of `piece` bytes.
 fn time_of(size: usize, piece: usize) -> Duration {
     let mut stream = b"data: ".to_vec();
     stream.resize(size, b'x');
     stream.extend_from_slice(b"\n\n");
-    let once = || {
-        let start = Instant::now();
-        assert_eq!(decode(stream.chunks(piece)).len(), 1);
-        start.elapsed()
-    };
-    (0..3).map(|_| once()).min().expect("three times")
+    let start = Instant::now();
+    assert_eq!(decode(stream.chunks(piece)).len(), 1);
+    start.elapsed()
 }
 
+/// Eight times the size may take 32 times as long, for a busy machine, but not 64 times, five times in a row.
 #[test]
 fn time_grows_with_the_size_alone() {
     for piece in [7, 8192] {
-        let small = time_of(256 * 1024, piece);
-        let large = time_of(8 * 256 * 1024, piece);
-        assert!(large < small * 8 * 4, "in pieces of {piece}, 8 times the size took {small:?} and {large:?}");
+        let linear = || time_of(8 * 256 * 1024, piece) < time_of(256 * 1024, piece) * 8 * 4;
+        assert!((0..5).any(|_| linear()), "in pieces of {piece}");
     }
 }

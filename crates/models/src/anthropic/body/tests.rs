@@ -156,12 +156,13 @@ fn a_long_transcript_is_sent_without_copying_it() {
     assert!(body.pieces.len() < 30, "{} pieces", body.pieces.len());
     serde_json::from_str::<Value>(&text_of(&body)).unwrap();
 
-    let start = Instant::now();
-    for _ in 0..100 {
+    let time = || {
+        let start = Instant::now();
         builder.build(&request);
-    }
-    let each = start.elapsed() / 100;
-    assert!(each.as_micros() < 2000, "{each:?} for one body");
+        start.elapsed()
+    };
+    let best = (0..100).map(|_| time()).min().unwrap();
+    assert!(best.as_micros() < 1000, "{best:?} for one body");
 }
 
 #[test]

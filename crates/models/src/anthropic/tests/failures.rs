@@ -1,12 +1,15 @@
 //! What goes wrong, seen through real connections.
 
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use futures_util::StreamExt;
+use windlass_ports::ModelClient;
 use windlass_protocol::{Failure, FailureClass, ModelEvent};
 
 use super::server::{Server, Step, chunk, events, good, send, stream_end, stream_head, whole};
-use super::{KEY, ask, check_unreachable, client, line, lines, settings};
+use super::{KEY, ask, check_unreachable, client, line, lines, request, settings};
 use crate::anthropic::{AnthropicClient, AnthropicSettings, WatchdogLimits};
 
 const JSON: &str = "content-type: application/json\r\nrequest-id: req_9\r\n";
@@ -72,12 +75,12 @@ async fn silence_is_a_stall() {
 async fn pings_are_no_events() {
     let ping = || chunk(b"event: ping\ndata: {\"type\": \"ping\"}\n\n");
     let mut answer = vec![stream_head()];
-    for _ in 0..60 {
+    for _ in 0..100 {
         answer.extend([ping(), Step::Pause(25)]);
     }
     let limits =
-        WatchdogLimits { bytes: Some(Duration::from_millis(400)), events: Some(Duration::from_millis(500)) };
-    check_stall(answer, limits, "Stalled: No event came from BASE for 0.5 s.").await;
+        WatchdogLimits { bytes: Some(Duration::from_millis(800)), events: Some(Duration::from_secs(1)) };
+    check_stall(answer, limits, "Stalled: No event came from BASE for 1 s.").await;
 }
 
 #[tokio::test]
@@ -137,6 +140,23 @@ async fn servers_that_fail() {
          is set.",
     )
     .await;
+}
+
+/// Servers refuse a request that is too large before they have read it, and close. Whether their answer still arrives
+/// is a matter of luck, but sending the same again is wrong either way.
+#[tokio::test]
+async fn a_request_that_is_too_large_to_be_read() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.read_exact(&mut [0; 1000]).unwrap();
+        let head = "HTTP/1.1 413 Payload Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+    });
+    let events: Vec<_> = client(&url).stream(request(&"x".repeat(24_000_000))).collect().await;
+    let told = lines(&events).join("\n");
+    assert!(told.starts_with("Overflow: "), "{told}");
 }
 
 #[tokio::test]

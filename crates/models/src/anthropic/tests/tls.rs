@@ -4,6 +4,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -13,7 +14,7 @@ use tempfile::TempDir;
 use windlass_protocol::FailureClass;
 
 use super::server::{Server, good};
-use super::{GOOD, ask, check_unreachable, lines, settings};
+use super::{GOOD, ask, check_unreachable, lines, settings, told_to_a_child};
 use crate::anthropic::{AnthropicClient, AnthropicSettings, ClientIdentity};
 
 /// A certificate authority whose files lie in a directory of their own.
@@ -134,6 +135,34 @@ async fn files_that_cannot_be_used_are_named() {
     assert!(seen.contains("client.key holds no certificate"), "{seen}");
 }
 
+#[test]
+fn certificates_of_the_environment_are_trusted() {
+    let authority = Authority::new();
+    let (_server, url) = authority.server(false);
+    let told = told_to_a_child(&url, &[("SSL_CERT_FILE", authority.ca_file().to_str().unwrap())]);
+    assert!(told.contains("ended end_turn"), "{told}");
+}
+
+#[tokio::test]
+async fn plain_http_reads_no_certificates() {
+    let server = Server::start(vec![good()]);
+    let settings =
+        AnthropicSettings { extra_ca_file: Some("/no/such/file.pem".into()), ..settings(&server.url()) };
+    assert_eq!(lines(&ask(&AnthropicClient::new(settings).unwrap()).await), GOOD);
+}
+
+#[tokio::test]
+async fn connecting_has_a_limit() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", silent.local_addr().unwrap());
+    let settings = AnthropicSettings { connect_timeout: Duration::from_millis(200), ..settings(&url) };
+    check_told(
+        &told(settings).await,
+        &format!("Connect: {url} could not be reached within 0.2 s. Check that"),
+        ".",
+    );
+}
+
 #[tokio::test]
 async fn a_plain_server_is_told_apart() {
     let plain = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -141,7 +170,7 @@ async fn a_plain_server_is_told_apart() {
     std::thread::spawn(move || {
         let (mut stream, _) = plain.accept().unwrap();
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-        std::thread::sleep(std::time::Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(200));
     });
     check_unreachable(
         &url,
