@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{EncoderResult, Encoding};
+use encoding_rs::{Decoder, EncoderResult, Encoding};
 
 /// How much of a file decides about its encoding.
 pub(crate) const DETECT_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -97,6 +97,14 @@ impl TextEncoding {
             }
         }
         Ok(Self::detect(&start))
+    }
+
+    /// Decodes content that comes in pieces; only for UTF-16, which other code cannot look at byte by byte.
+    pub(crate) fn decoder(self) -> Option<Decoder> {
+        match self {
+            Self::Utf16 { big_endian } => Some(utf16(big_endian).new_decoder_without_bom_handling()),
+            Self::Utf8 { .. } | Self::Legacy(_) => None,
+        }
     }
 
     /// What to call it in front of people.

@@ -254,27 +254,14 @@ impl Drop for Draft<'_> {
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::path::PathBuf;
     use std::sync::atomic::AtomicBool;
 
     use super::*;
+    use crate::fixture::Fixture;
 
-    struct Fixture {
-        _dir: tempfile::TempDir,
-        root: PathBuf,
-    }
-
-    impl Fixture {
-        fn new() -> Self {
-            let dir = tempfile::tempdir().unwrap();
-            let root = dir.path().canonicalize().unwrap();
-            Self { _dir: dir, root }
-        }
-
-        fn names(&self) -> Vec<String> {
-            let names = fs::read_dir(&self.root).unwrap();
-            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-        }
+    fn names(fixture: &Fixture) -> Vec<String> {
+        let names = fs::read_dir(&fixture.root).unwrap();
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
     fn put(path: &Path, expected: Option<Version>, content: &str) -> Result<(), SaveError> {
@@ -287,8 +274,8 @@ mod tests {
 
     #[test]
     fn creates_with_directories_and_replaces_with_mode_kept() {
-        let fixture = Fixture::new();
-        let path = fixture.root.join("a/b/c.txt");
+        let fixture = Fixture::new(&[]);
+        let path = fixture.path("a/b/c.txt");
         put(&path, None, "one").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o751)).unwrap();
@@ -300,8 +287,8 @@ mod tests {
 
     #[test]
     fn a_change_in_between_is_noticed() {
-        let fixture = Fixture::new();
-        let path = fixture.root.join("f");
+        let fixture = Fixture::new(&[]);
+        let path = fixture.path("f");
         fs::write(&path, "one").unwrap();
         let version = version_of(&path);
         fs::write(&path, "someone else").unwrap();
@@ -309,37 +296,37 @@ mod tests {
         assert!(matches!(put(&path, None, "two"), Err(SaveError::Raced)), "exists by now");
         fs::remove_file(&path).unwrap();
         assert!(matches!(put(&path, version, "two"), Err(SaveError::Raced)));
-        assert_eq!(fixture.names(), Vec::<String>::new());
+        assert_eq!(names(&fixture), Vec::<String>::new());
     }
 
     #[test]
     fn links_that_appear_later_are_not_followed() {
-        let fixture = Fixture::new();
-        fs::create_dir(fixture.root.join("real")).unwrap();
-        symlink("real", fixture.root.join("dir")).unwrap();
-        assert!(put(&fixture.root.join("dir/f"), None, "x").is_err());
-        assert!(put(&fixture.root.join("dir/sub/f"), None, "x").is_err());
-        fs::write(fixture.root.join("victim"), "v").unwrap();
-        let version = version_of(&fixture.root.join("victim"));
-        symlink("victim", fixture.root.join("link")).unwrap();
-        assert!(matches!(put(&fixture.root.join("link"), version, "x"), Err(SaveError::Raced)));
-        assert_eq!(fs::read_to_string(fixture.root.join("victim")).unwrap(), "v");
+        let fixture = Fixture::new(&[]);
+        fs::create_dir(fixture.path("real")).unwrap();
+        symlink("real", fixture.path("dir")).unwrap();
+        assert!(put(&fixture.path("dir/f"), None, "x").is_err());
+        assert!(put(&fixture.path("dir/sub/f"), None, "x").is_err());
+        fs::write(fixture.path("victim"), "v").unwrap();
+        let version = version_of(&fixture.path("victim"));
+        symlink("victim", fixture.path("link")).unwrap();
+        assert!(matches!(put(&fixture.path("link"), version, "x"), Err(SaveError::Raced)));
+        assert_eq!(fs::read_to_string(fixture.path("victim")).unwrap(), "v");
     }
 
     #[test]
     fn a_cancelled_call_changes_nothing() {
-        let fixture = Fixture::new();
+        let fixture = Fixture::new(&[]);
         let cancel = CancellationToken::new();
         cancel.cancel();
-        let saved = save(&fixture.root.join("f"), None, &[b"x"], &cancel);
+        let saved = save(&fixture.path("f"), None, &[b"x"], &cancel);
         assert!(matches!(saved, Err(SaveError::Cancelled)));
-        assert_eq!(fixture.names(), Vec::<String>::new());
+        assert_eq!(names(&fixture), Vec::<String>::new());
     }
 
     #[test]
     fn a_reader_never_sees_a_part() {
-        let fixture = Fixture::new();
-        let path = fixture.root.join("f");
+        let fixture = Fixture::new(&[]);
+        let path = fixture.path("f");
         let contents = ["a".repeat(300_000), "b".repeat(200_000)];
         put(&path, None, &contents[0]).unwrap();
         let done = AtomicBool::new(false);
@@ -359,6 +346,6 @@ mod tests {
             done.store(true, Ordering::Relaxed);
             assert!(reader.join().unwrap() > 0);
         });
-        assert_eq!(fixture.names(), ["f"]);
+        assert_eq!(names(&fixture), ["f"]);
     }
 }

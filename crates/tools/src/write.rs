@@ -147,47 +147,22 @@ fn new_bytes<'a>(
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
 
     use super::*;
-    use crate::seen::{seen_bytes, seen_file};
-
-    struct Fixture {
-        _dir: tempfile::TempDir,
-        root: PathBuf,
-    }
-
-    impl Fixture {
-        fn new(files: &[(&str, &[u8])]) -> Self {
-            let dir = tempfile::tempdir().unwrap();
-            let root = dir.path().canonicalize().unwrap();
-            for (name, content) in files {
-                fs::write(root.join(name), content).unwrap();
-            }
-            Self { _dir: dir, root }
-        }
-
-        fn context(&self, seen: &[&str]) -> ToolContext {
-            let mut cx = ToolContext::detached(self.root.clone());
-            cx.seen = seen.iter().map(|name| seen_file(&self.root.join(name), true).unwrap()).collect();
-            cx
-        }
-    }
+    use crate::fixture::{Fixture, structured};
+    use crate::seen::seen_bytes;
 
     fn input(file: &str, content: &str) -> WriteInput {
         WriteInput { file_path: file.to_owned(), content: content.to_owned() }
-    }
-
-    fn json(outcome: &ToolOutcome) -> serde_json::Value {
-        serde_json::from_str(outcome.structured.as_ref().unwrap().0.get()).unwrap()
     }
 
     /// Replaces a file that was read before and compares its bytes.
     fn check(before: &[u8], content: &str, after: &[u8]) {
         let fixture = Fixture::new(&[("f", before)]);
         let outcome = write(&input("f", content), &fixture.context(&["f"])).unwrap();
-        assert_eq!(fs::read(fixture.root.join("f")).unwrap(), after, "{content:?} over {before:?}");
-        assert_eq!(outcome.seen, [seen_bytes(fixture.root.join("f"), after, true)]);
+        assert_eq!(fs::read(fixture.path("f")).unwrap(), after, "{content:?} over {before:?}");
+        assert_eq!(outcome.seen, [seen_bytes(fixture.path("f"), after, true)]);
     }
 
     #[test]
@@ -209,11 +184,11 @@ mod tests {
     fn new_files_are_created_with_directories() {
         let fixture = Fixture::new(&[]);
         let outcome = write(&input("a/b/new.txt", "hi\nyou\n"), &fixture.context(&[])).unwrap();
-        assert_eq!(fs::read_to_string(fixture.root.join("a/b/new.txt")).unwrap(), "hi\nyou\n");
+        assert_eq!(fs::read_to_string(fixture.path("a/b/new.txt")).unwrap(), "hi\nyou\n");
         assert_eq!(outcome.content[0].as_text(), Some("a/b/new.txt was created (2 lines)."));
-        let json = json(&outcome);
+        let json = structured(&outcome);
         assert_eq!(json["type"], "create");
-        assert_eq!(json["filePath"], fixture.root.join("a/b/new.txt").to_str().unwrap());
+        assert_eq!(json["filePath"], fixture.path("a/b/new.txt").to_str().unwrap());
         assert_eq!(json["content"], "hi\nyou\n");
         assert_eq!(json["originalFile"], serde_json::Value::Null);
         assert!(json.get("originalFile").is_some());
@@ -223,14 +198,14 @@ mod tests {
     #[test]
     fn replacing_reports_the_difference_and_keeps_link_and_mode() {
         let fixture = Fixture::new(&[("real", b"one\ntwo\n")]);
-        let real = fixture.root.join("real");
+        let real = fixture.path("real");
         fs::set_permissions(&real, fs::Permissions::from_mode(0o755)).unwrap();
-        symlink("real", fixture.root.join("link")).unwrap();
+        symlink("real", fixture.path("link")).unwrap();
         let outcome = write(&input("link", "one\n2\n"), &fixture.context(&["real"])).unwrap();
         assert_eq!(fs::read_to_string(&real).unwrap(), "one\n2\n");
-        assert_eq!(fs::read_link(fixture.root.join("link")).unwrap(), Path::new("real"));
+        assert_eq!(fs::read_link(fixture.path("link")).unwrap(), Path::new("real"));
         assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o7777, 0o755);
-        let json = json(&outcome);
+        let json = structured(&outcome);
         assert_eq!(json["type"], "update");
         assert_eq!(json["originalFile"], "one\ntwo\n");
         assert_eq!(json["structuredPatch"][0]["lines"], serde_json::json!([" one", "-two", "+2"]));
@@ -241,16 +216,16 @@ mod tests {
         let big = "x".repeat(STRUCTURED_BYTES_MAX + 1);
         let fixture = Fixture::new(&[("f", big.as_bytes())]);
         let outcome = write(&input("f", &format!("{big}y")), &fixture.context(&["f"])).unwrap();
-        let json = json(&outcome);
+        let json = structured(&outcome);
         assert!(json.get("content").is_none() && json.get("originalFile").is_none());
         assert!(outcome.structured.unwrap().0.get().len() < 300_000);
     }
 
     fn refuse(fixture: &Fixture, cx: &ToolContext, input: &WriteInput, expected: &str) {
-        let before = fs::read(fixture.root.join("f")).unwrap();
+        let before = fs::read(fixture.path("f")).unwrap();
         let error = write(input, cx).unwrap_err();
         assert!(error.contains(expected), "{error}\nlacks {expected:?}");
-        assert_eq!(fs::read(fixture.root.join("f")).unwrap(), before);
+        assert_eq!(fs::read(fixture.path("f")).unwrap(), before);
     }
 
     #[test]
@@ -267,7 +242,7 @@ mod tests {
         refuse(&fixture, &seen, &input(".", "x"), "is a directory");
         refuse(&fixture, &seen, &input("/dev/null", "x"), "character device");
         refuse(&fixture, &seen, &input("f/below", "x"), "cannot open its directory");
-        symlink("nowhere", fixture.root.join("dangling")).unwrap();
+        symlink("nowhere", fixture.path("dangling")).unwrap();
         refuse(&fixture, &seen, &input("dangling", "x"), "cannot be resolved");
         write(&input("empty", "now"), &fixture.context(&[])).unwrap();
     }
@@ -276,9 +251,9 @@ mod tests {
     fn changed_content_is_refused_and_shown() {
         let fixture = Fixture::new(&[("f", b"one\ntwo\n")]);
         let cx = fixture.context(&["f"]);
-        fs::write(fixture.root.join("f"), "one\nTWO\n").unwrap();
+        fs::write(fixture.path("f"), "one\nTWO\n").unwrap();
         refuse(&fixture, &cx, &input("f", "x"), "Changed line 2 (was line 2):\n2\tTWO");
-        fs::write(fixture.root.join("f"), "one\ntwo\n").unwrap();
+        fs::write(fixture.path("f"), "one\ntwo\n").unwrap();
         write(&input("f", "x"), &cx).unwrap();
     }
 }

@@ -1,43 +1,14 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use proptest::prelude::*;
 use windlass_protocol::BlockKind;
 
 use super::*;
 use crate::encoding::TextEncoding;
-use crate::seen::{seen_bytes, seen_file};
-
-struct Fixture {
-    _dir: tempfile::TempDir,
-    root: PathBuf,
-}
-
-impl Fixture {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        Self { _dir: dir, root }
-    }
-
-    fn with(name: &str, content: &[u8]) -> Self {
-        let fixture = Self::new();
-        fs::write(fixture.root.join(name), content).unwrap();
-        fixture
-    }
-
-    /// A context that has seen the named file as it is now.
-    fn seen(&self, name: &str) -> ToolContext {
-        let mut cx = ToolContext::detached(self.root.clone());
-        cx.seen.push(seen_file(&self.root.join(name), true).unwrap());
-        cx
-    }
-
-    fn content(&self, name: &str) -> Vec<u8> {
-        fs::read(self.root.join(name)).unwrap()
-    }
-}
+use crate::fixture::{Fixture, structured, text};
+use crate::seen::seen_bytes;
 
 fn input(file: &str, old: &str, new: &str) -> EditInput {
     EditInput {
@@ -48,14 +19,10 @@ fn input(file: &str, old: &str, new: &str) -> EditInput {
     }
 }
 
-fn text(outcome: &ToolOutcome) -> String {
-    outcome.content.iter().filter_map(|block| block.as_text()).collect()
-}
-
 /// Edits a file that was read before and compares its bytes.
 fn check(before: &[u8], old: &str, new: &str, after: &[u8]) {
-    let fixture = Fixture::with("f", before);
-    edit(&input("f", old, new), &fixture.seen("f")).unwrap();
+    let fixture = Fixture::one("f", before);
+    edit(&input("f", old, new), &fixture.context(&["f"])).unwrap();
     assert_eq!(fixture.content("f"), after, "{old:?} -> {new:?}");
 }
 
@@ -79,9 +46,9 @@ fn only_the_span_changes() {
 
 #[test]
 fn every_occurrence_when_asked() {
-    let fixture = Fixture::with("f", b"a b\r\na b\na b");
+    let fixture = Fixture::one("f", b"a b\r\na b\na b");
     let all = EditInput { replace_all: true, ..input("f", "a ", "x\ny ") };
-    let outcome = edit(&all, &fixture.seen("f")).unwrap();
+    let outcome = edit(&all, &fixture.context(&["f"])).unwrap();
     assert_eq!(fixture.content("f"), b"x\r\ny b\r\nx\r\ny b\nx\ny b");
     assert_eq!(
         text(&outcome),
@@ -91,14 +58,14 @@ fn every_occurrence_when_asked() {
 
 #[test]
 fn the_report_shows_numbered_lines_and_structure() {
-    let fixture = Fixture::with("f", b"1\n2\n3\n4\n5\n6\n7\n8\n9\n");
-    let outcome = edit(&input("f", "5\n", "five\nfünf\n"), &fixture.seen("f")).unwrap();
+    let fixture = Fixture::one("f", b"1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    let outcome = edit(&input("f", "5\n", "five\nfünf\n"), &fixture.context(&["f"])).unwrap();
     assert_eq!(
         text(&outcome),
         "Edited f. It now reads:\n2\t2\n3\t3\n4\t4\n5\tfive\n6\tfünf\n7\t6\n8\t7\n9\t8"
     );
-    let json: serde_json::Value = serde_json::from_str(outcome.structured.as_ref().unwrap().0.get()).unwrap();
-    assert_eq!(json["filePath"], fixture.root.join("f").to_str().unwrap());
+    let json = structured(&outcome);
+    assert_eq!(json["filePath"], fixture.path("f").to_str().unwrap());
     assert_eq!(json["oldString"], "5\n");
     assert_eq!(json["newString"], "five\nfünf\n");
     assert_eq!(json["originalFile"], "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
@@ -108,14 +75,14 @@ fn the_report_shows_numbered_lines_and_structure() {
     assert_eq!((&hunk["oldStart"], &hunk["oldLines"]), (&2.into(), &7.into()));
     assert_eq!((&hunk["newStart"], &hunk["newLines"]), (&2.into(), &8.into()));
     assert_eq!(hunk["lines"][3], "-5");
-    let path = fixture.root.join("f");
+    let path = fixture.path("f");
     assert_eq!(outcome.seen, [seen_bytes(path, &fixture.content("f"), true)], "further edits must work");
 }
 
 /// Tries an edit that must be refused with these words, and changes nothing.
 fn refuse(before: &[u8], input: &EditInput, expected: &[&str]) {
-    let fixture = Fixture::with("f", before);
-    let error = edit(input, &fixture.seen("f")).unwrap_err();
+    let fixture = Fixture::one("f", before);
+    let error = edit(input, &fixture.context(&["f"])).unwrap_err();
     for part in expected {
         assert!(error.contains(part), "{error}\nlacks {part:?}");
     }
@@ -146,13 +113,13 @@ fn a_replacement_character_that_is_really_there_may_stay() {
 
 #[test]
 fn unread_and_changed_files_are_refused() {
-    let fixture = Fixture::with("f", b"one\ntwo\nthree\n");
-    let unread = ToolContext::detached(fixture.root.clone());
+    let fixture = Fixture::one("f", b"one\ntwo\nthree\n");
+    let unread = fixture.context(&[]);
     let error = edit(&input("f", "two", "2"), &unread).unwrap_err();
     assert!(error.contains("has not been read"), "{error}");
 
-    let cx = fixture.seen("f");
-    fs::write(fixture.root.join("f"), "one\ntwo\n3\n").unwrap();
+    let cx = fixture.context(&["f"]);
+    fs::write(fixture.path("f"), "one\ntwo\n3\n").unwrap();
     let error = edit(&input("f", "two", "2"), &cx).unwrap_err();
     assert!(
         error.contains("has changed since") && error.contains("Changed line 3 (was line 3):\n3\t3"),
@@ -163,9 +130,9 @@ fn unread_and_changed_files_are_refused() {
 
 #[test]
 fn a_new_timestamp_is_no_change() {
-    let fixture = Fixture::with("f", b"one\n");
-    let cx = fixture.seen("f");
-    let file = fs::File::options().write(true).open(fixture.root.join("f")).unwrap();
+    let fixture = Fixture::one("f", b"one\n");
+    let cx = fixture.context(&["f"]);
+    let file = fs::File::options().write(true).open(fixture.path("f")).unwrap();
     file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_mins(1)).unwrap();
     edit(&input("f", "one", "two"), &cx).unwrap();
     assert_eq!(fixture.content("f"), b"two\n");
@@ -173,8 +140,8 @@ fn a_new_timestamp_is_no_change() {
 
 #[test]
 fn a_part_that_was_seen_is_enough_and_stays_a_part() {
-    let fixture = Fixture::with("f", b"one\n");
-    let mut cx = fixture.seen("f");
+    let fixture = Fixture::one("f", b"one\n");
+    let mut cx = fixture.context(&["f"]);
     cx.seen[0].whole = false;
     let outcome = edit(&input("f", "one", "two"), &cx).unwrap();
     assert!(!outcome.seen[0].whole);
@@ -182,46 +149,46 @@ fn a_part_that_was_seen_is_enough_and_stays_a_part() {
 
 #[test]
 fn an_empty_old_string_creates() {
-    let fixture = Fixture::with("empty", b"");
+    let fixture = Fixture::one("empty", b"");
     for name in ["new/dir/f", "empty"] {
-        let cx = ToolContext::detached(fixture.root.clone());
+        let cx = fixture.context(&[]);
         let outcome = edit(&input(name, "", "hello\n"), &cx).unwrap();
         assert_eq!(fixture.content(name), b"hello\n");
         assert!(outcome.seen[0].whole && text(&outcome).contains("Created"));
-        assert_eq!(outcome.seen[0].path, fixture.root.join(name));
+        assert_eq!(outcome.seen[0].path, fixture.path(name));
     }
 }
 
 #[test]
 fn links_and_mode_are_kept() {
-    let fixture = Fixture::with("real", b"a");
-    fs::set_permissions(fixture.root.join("real"), fs::Permissions::from_mode(0o640)).unwrap();
-    symlink("real", fixture.root.join("link")).unwrap();
-    edit(&input("link", "a", "b"), &fixture.seen("real")).unwrap();
-    assert_eq!(fs::read_link(fixture.root.join("link")).unwrap(), Path::new("real"));
+    let fixture = Fixture::one("real", b"a");
+    fs::set_permissions(fixture.path("real"), fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("real", fixture.path("link")).unwrap();
+    edit(&input("link", "a", "b"), &fixture.context(&["real"])).unwrap();
+    assert_eq!(fs::read_link(fixture.path("link")).unwrap(), Path::new("real"));
     assert_eq!(fixture.content("real"), b"b");
-    assert_eq!(fs::metadata(fixture.root.join("real")).unwrap().permissions().mode() & 0o7777, 0o640);
+    assert_eq!(fs::metadata(fixture.path("real")).unwrap().permissions().mode() & 0o7777, 0o640);
 }
 
 #[test]
 fn facts_name_the_file_both_ways() {
-    let fixture = Fixture::with("real", b"a");
-    symlink("real", fixture.root.join("link")).unwrap();
-    let cx = ExamineContext { cwd: fixture.root.clone(), roots: [fixture.root.clone()].into() };
+    let fixture = Fixture::one("real", b"a");
+    symlink("real", fixture.path("link")).unwrap();
+    let cx = fixture.examine();
     let facts = Edit.facts(&input("./link", "a", "b"), &cx).unwrap();
     assert_eq!((facts.kind, facts.shared, &*facts.target), (CallKind::Edit, false, "link"));
-    assert_eq!(facts.paths[0].lexical, fixture.root.join("link"));
-    assert_eq!(facts.paths[0].resolved, Some(fixture.root.join("real")));
+    assert_eq!(facts.paths[0].lexical, fixture.path("link"));
+    assert_eq!(facts.paths[0].resolved, Some(fixture.path("real")));
     assert!(Edit.facts(&input("link", "a", "a"), &cx).is_err());
 }
 
 #[tokio::test]
 async fn the_whole_way_through_json() {
     use windlass_ports::AnyTool;
-    let fixture = Fixture::with("f", b"a");
+    let fixture = Fixture::one("f", b"a");
     let raw =
         |json: &str| std::sync::Arc::from(serde_json::value::RawValue::from_string(json.to_owned()).unwrap());
-    let run = |json: &str| AnyTool::run(std::sync::Arc::new(Edit), raw(json), fixture.seen("f"));
+    let run = |json: &str| AnyTool::run(std::sync::Arc::new(Edit), raw(json), fixture.context(&["f"]));
     let bad = run(r#"{"file_path":"f","old_string":"a","new_string":"b","extra":1}"#).await;
     assert!(bad.is_error && text(&bad).contains("extra"), "{}", text(&bad));
     let good = run(r#"{"file_path":"f","old_string":"a","new_string":"b","replace_all":"true"}"#).await;
@@ -258,13 +225,13 @@ proptest! {
         let bom: &str = if bom { "\u{feff}" } else { "" };
         let (before, old, after) = (join(0..from), join(from..to), join(to..lines.len()));
         let content = format!("{bom}{before}{old}{after}");
-        let fixture = Fixture::with("f", content.as_bytes());
+        let fixture = Fixture::one("f", content.as_bytes());
         let has_lf = content.contains('\n');
         // The model writes \n for what it was shown as a line end.
         let asked = if has_lf { old.replace("\r\n", "\n") } else { old.replace('\r', "\n") };
         prop_assume!(asked != new);
 
-        edit(&input("f", &asked, &new), &fixture.seen("f")).unwrap();
+        edit(&input("f", &asked, &new), &fixture.context(&["f"])).unwrap();
 
         let now = String::from_utf8(fixture.content("f")).unwrap();
         let head = format!("{bom}{before}");
@@ -291,11 +258,11 @@ proptest! {
         let mut bytes = encoding.bom().to_vec();
         bytes.extend_from_slice(&encoding.encode(&content).unwrap());
         prop_assume!(TextEncoding::detect(&bytes) == encoding);
-        let fixture = Fixture::with("f", &bytes);
+        let fixture = Fixture::one("f", &bytes);
         let old = format!("{}1é", words[1]);
         prop_assume!(content.matches(&old).count() == 1 && old != new);
 
-        edit(&input("f", &old, &new), &fixture.seen("f")).unwrap();
+        edit(&input("f", &old, &new), &fixture.context(&["f"])).unwrap();
 
         let mut expected = encoding.bom().to_vec();
         expected.extend_from_slice(&encoding.encode(&content.replace(&old, &new)).unwrap());

@@ -1,0 +1,273 @@
+//! The tool Read: shows a file, whatever it is, in a form a model can use.
+//!
+//! Text is streamed, so the size of a file does not matter: what is held in memory is the page that is shown.
+//! A read of text also returns what the conversation then knows of the file, which is what Edit and Write ask for.
+
+mod kind;
+mod notebook;
+mod page;
+mod pdf;
+mod picture;
+mod text;
+mod tokens;
+
+use std::fs::File;
+use std::io::{self, Read as _};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_ports::{CancellationToken, ExamineContext, Tool, ToolContext};
+use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
+
+use crate::file::{CANCELLED, OnCancel, Subject, blocking, facts};
+use crate::lenient;
+use crate::open::{OpenError, OpenFile, open_regular};
+use kind::Kind;
+use pdf::PageRange;
+
+/// Shows a file. Use it instead of cat, head or tail.
+///
+/// - Text: each line with its number and a tab in front, which are not part of the file. Without `offset` and
+///   `limit` all of it; a file that is too long gives its first page, marked PARTIAL, and how to go on.
+/// - Images (png, jpeg, gif, webp): the picture itself, scaled down if needed.
+/// - PDF: the text of its pages; with more than 10 pages, say which in `pages`.
+/// - Jupyter notebooks: all cells with their outputs; `offset` and `limit` then count cells.
+///
+/// Directories cannot be read; list them with Glob or Bash. Read several files in one go by calling this several
+/// times at once. A file that has not changed since you saw all of it is not shown again.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReadInput {
+    /// The file: absolute, relative to the working directory, or starting with `~/`.
+    pub(crate) file_path: String,
+    /// The first line to show, counted from 1. Only for files too long to show whole.
+    #[serde(default, deserialize_with = "lenient::number")]
+    #[schemars(with = "Option<u64>")]
+    pub(crate) offset: Option<u64>,
+    /// How many lines to show.
+    #[serde(default, deserialize_with = "lenient::number")]
+    #[schemars(with = "Option<u64>")]
+    pub(crate) limit: Option<u64>,
+    /// PDF only: the pages to show, such as "3" or "3-7"; at most 20.
+    #[serde(default)]
+    pub(crate) pages: Option<String>,
+}
+
+/// What Read may return at most.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadLimits {
+    /// Text, in estimated tokens: 3.5 ASCII bytes make one, and every other character makes one.
+    pub tokens_max: usize,
+    /// The longer edge of an image, in pixels.
+    pub image_edge_px_max: u32,
+}
+
+impl Default for ReadLimits {
+    fn default() -> Self {
+        Self { tokens_max: 25_000, image_edge_px_max: 2576 }
+    }
+}
+
+/// The tool Read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Read {
+    limits: ReadLimits,
+}
+
+impl Read {
+    /// The tool with limits of its own.
+    #[must_use]
+    pub fn new(limits: ReadLimits) -> Self {
+        Self { limits }
+    }
+}
+
+impl Tool for Read {
+    type Input = ReadInput;
+    const NAME: &'static str = "Read";
+
+    fn facts(&self, input: &ReadInput, cx: &ExamineContext) -> Result<CallFacts, String> {
+        Wanted::new(input)?;
+        facts(CallKind::Read, &input.file_path, cx)
+    }
+
+    async fn run(&self, input: ReadInput, cx: ToolContext) -> ToolOutcome {
+        let limits = self.limits;
+        blocking(cx, OnCancel::Leave, move |cx| read(&input, cx, limits)).await
+    }
+}
+
+/// The part of a file that is asked for.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    /// The first line or cell, from 1.
+    start: usize,
+    count: Option<usize>,
+    /// `offset` or `limit` was given.
+    explicit: bool,
+    pages: Option<PageRange>,
+}
+
+impl Wanted {
+    fn new(input: &ReadInput) -> Result<Self, String> {
+        let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
+        if input.limit == Some(0) {
+            return Err("`limit` must be at least 1.".to_owned());
+        }
+        Ok(Self {
+            // Some models count from 0.
+            start: input.offset.map_or(1, number).max(1),
+            count: input.limit.map(number),
+            explicit: input.offset.is_some() || input.limit.is_some(),
+            pages: input.pages.as_deref().map(PageRange::parse).transpose()?,
+        })
+    }
+}
+
+/// One read of one file.
+struct Job<'a> {
+    subject: Subject,
+    source: Source,
+    wanted: Wanted,
+    limits: ReadLimits,
+    cx: &'a ToolContext,
+}
+
+impl Job<'_> {
+    fn fail(&self, what: impl std::fmt::Display) -> String {
+        format!("{} {what}", self.subject.shown)
+    }
+}
+
+fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolOutcome, String> {
+    let wanted = Wanted::new(input)?;
+    let subject = Subject::new(&input.file_path, &cx.cwd)?;
+    let shown = &subject.shown;
+    let OpenFile { file, size } = match open_regular(&subject.resolved) {
+        Ok(open) => open,
+        Err(OpenError::Missing) => return Err(subject.missing(&cx.cwd)),
+        Err(OpenError::Directory) => {
+            return Err(format!("{shown} is a directory. List it with Glob, or with `ls` through Bash."));
+        }
+        Err(error) => return Err(format!("{shown} {error}.")),
+    };
+    let source = Source::new(file, size, cx.cancel.clone())
+        .map_err(|error| format!("{shown} cannot be read: {error}."))?;
+    let kind = Kind::of(source.start(), source.is_complete(), &subject.lexical);
+    let job = Job { subject, source, wanted, limits, cx };
+    check_fit(&job, kind)?;
+    match kind {
+        Kind::Text => text::read(job),
+        Kind::Notebook => notebook::read(job),
+        Kind::Pdf => pdf::read(job),
+        Kind::Image(format) => picture::read(job, format),
+        Kind::Binary(what) => Err(job.fail(format_args!(
+            "is not text but {what} ({}), which cannot be shown. Look at it with a fitting command through Bash.",
+            bytes(size)
+        ))),
+    }
+}
+
+/// Options that mean nothing for this kind of file are errors, not silence.
+fn check_fit(job: &Job<'_>, kind: Kind) -> Result<(), String> {
+    if job.wanted.pages.is_some() && kind != Kind::Pdf {
+        return Err(job.fail("is not a PDF, so `pages` means nothing for it. Leave it out."));
+    }
+    if job.wanted.explicit && matches!(kind, Kind::Pdf | Kind::Image(_)) {
+        let what = if kind == Kind::Pdf { "a PDF: use `pages`" } else { "an image: leave them out" };
+        return Err(job.fail(format_args!("is {what} instead of `offset` and `limit`.")));
+    }
+    Ok(())
+}
+
+/// A file's bytes in pieces: the first piece is there before anything is decided.
+struct Source {
+    file: File,
+    size: u64,
+    buffer: Vec<u8>,
+    filled: usize,
+    /// The first piece is still to be handed out.
+    fresh: bool,
+    ended: bool,
+    cancel: CancellationToken,
+}
+
+const PIECE_BYTES: usize = 64 * 1024;
+
+impl Source {
+    fn new(file: File, size: u64, cancel: CancellationToken) -> io::Result<Self> {
+        let room = usize::try_from(size).map_or(PIECE_BYTES, |size| (size + 1).clamp(512, PIECE_BYTES));
+        let mut source =
+            Self { file, size, buffer: vec![0; room], filled: 0, fresh: true, ended: false, cancel };
+        source.fill()?;
+        Ok(source)
+    }
+
+    /// Fills the buffer as far as the file goes.
+    fn fill(&mut self) -> io::Result<()> {
+        self.filled = 0;
+        while self.filled < self.buffer.len() {
+            match self.file.read(&mut self.buffer[self.filled..]) {
+                Ok(0) => {
+                    self.ended = true;
+                    break;
+                }
+                Ok(count) => self.filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The first piece.
+    fn start(&self) -> &[u8] {
+        &self.buffer[..self.filled]
+    }
+
+    /// Whether the first piece is all there is.
+    fn is_complete(&self) -> bool {
+        self.ended
+    }
+
+    /// The next piece; `None` at the end.
+    fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        if self.cancel.is_cancelled() {
+            return Err(io::Error::other(CANCELLED));
+        }
+        if self.fresh {
+            self.fresh = false;
+        } else if self.ended {
+            return Ok(None);
+        } else {
+            // A file that said it was small and goes on gets larger pieces.
+            self.buffer.resize(PIECE_BYTES, 0);
+            self.fill()?;
+        }
+        Ok((self.filled > 0).then(|| &self.buffer[..self.filled]))
+    }
+
+    /// All of the file, if it is no larger than `max` bytes.
+    fn all(&mut self, max: usize) -> io::Result<Option<Vec<u8>>> {
+        let mut all = Vec::with_capacity(usize::try_from(self.size).unwrap_or(0).min(max));
+        while let Some(piece) = self.next()? {
+            if all.len() + piece.len() > max {
+                return Ok(None);
+            }
+            all.extend_from_slice(piece);
+        }
+        Ok(Some(all))
+    }
+}
+
+/// A size for people.
+fn bytes(count: u64) -> String {
+    match count {
+        0..10_000 => format!("{count} bytes"),
+        10_000..10_000_000 => format!("{} KB", count / 1000),
+        _ => format!("{} MB", count / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests;

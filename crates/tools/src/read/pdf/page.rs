@@ -1,0 +1,286 @@
+//! Follows what a page draws and collects its text.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use hayro_syntax::content::TypedIter;
+use hayro_syntax::content::ops::{self, TypedInstruction};
+use hayro_syntax::object::{Array, Dict, Name, Object, Stream};
+use hayro_syntax::page::{Page, Resources};
+use windlass_ports::CancellationToken;
+
+use super::font::Font;
+use super::layout::{Layout, Point, Run};
+
+/// Forms inside forms are followed this deep.
+const DEPTH_MAX: usize = 8;
+/// Saved states beyond this are not kept.
+const STATES_MAX: usize = 256;
+/// Instructions of one page, forms included; a page that has more is cut.
+const INSTRUCTIONS_MAX: usize = 2_000_000;
+
+/// The text of a page; `None` if the call was cancelled.
+pub(super) fn text(page: &Page<'_>, cancel: &CancellationToken) -> Option<String> {
+    let mut drawing =
+        Drawing { layout: Layout::default(), state: State::default(), left: INSTRUCTIONS_MAX, cancel };
+    drawing.follow(page.typed_operations(), page.resources(), 0)?;
+    Some(drawing.layout.finish())
+}
+
+/// A transformation of the plane: what becomes of the two axes, and of the origin.
+#[derive(Clone, Copy, Debug)]
+struct Matrix {
+    right: Point,
+    up: Point,
+    origin: Point,
+}
+
+impl Matrix {
+    const IDENTITY: Self = Self::shift(0.0, 0.0);
+
+    /// From the six numbers that stand for it in a file.
+    fn new(numbers: [f64; 6]) -> Self {
+        let point = |at: usize| Point { x: numbers[at], y: numbers[at + 1] };
+        Self { right: point(0), up: point(2), origin: point(4) }
+    }
+
+    const fn shift(x: f64, y: f64) -> Self {
+        Self { right: Point { x: 1.0, y: 0.0 }, up: Point { x: 0.0, y: 1.0 }, origin: Point { x, y } }
+    }
+
+    /// This one first, then `outer`.
+    fn then(self, outer: Self) -> Self {
+        let turn = |point: Point| Point {
+            x: point.x * outer.right.x + point.y * outer.up.x,
+            y: point.x * outer.right.y + point.y * outer.up.y,
+        };
+        let origin = turn(self.origin);
+        Self {
+            right: turn(self.right),
+            up: turn(self.up),
+            origin: Point { x: origin.x + outer.origin.x, y: origin.y + outer.origin.y },
+        }
+    }
+
+    /// How much it enlarges heights.
+    fn scale(self) -> f64 {
+        self.up.x.hypot(self.up.y)
+    }
+}
+
+#[derive(Clone)]
+struct State {
+    page: Matrix,
+    /// Where the next glyph stands, and where its line began.
+    glyph: Matrix,
+    line: Matrix,
+    font: Option<Rc<Font>>,
+    size: f64,
+    char_space: f64,
+    word_space: f64,
+    stretch: f64,
+    leading: f64,
+    rise: f64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            page: Matrix::IDENTITY,
+            glyph: Matrix::IDENTITY,
+            line: Matrix::IDENTITY,
+            font: None,
+            size: 0.0,
+            char_space: 0.0,
+            word_space: 0.0,
+            stretch: 1.0,
+            leading: 0.0,
+            rise: 0.0,
+        }
+    }
+}
+
+struct Drawing<'a> {
+    layout: Layout,
+    state: State,
+    left: usize,
+    cancel: &'a CancellationToken,
+}
+
+/// What one stream of instructions needs besides the drawing.
+struct Scope<'a, 'r> {
+    resources: &'r Resources<'a>,
+    fonts: HashMap<Vec<u8>, Option<Rc<Font>>>,
+    saved: Vec<State>,
+    depth: usize,
+}
+
+impl Drawing<'_> {
+    /// `None` if the call was cancelled.
+    fn follow(
+        &mut self,
+        mut instructions: TypedIter<'_>,
+        resources: &Resources<'_>,
+        depth: usize,
+    ) -> Option<()> {
+        let mut scope = Scope { resources, fonts: HashMap::new(), saved: Vec::new(), depth };
+        while let Some(instruction) = instructions.next() {
+            if self.left == 0 {
+                return Some(());
+            }
+            self.left -= 1;
+            if self.left.is_multiple_of(1024) && self.cancel.is_cancelled() {
+                return None;
+            }
+            if let TypedInstruction::XObject(ops::XObject(name)) = &instruction {
+                self.follow_form(name, &scope)?;
+            } else {
+                self.perform(&instruction, &mut scope);
+            }
+        }
+        Some(())
+    }
+
+    fn perform(&mut self, instruction: &TypedInstruction<'_, '_>, scope: &mut Scope<'_, '_>) {
+        let state = &mut self.state;
+        match instruction {
+            TypedInstruction::SaveState(_) if scope.saved.len() < STATES_MAX => {
+                scope.saved.push(state.clone());
+            }
+            TypedInstruction::RestoreState(_) => *state = scope.saved.pop().unwrap_or_else(|| state.clone()),
+            TypedInstruction::Transform(to) => {
+                let numbers = [to.0, to.1, to.2, to.3, to.4, to.5].map(|number| number.as_f64());
+                state.page = Matrix::new(numbers).then(state.page);
+            }
+            TypedInstruction::BeginText(_) => state.start_line(Matrix::IDENTITY),
+            TypedInstruction::CharacterSpacing(ops::CharacterSpacing(space)) => {
+                state.char_space = space.as_f64();
+            }
+            TypedInstruction::WordSpacing(ops::WordSpacing(space)) => state.word_space = space.as_f64(),
+            TypedInstruction::HorizontalScaling(ops::HorizontalScaling(percent)) => {
+                state.stretch = percent.as_f64() / 100.0;
+            }
+            TypedInstruction::TextLeading(ops::TextLeading(leading)) => state.leading = leading.as_f64(),
+            TypedInstruction::TextRise(ops::TextRise(rise)) => state.rise = rise.as_f64(),
+            TypedInstruction::TextFont(ops::TextFont(name, size)) => {
+                state.size = size.as_f64();
+                state.font = scope.font(name);
+            }
+            TypedInstruction::NextLine(ops::NextLine(x, y)) => state.next_line(x.as_f64(), y.as_f64()),
+            TypedInstruction::NextLineAndSetLeading(ops::NextLineAndSetLeading(x, y)) => {
+                state.leading = -y.as_f64();
+                state.next_line(x.as_f64(), y.as_f64());
+            }
+            TypedInstruction::SetTextMatrix(to) => {
+                let numbers = [to.0, to.1, to.2, to.3, to.4, to.5].map(|number| number.as_f64());
+                state.start_line(Matrix::new(numbers));
+            }
+            TypedInstruction::NextLineUsingLeading(_) => state.next_line(0.0, -state.leading),
+            other => self.show(other),
+        }
+    }
+
+    fn show(&mut self, instruction: &TypedInstruction<'_, '_>) {
+        match instruction {
+            TypedInstruction::ShowText(ops::ShowText(string)) => self.show_string(string),
+            TypedInstruction::NextLineAndShowText(ops::NextLineAndShowText(string)) => {
+                self.state.next_line(0.0, -self.state.leading);
+                self.show_string(string);
+            }
+            TypedInstruction::ShowTextWithParameters(ops::ShowTextWithParameters(word, char, string)) => {
+                self.state.word_space = word.as_f64();
+                self.state.char_space = char.as_f64();
+                self.state.next_line(0.0, -self.state.leading);
+                self.show_string(string);
+            }
+            TypedInstruction::ShowTexts(ops::ShowTexts(items)) => self.show_items(items),
+            _ => {}
+        }
+    }
+
+    fn show_items(&mut self, items: &Array<'_>) {
+        for item in items.iter::<Object<'_>>() {
+            match item {
+                Object::String(string) => self.show_string(&string),
+                Object::Number(back) => {
+                    let state = &mut self.state;
+                    state.advance(-back.as_f64() / 1000.0 * state.size * state.stretch);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn show_string(&mut self, string: &[u8]) {
+        let Some(font) = self.state.font.clone() else { return };
+        let start = self.state.position();
+        let mut text = String::new();
+        for glyph in font.glyphs(string) {
+            text.push_str(&glyph.text);
+            let state = &mut self.state;
+            let space = state.char_space + if glyph.is_space { state.word_space } else { 0.0 };
+            state.advance((glyph.width * state.size + space) * state.stretch);
+        }
+        let end = self.state.position();
+        let size = (self.state.size * self.state.glyph.then(self.state.page).scale()).abs();
+        self.layout.push(&Run { text, start, end, size });
+    }
+
+    /// A form is a drawing of its own that a page shows at some place.
+    fn follow_form(&mut self, name: &Name<'_>, scope: &Scope<'_, '_>) -> Option<()> {
+        let form = scope.resources.get_x_object(name).filter(|_| scope.depth < DEPTH_MAX);
+        let Some(form) = form.filter(|form| is_form(form)) else {
+            return Some(());
+        };
+        let Ok(content) = form.decoded_data() else {
+            return Some(());
+        };
+        let saved = self.state.clone();
+        let numbers: Vec<f64> = form
+            .dict()
+            .get::<Array<'_>>("Matrix")
+            .iter()
+            .flat_map(Array::iter::<f32>)
+            .map(f64::from)
+            .collect();
+        if let Ok(matrix) = <[f64; 6]>::try_from(numbers) {
+            self.state.page = Matrix::new(matrix).then(self.state.page);
+        }
+        let own = form.dict().get::<Dict<'_>>("Resources").map(Resources::new);
+        let followed =
+            self.follow(TypedIter::new(&content), own.as_ref().unwrap_or(scope.resources), scope.depth + 1);
+        self.state = saved;
+        followed
+    }
+}
+
+fn is_form(stream: &Stream<'_>) -> bool {
+    stream.dict().get::<Name<'_>>("Subtype").is_some_and(|name| &*name == b"Form")
+}
+
+impl Scope<'_, '_> {
+    fn font(&mut self, name: &Name<'_>) -> Option<Rc<Font>> {
+        let resources = self.resources;
+        let load = || resources.get_font(name).map(|dict| Rc::new(Font::new(&dict)));
+        self.fonts.entry(name.to_vec()).or_insert_with(load).clone()
+    }
+}
+
+impl State {
+    fn start_line(&mut self, at: Matrix) {
+        self.line = at;
+        self.glyph = at;
+    }
+
+    fn next_line(&mut self, x: f64, y: f64) {
+        self.start_line(Matrix::shift(x, y).then(self.line));
+    }
+
+    fn advance(&mut self, distance: f64) {
+        self.glyph = Matrix::shift(distance, 0.0).then(self.glyph);
+    }
+
+    fn position(&self) -> Point {
+        Matrix::shift(0.0, self.rise).then(self.glyph).then(self.page).origin
+    }
+}

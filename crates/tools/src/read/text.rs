@@ -1,0 +1,299 @@
+//! Text files: a page of numbered lines, and notices about what is not shown.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::io;
+
+use encoding_rs::{CoderResult, Decoder};
+use serde::Serialize;
+use windlass_protocol::{FileSeen, ToolOutcome};
+
+use super::page::{LINE_BYTES_MAX, Page};
+use super::tokens::{BYTES_PER_TOKEN_MAX, Tokens};
+use super::{Job, bytes};
+use crate::content::STRUCTURED_BYTES_MAX;
+use crate::encoding::TextEncoding;
+use crate::seen::SeenBuilder;
+
+/// Once the page is complete, this much is read to count lines and to know the content; then it stops.
+const SCAN_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+#[derive(Serialize)]
+struct TextOutput<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    file: TextFile<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TextFile<'a> {
+    file_path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_lines: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start_line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_lines: Option<usize>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated_by_token_cap: bool,
+}
+
+/// What one pass over the file found.
+struct Scan {
+    page: Page,
+    /// Missing if the file was too long to read to its end.
+    seen: Option<FileSeen>,
+    utf16: Option<TextEncoding>,
+}
+
+pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutcome, String> {
+    let scan = scan(&mut job).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
+    if scan.page.bytes().contains(&0) {
+        return Err(job.fail(format_args!(
+            "is not text but binary data ({}), which cannot be shown. Look at it with a fitting command through Bash.",
+            bytes(job.source.size)
+        )));
+    }
+    if let Some(unchanged) = unchanged(&job, &scan) {
+        return Ok(unchanged);
+    }
+    let encoding =
+        encoding(&job, &scan).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
+    let shown = show(&scan.page, encoding, &job);
+    if shown.overflow && job.wanted.explicit {
+        return Err(too_much(&job, &shown));
+    }
+    Ok(outcome(&job, scan, &shown, encoding))
+}
+
+fn scan(job: &mut Job<'_>) -> io::Result<Scan> {
+    let bytes_max = job.limits.tokens_max.saturating_mul(BYTES_PER_TOKEN_MAX);
+    let mut page = Page::new(job.wanted.start, job.wanted.count, bytes_max);
+    let bom = TextEncoding::from_bom(job.source.start());
+    let mut skip = bom.map_or(0, |encoding| encoding.bom().len());
+    let utf16 = bom.filter(|encoding| matches!(encoding, TextEncoding::Utf16 { .. }));
+    let mut decoder = utf16.and_then(TextEncoding::decoder);
+    if decoder.is_none() {
+        page.look_at(job.source.start());
+    }
+    let mut seen = SeenBuilder::default();
+    let mut scanned = 0;
+    let mut text = String::new();
+    let mut complete = true;
+    while let Some(piece) = job.source.next()? {
+        seen.update(piece);
+        scanned += piece.len() as u64;
+        let body = &piece[skip..];
+        skip = 0;
+        match &mut decoder {
+            None => page.feed(body),
+            Some(decoder) => {
+                decode(decoder, body, &mut text, /*last*/ false);
+                page.feed(text.as_bytes());
+            }
+        }
+        if page.is_full() && scanned > SCAN_BYTES_MAX {
+            complete = false;
+            break;
+        }
+    }
+    if let Some(decoder) = &mut decoder {
+        decode(decoder, &[], &mut text, /*last*/ true);
+        page.feed(text.as_bytes());
+    }
+    if complete {
+        page.finish();
+    }
+    let seen = complete.then(|| seen.finish(job.subject.resolved.clone(), false));
+    Ok(Scan { page, seen, utf16 })
+}
+
+fn decode(decoder: &mut Decoder, mut piece: &[u8], text: &mut String, last: bool) {
+    text.clear();
+    loop {
+        text.reserve(decoder.max_utf8_buffer_length(piece.len()).unwrap_or(piece.len() * 3) + 16);
+        let (result, read, _) = decoder.decode_to_string(piece, text, last);
+        piece = &piece[read..];
+        if result == CoderResult::InputEmpty {
+            return;
+        }
+    }
+}
+
+/// The encoding of the lines that were kept. UTF-16 has been turned into UTF-8 on the way.
+fn encoding(job: &Job<'_>, scan: &Scan) -> io::Result<TextEncoding> {
+    if let Some(utf16) = scan.utf16 {
+        return Ok(utf16);
+    }
+    let is_utf8 = scan.page.lines().all(|(line, bytes)| match std::str::from_utf8(bytes) {
+        Ok(_) => true,
+        Err(error) => error.error_len().is_none() && line.is_cut(),
+    });
+    if is_utf8 {
+        return Ok(TextEncoding::Utf8 { bom: false, broken: false });
+    }
+    TextEncoding::detect_file(&job.source.file)
+}
+
+/// Instead of showing the same content a second time, says so.
+fn unchanged(job: &Job<'_>, scan: &Scan) -> Option<ToolOutcome> {
+    let (now, known) = (scan.seen.as_ref()?, job.cx.seen(&job.subject.resolved)?);
+    if job.wanted.explicit || !known.whole || known.hash != now.hash || job.source.size == 0 {
+        return None;
+    }
+    let text = format!(
+        "{} is unchanged: its content is what you have read or written earlier in this conversation. To see it again, \
+         give an `offset`.",
+        job.subject.shown
+    );
+    let file = TextFile {
+        file_path: job.subject.file_path(),
+        content: None,
+        num_lines: None,
+        start_line: None,
+        total_lines: None,
+        truncated_by_token_cap: false,
+    };
+    let output = TextOutput { kind: "file_unchanged", file };
+    Some(ToolOutcome::text(&text).with_structured(&output).with_seen(known.clone()))
+}
+
+/// The lines that fit.
+struct Shown {
+    /// With numbers, for the model.
+    numbered: String,
+    /// Without, for hosts.
+    plain: String,
+    lines: usize,
+    cut: usize,
+    overflow: bool,
+}
+
+fn show(page: &Page, encoding: TextEncoding, job: &Job<'_>) -> Shown {
+    let size = page.bytes().len();
+    let mut shown = Shown {
+        numbered: String::with_capacity(size + size / 4 + 256),
+        plain: String::with_capacity(size + size / 16),
+        lines: 0,
+        cut: 0,
+        overflow: page.has_overflow(),
+    };
+    let mut cost = Tokens::default();
+    for (number, (line, bytes)) in (job.wanted.start..).zip(page.lines()) {
+        let text = decode_line(encoding, bytes, line.is_cut());
+        let before = shown.numbered.len();
+        let _ = write!(shown.numbered, "{number}\t{text}");
+        if line.is_cut() {
+            let _ = write!(
+                shown.numbered,
+                " [this line has {} bytes and is cut here; see the rest with Bash, for example `sed -n {number}p FILE | \
+                 cut -b {}-`]",
+                line.len,
+                bytes.len() + 1
+            );
+        }
+        shown.numbered.push('\n');
+        cost = cost.plus(Tokens::of(&shown.numbered[before..]));
+        // A single line is always shown, so that there is a way to go on.
+        if shown.lines > 0 && cost.exceed(job.limits.tokens_max) {
+            shown.numbered.truncate(before);
+            shown.overflow = true;
+            break;
+        }
+        shown.plain.push_str(&text);
+        shown.plain.push('\n');
+        shown.lines += 1;
+        shown.cut += usize::from(line.is_cut());
+    }
+    shown
+}
+
+fn decode_line(encoding: TextEncoding, bytes: &[u8], cut: bool) -> Cow<'_, str> {
+    let utf8 = !matches!(encoding, TextEncoding::Legacy(_));
+    if !utf8 {
+        return encoding.decode_lossy(bytes);
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        // Half a character at the cut.
+        Err(error) if cut && error.error_len().is_none() => {
+            String::from_utf8_lossy(&bytes[..error.valid_up_to()])
+        }
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
+fn too_much(job: &Job<'_>, shown: &Shown) -> String {
+    job.fail(format_args!(
+        "has more in these lines than the {} tokens that are shown at once. From line {}, ask for at most {} lines \
+         (`limit`), or find the place with Grep.",
+        job.limits.tokens_max, job.wanted.start, shown.lines
+    ))
+}
+
+fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> ToolOutcome {
+    let mut text = shown.numbered.clone();
+    for notice in notices(job, &scan, shown, encoding) {
+        if !text.is_empty() && !text.ends_with("\n\n") {
+            text.push('\n');
+        }
+        let _ = writeln!(text, "[{notice}]");
+    }
+    text.truncate(text.strip_suffix('\n').map_or(text.len(), str::len));
+    let total = scan.page.lines_total();
+    let file = TextFile {
+        file_path: job.subject.file_path(),
+        content: (shown.plain.len() <= STRUCTURED_BYTES_MAX).then_some(&*shown.plain),
+        num_lines: Some(shown.lines),
+        start_line: Some(job.wanted.start),
+        total_lines: Some(total),
+        truncated_by_token_cap: shown.overflow,
+    };
+    let outcome = ToolOutcome::text(&text).with_structured(&TextOutput { kind: "text", file });
+    let all_shown = job.wanted.start == 1 && shown.lines == total && shown.cut == 0;
+    match scan.seen {
+        None => outcome,
+        Some(seen) => {
+            let known = job.cx.seen(&job.subject.resolved);
+            let known_whole = known.is_some_and(|known| known.whole && known.hash == seen.hash);
+            outcome.with_seen(FileSeen { whole: all_shown || known_whole, ..seen })
+        }
+    }
+}
+
+fn notices(job: &Job<'_>, scan: &Scan, shown: &Shown, encoding: TextEncoding) -> Vec<String> {
+    let (name, start) = (&job.subject.shown, job.wanted.start);
+    let total = scan.page.lines_total();
+    let exact = scan.seen.is_some();
+    let mut notices = Vec::new();
+    if total == 0 {
+        notices.push(format!("{name} exists and is empty."));
+    } else if start > total {
+        notices.push(format!("{name} has only {total} lines; line {start} is past its end."));
+    } else if shown.overflow {
+        let last = start + shown.lines - 1;
+        let more = if exact { "" } else { "more than " };
+        notices.push(format!(
+            "PARTIAL view: lines {start}-{last} of {more}{total} of {name}, which is longer than the {} tokens that are \
+             shown at once. To go on, call Read with offset {} and limit {}; to find a place, use Grep.",
+            job.limits.tokens_max,
+            last + 1,
+            shown.lines
+        ));
+    }
+    if shown.cut > 0 {
+        notices.push(format!("Lines longer than {LINE_BYTES_MAX} bytes were cut."));
+    }
+    match encoding {
+        TextEncoding::Utf8 { broken: false, .. } => {}
+        TextEncoding::Utf8 { broken: true, .. } => notices.push(
+            "Some bytes are not valid UTF-8 and are shown as \u{fffd}; Edit leaves them alone if you do not touch them."
+                .to_owned(),
+        ),
+        other => notices.push(format!("The file is encoded as {}; Edit and Write keep that.", other.name())),
+    }
+    notices
+}
