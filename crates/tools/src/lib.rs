@@ -1,5 +1,6 @@
 //! The built-in tools.
 
+mod bash;
 mod content;
 mod edit;
 mod encoding;
@@ -13,11 +14,16 @@ mod paths;
 mod read;
 mod save;
 mod seen;
+mod task_stop;
+mod tasks;
 mod write;
 
+pub use bash::{Bash, BashInput, BashSettings};
 pub use edit::{Edit, EditInput};
 pub use open::{OpenError, OpenFile, open_regular};
 pub use paths::{absolute, clean, fact, is_magic, locate, resolve, shown};
 pub use read::{Read, ReadInput, ReadLimits};
 pub use seen::{SeenBuilder, content_hash, seen_bytes, seen_file};
+pub use task_stop::{TaskStop, TaskStopInput};
+pub use tasks::{TaskInfo, Tasks};
 pub use write::{Write, WriteInput};

@@ -1,0 +1,250 @@
+//! The tool Bash: runs a shell command.
+//!
+//! Every command is a new bash without start-up files. Its output is kept whole, in memory or in a file; its whole tree
+//! of processes ends when the call is cancelled or dropped, or the session ends.
+
+mod answer;
+mod call;
+mod capture;
+mod place;
+mod prompt;
+mod run;
+mod status;
+mod view;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use windlass_ports::{ExamineContext, Tool, ToolContext};
+use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
+use windlass_sandbox::Launcher;
+use windlass_shell::{ReadOnlyCommand, read_only_command};
+
+use crate::lenient;
+use crate::paths::{clean, resolve};
+use crate::tasks::Tasks;
+
+/// Characters of a command that are shown to people.
+const TARGET_CHARS_MAX: usize = 200;
+
+/// Runs a command with bash and returns what it printed, standard output and standard error together.
+///
+/// - Each call is a new shell. `cd` carries over to later calls while it stays inside the working directories; variables,
+///   functions and aliases do not carry over.
+/// - There is no terminal and no input: pass flags such as `-y` or `-m`, never start an editor or a pager.
+/// - Long output is cut in the middle; the result names a file with all of it.
+/// - A command that reaches its timeout goes on in the background. Start servers and watchers with `run_in_background`,
+///   then Read their output file, and end them with `TaskStop`.
+/// - To read, search, write or change files use Read, Grep, Glob, Write and Edit instead.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BashInput {
+    /// The command line. Quote paths that contain blanks; join dependent commands with `&&`.
+    pub(crate) command: String,
+    /// Milliseconds until the command is moved to the background or stopped. 120000 unless given, at most 600000.
+    #[serde(default, deserialize_with = "lenient::number")]
+    pub(crate) timeout: Option<u64>,
+    /// What the command does, in five to ten words, for the person watching.
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+    /// Start it and go on: the result names the task and its output file.
+    #[serde(default, deserialize_with = "lenient::flag")]
+    pub(crate) run_in_background: bool,
+}
+
+/// How commands are run.
+#[derive(Clone, Debug)]
+pub struct BashSettings {
+    /// How processes are started.
+    pub launcher: Launcher,
+    /// Timeout of a call that names none.
+    pub timeout_default: Duration,
+    /// No call gets a longer timeout than this, or than the default if that is longer.
+    pub timeout_max: Duration,
+    /// Output of at most this many characters is returned in full.
+    pub inline_chars_max: usize,
+    /// A command that prints more bytes than this is stopped.
+    pub output_bytes_max: u64,
+    /// Variables that are passed on to commands although their names look like secrets.
+    pub env_pass: Vec<String>,
+    /// Variables that are set for commands.
+    pub env: Vec<(OsString, OsString)>,
+    /// A script that is sourced before each command.
+    pub env_file: Option<PathBuf>,
+    /// Nothing runs in the background: a command that reaches its timeout is stopped.
+    pub background_disabled: bool,
+    /// Every command starts in the project's directory.
+    pub maintain_project_cwd: bool,
+}
+
+impl BashSettings {
+    /// The usual settings.
+    #[must_use]
+    pub fn new(launcher: Launcher) -> Self {
+        Self {
+            launcher,
+            timeout_default: Duration::from_mins(2),
+            timeout_max: Duration::from_mins(10),
+            inline_chars_max: 30_000,
+            output_bytes_max: 1 << 30,
+            env_pass: Vec::new(),
+            env: Vec::new(),
+            env_file: None,
+            background_disabled: false,
+            maintain_project_cwd: false,
+        }
+    }
+
+    fn timeout(&self, asked_ms: Option<u64>) -> Duration {
+        let asked = asked_ms.filter(|&ms| ms > 0).map_or(self.timeout_default, Duration::from_millis);
+        asked.min(self.timeout_max.max(self.timeout_default))
+    }
+}
+
+/// The tool Bash.
+#[derive(Clone, Debug)]
+pub struct Bash {
+    settings: Arc<BashSettings>,
+    tasks: Arc<Tasks>,
+}
+
+impl Bash {
+    /// Runs commands with these settings; what goes to the background is entered into `tasks`.
+    #[must_use]
+    pub fn new(settings: BashSettings, tasks: Arc<Tasks>) -> Self {
+        Self { settings: Arc::new(settings), tasks }
+    }
+}
+
+impl Tool for Bash {
+    type Input = BashInput;
+    const NAME: &'static str = "Bash";
+
+    fn facts(&self, input: &BashInput, cx: &ExamineContext) -> Result<CallFacts, String> {
+        if input.command.trim().is_empty() {
+            return Err("`command` is empty. Give the command line to run.".to_owned());
+        }
+        if input.command.contains('\0') {
+            return Err("`command` contains a NUL character, which no command line can hold.".to_owned());
+        }
+        if input.run_in_background && self.settings.background_disabled {
+            return Err("`run_in_background` is switched off here. Run the command without it.".to_owned());
+        }
+        let target = one_line(&input.command);
+        let read_only = read_only_command(&input.command).filter(|_| !input.run_in_background);
+        let Some(command) = read_only else {
+            return Ok(CallFacts { kind: CallKind::Execute, shared: false, paths: Vec::new(), target });
+        };
+        let cwd = place::start(&cx.cwd, &cx.roots)?.cwd;
+        Ok(CallFacts { kind: CallKind::Read, shared: true, paths: paths_of(&command, &cwd), target })
+    }
+
+    async fn run(&self, input: BashInput, cx: ToolContext) -> ToolOutcome {
+        call::run(&self.settings, &self.tasks, input, cx).await
+    }
+}
+
+/// What a read-only command looks at. The shell hands its words to the kernel as they are, so `..` means the parent
+/// of what was reached, and `~` is a name like any other.
+fn paths_of(command: &ReadOnlyCommand, cwd: &Path) -> Vec<PathFact> {
+    let fact = |path: &Path| {
+        let path = cwd.join(path);
+        PathFact { resolved: resolve(&path), lexical: clean(path) }
+    };
+    if command.paths.is_empty() && command.name == "ls" {
+        return vec![fact(cwd)];
+    }
+    command.paths.iter().map(|path| fact(Path::new(path))).collect()
+}
+
+/// The command on one line, shortened.
+fn one_line(command: &str) -> String {
+    let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= TARGET_CHARS_MAX {
+        return line;
+    }
+    line.chars().take(TARGET_CHARS_MAX).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bash() -> Bash {
+        Bash::new(BashSettings::new(Launcher::direct()), Tasks::new(None))
+    }
+
+    fn facts(cwd: &Path, command: &str) -> Result<CallFacts, String> {
+        let cwd = cwd.canonicalize().unwrap();
+        let cx = ExamineContext { roots: [cwd.clone()].into(), cwd };
+        let json = serde_json::json!({ "command": command });
+        bash().facts(&serde_json::from_value(json).unwrap(), &cx)
+    }
+
+    #[test]
+    fn looking_is_shared_and_everything_else_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let check = |command: &str, kind: CallKind, paths: &[&str]| {
+            let facts = facts(dir.path(), command).unwrap();
+            assert_eq!((facts.kind, facts.shared), (kind, kind == CallKind::Read), "{command}");
+            let root = dir.path().canonicalize().unwrap();
+            let expected: Vec<PathBuf> = paths.iter().map(|path| clean(root.join(path))).collect();
+            let seen: Vec<PathBuf> = facts.paths.into_iter().map(|fact| fact.lexical).collect();
+            assert_eq!(seen, expected, "{command}");
+        };
+        check("cat a 'b c'", CallKind::Read, &["a", "b c"]);
+        check("cat '~'", CallKind::Read, &["~"]);
+        check("ls", CallKind::Read, &["."]);
+        check("pwd", CallKind::Read, &[]);
+        check("grep x /etc/hosts", CallKind::Read, &["/etc/hosts"]);
+        check("cat a > b", CallKind::Execute, &[]);
+        check("cat -n a", CallKind::Execute, &[]);
+        check("make", CallKind::Execute, &[]);
+    }
+
+    #[test]
+    fn a_path_through_a_link_is_what_the_kernel_makes_of_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("project")).unwrap();
+        std::fs::create_dir_all(root.join("outside/deep")).unwrap();
+        std::os::unix::fs::symlink("../outside/deep", root.join("project/link")).unwrap();
+        let facts = facts(&root.join("project"), "cat link/../secret").unwrap();
+        assert_eq!(facts.paths[0].lexical, root.join("project/secret"));
+        assert_eq!(facts.paths[0].resolved, Some(root.join("outside/secret")));
+    }
+
+    #[test]
+    fn impossible_input_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let check = |command: &str| assert!(facts(dir.path(), command).unwrap_err().contains("`command`"));
+        check("");
+        check(" \n");
+        check("a\0b");
+    }
+
+    #[test]
+    fn timeouts_are_clamped() {
+        let check = |default_s: u64, max_s: u64, asked_ms: Option<u64>, expected_ms: u128| {
+            let mut settings = BashSettings::new(Launcher::direct());
+            (settings.timeout_default, settings.timeout_max) =
+                (Duration::from_secs(default_s), Duration::from_secs(max_s));
+            assert_eq!(settings.timeout(asked_ms).as_millis(), expected_ms);
+        };
+        check(120, 600, None, 120_000);
+        check(120, 600, Some(5), 5);
+        check(120, 600, Some(0), 120_000);
+        check(120, 600, Some(u64::MAX), 600_000);
+        check(900, 600, Some(800_000), 800_000);
+    }
+
+    #[test]
+    fn commands_are_shown_on_one_line() {
+        assert_eq!(one_line("a \\\n  b\n"), "a \\ b");
+        assert_eq!(one_line(&"x".repeat(300)).chars().count(), TARGET_CHARS_MAX + 1);
+    }
+}

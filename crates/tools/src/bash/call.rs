@@ -1,0 +1,264 @@
+//! One call of Bash, from the start of the command to what is given back.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use windlass_ports::ToolContext;
+use windlass_protocol::ToolOutcome;
+use windlass_sandbox::{Exit, ShellJob, Status, child_environment};
+use windlass_shell::{ReadOnlyCommand, read_only_command};
+
+use super::answer::Answer;
+use super::capture::{Capture, Limits};
+use super::place::{self, Rules, Start};
+use super::run::{Ending, Running};
+use super::status::meaning;
+use super::view::seen_by_command;
+use super::{BashInput, BashSettings, one_line, paths_of};
+use crate::tasks::{TaskSignals, Tasks, task_id};
+
+struct Call<'a> {
+    settings: &'a BashSettings,
+    tasks: &'a Arc<Tasks>,
+    input: &'a BashInput,
+    cx: &'a ToolContext,
+    start: Start,
+    read_only: Option<ReadOnlyCommand>,
+}
+
+pub(super) async fn run(
+    settings: &BashSettings,
+    tasks: &Arc<Tasks>,
+    input: BashInput,
+    cx: ToolContext,
+) -> ToolOutcome {
+    let start = match place::start(&cx.cwd, &cx.roots) {
+        Ok(start) => start,
+        Err(error) => return ToolOutcome::error(&error),
+    };
+    let read_only = read_only_command(&input.command);
+    Call { settings, tasks, input: &input, cx: &cx, start, read_only }.run().await
+}
+
+impl Call<'_> {
+    async fn run(&self) -> ToolOutcome {
+        let process = match self.settings.launcher.start(&self.job()) {
+            Ok(process) => process,
+            Err(error) => return ToolOutcome::error(&format!("The command could not be started: {error}.")),
+        };
+        let limits =
+            Limits { inline_chars: self.settings.inline_chars_max, bytes: self.settings.output_bytes_max };
+        let mut running = Running::new(process, Capture::new(limits, Arc::downgrade(self.tasks)));
+        if self.input.run_in_background {
+            return self.move_to_background(running, None).await;
+        }
+        let timeout = self.settings.timeout(self.input.timeout);
+        match running.watch(timeout, self.cx).await {
+            Ending::Finished(exit) => self.finished(running, exit).await,
+            Ending::TimedOut if self.may_go_on() => self.move_to_background(running, Some(timeout)).await,
+            ending => self.stopped(running, ending, timeout).await,
+        }
+    }
+
+    fn job(&self) -> ShellJob {
+        let project = self.cx.roots.first().unwrap_or(&self.cx.cwd);
+        let mut environment = child_environment(std::env::vars_os(), &self.settings.env_pass, project);
+        environment.extend(self.settings.env.iter().cloned());
+        ShellJob {
+            script: self.input.command.clone(),
+            cwd: self.start.cwd.clone(),
+            environment,
+            track_cwd: self.read_only.is_none(),
+            source: self.settings.env_file.clone().filter(|file| file.is_file()),
+        }
+    }
+
+    /// A command that only waits, or that works on a repository, is not left running unseen.
+    fn may_go_on(&self) -> bool {
+        let command = &self.input.command;
+        let mut words = command.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let sleeps = command.split_whitespace().next() == Some("sleep");
+        !self.settings.background_disabled && !sleeps && !words.any(|word| word == "git")
+    }
+
+    fn answer(&self) -> Answer {
+        let mut answer = Answer::default();
+        answer.before.extend(self.start.notice.clone());
+        answer
+    }
+
+    fn rules(&self) -> Rules<'_> {
+        Rules {
+            session: &self.cx.cwd,
+            started: &self.start.cwd,
+            roots: &self.cx.roots,
+            keep_project: self.settings.maintain_project_cwd,
+        }
+    }
+
+    async fn finished(&self, running: Running, exit: Exit) -> ToolOutcome {
+        let mut capture = running.release(self.tasks.session_end());
+        let meaning = meaning(&self.input.command, exit.status);
+        let mut answer = self.answer();
+        answer.failed = meaning.failed;
+        answer.output.return_code_interpretation = meaning.interpretation;
+        let remarks = if meaning.failed { &mut answer.before } else { &mut answer.after };
+        remarks.extend(meaning.words);
+        answer.show(capture.show().await);
+        let end = if self.read_only.is_some() { Some(canonical(&self.start.cwd)) } else { exit.cwd };
+        let next = self.rules().after(end.as_deref(), &self.input.command);
+        answer.after.extend(next.notice);
+        let cut = answer.output.persisted_output_path.is_some();
+        let mut outcome = answer.finish();
+        outcome.cwd = next.cwd;
+        if exit.status == Status::Code(0) {
+            let printed = if cut { None } else { capture.whole().map(<[u8]>::to_vec) };
+            outcome.seen.extend(self.view(printed).await);
+        }
+        outcome
+    }
+
+    /// What the conversation learnt of a file by looking at it with a command.
+    async fn view(&self, printed: Option<Vec<u8>>) -> Option<windlass_protocol::FileSeen> {
+        let command = self.read_only.as_ref().filter(|command| command.paths.len() == 1)?;
+        if !matches!(command.name.as_str(), "cat" | "head" | "tail" | "grep") {
+            return None;
+        }
+        let path = paths_of(command, &self.start.cwd).pop()?.resolved?;
+        tokio::task::spawn_blocking(move || seen_by_command(&path, printed.as_deref())).await.ok()?
+    }
+
+    async fn stopped(&self, running: Running, ending: Ending, timeout: Duration) -> ToolOutcome {
+        // Control returns at once; the supervisor does the rest.
+        let (mut capture, _) = running.stop();
+        let mut answer = self.answer();
+        answer.failed = true;
+        answer.output.interrupted = true;
+        answer.before.push(match ending {
+            Ending::TimedOut => {
+                answer.output.timed_out_after_ms = u64::try_from(timeout.as_millis()).ok();
+                format!("The command was stopped, because it took longer than its timeout of {}.", in_words(timeout))
+            }
+            Ending::Question(question) => format!(
+                "The command was stopped, because it waits for input that nobody can give: {question:?}. Run it so \
+                 that it does not ask: with a flag such as -y or --no-input, or with the answer given in advance."
+            ),
+            Ending::Full => format!(
+                "The command was stopped, because it printed more than {} bytes. Send its output to a file or \
+                 through a filter.",
+                self.settings.output_bytes_max
+            ),
+            Ending::Cancelled | Ending::Finished(_) => {
+                "The command was interrupted and stopped before it ended.".to_owned()
+            }
+        });
+        answer.show(capture.show().await);
+        let next = self.rules().after(Some(&canonical(&self.start.cwd)), &self.input.command);
+        let mut outcome = answer.finish();
+        outcome.cwd = next.cwd;
+        outcome
+    }
+
+    /// Lets the command go on without anybody waiting; `timed_out` says after how long it was moved.
+    async fn move_to_background(&self, mut running: Running, timed_out: Option<Duration>) -> ToolOutcome {
+        let entered = running.capture.save().await.and_then(|(number, path)| {
+            let label = self.label();
+            let signals = self.tasks.begin(number, label, path.clone());
+            let signals = signals.ok_or("too many background tasks are running; stop one with TaskStop")?;
+            Ok((number, path, signals))
+        });
+        let (number, path, signals) = match entered {
+            Ok(entered) => entered,
+            Err(error) => {
+                drop(running.stop());
+                return ToolOutcome::error(&format!(
+                    "The command was stopped: it cannot go on in the background: {error}."
+                ));
+            }
+        };
+        let mut answer = self.answer();
+        let id = task_id(number);
+        if let Some(timeout) = timed_out {
+            answer.show(running.capture.show().await);
+            answer.output.timed_out_after_ms = u64::try_from(timeout.as_millis()).ok();
+            answer.before.push(format!(
+                "The command did not end within its timeout of {} and goes on in the background.",
+                in_words(timeout)
+            ));
+        }
+        answer.after.push(in_background(&id, &path));
+        answer.output.background_cwd_hint = Rules::in_background(&self.input.command);
+        answer.after.extend(answer.output.background_cwd_hint.clone());
+        answer.output.background_task_id = Some(id);
+        tokio::spawn(follow(running, Arc::downgrade(self.tasks), number, signals));
+        let mut outcome = answer.finish();
+        outcome.cwd = (self.start.cwd != self.cx.cwd).then(|| self.start.cwd.clone());
+        outcome
+    }
+
+    fn label(&self) -> String {
+        let command = one_line(&self.input.command);
+        match self.input.description.as_deref().map(str::trim) {
+            Some(description) if !description.is_empty() => format!("{command} ({})", one_line(description)),
+            _ => command,
+        }
+    }
+}
+
+fn in_background(id: &str, path: &std::path::Path) -> String {
+    format!(
+        "Running in the background as task {id}. Its output goes to {}; Read that file to see how it is getting on (its \
+         last line tells when the command has ended), and stop it with TaskStop.",
+        path.display()
+    )
+}
+
+fn canonical(path: &std::path::Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+fn in_words(time: Duration) -> String {
+    match time.as_millis() {
+        ms if ms % 1000 == 0 => format!("{} s", ms / 1000),
+        ms => format!("{ms} ms"),
+    }
+}
+
+/// Follows a command in the background until its end, which is noted in its file and in the table.
+async fn follow(mut running: Running, tasks: Weak<Tasks>, number: u64, signals: TaskSignals) {
+    let TaskSignals { stop, done } = signals;
+    let _done = done.drop_guard();
+    let ending = running.follow(&stop).await;
+    let (capture, how) = match ending {
+        Ending::Finished(exit) => {
+            let how = match exit.status {
+                Status::Code(code) => format!("The command ended with exit code {code}."),
+                status => format!("The command ended. {}.", meaning("", status).words.unwrap_or_default()),
+            };
+            // Without its session nothing may stay behind.
+            let end = tasks.upgrade().map_or_else(cancelled, |tasks| tasks.session_end());
+            (running.release(end), how)
+        }
+        ending => {
+            let (capture, gone) = running.stop();
+            gone.await;
+            let how = match ending {
+                Ending::Full => "The command was stopped, because it printed too much.",
+                _ => "The command was stopped.",
+            };
+            (capture, how.to_owned())
+        }
+    };
+    capture.close_file(&how).await;
+    if let Some(tasks) = tasks.upgrade() {
+        tasks.end(number, how);
+    }
+}
+
+fn cancelled() -> CancellationToken {
+    let token = CancellationToken::new();
+    token.cancel();
+    token
+}

@@ -1,0 +1,202 @@
+//! Watching a command: its output, its end, and what may happen before that.
+
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use windlass_ports::{BoxFuture, ToolContext};
+use windlass_protocol::ToolProgress;
+use windlass_sandbox::{Exit, ExitReceiver, OutputPipe, Process, Tree};
+
+use super::capture::{Capture, Room};
+use super::prompt::is_prompt;
+
+const BUFFER_BYTES: usize = 32 * 1024;
+/// After the command itself has ended, its descendants get this long to close the output.
+const DRAIN_TIME: Duration = Duration::from_millis(500);
+/// A question that nobody answers for this long is taken for one.
+const QUESTION_TIME: Duration = Duration::from_secs(3);
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// A command that was started, and what it has printed.
+pub(crate) struct Running {
+    output: OutputPipe,
+    exit: ExitReceiver,
+    tree: Tree,
+    pub(crate) capture: Capture,
+    buffer: Vec<u8>,
+    output_ended: bool,
+    ended: Option<(Exit, Instant)>,
+}
+
+enum Event {
+    /// That many bytes are in the buffer.
+    Output(usize),
+    Finished(Exit),
+}
+
+/// Why watching a command stopped.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Finished(Exit),
+    TimedOut,
+    Cancelled,
+    /// It waits for an answer to this question.
+    Question(String),
+    /// It printed more than is kept.
+    Full,
+}
+
+impl Running {
+    pub(crate) fn new(process: Process, capture: Capture) -> Self {
+        let Process { output, exit, tree } = process;
+        let buffer = vec![0; BUFFER_BYTES];
+        Self { output, exit, tree, capture, buffer, output_ended: false, ended: None }
+    }
+
+    /// Waits for the next event. Nothing is lost if the future is dropped.
+    async fn next(&mut self) -> Event {
+        loop {
+            if let Some((exit, _)) = &self.ended
+                && self.output_ended
+            {
+                return Event::Finished(exit.clone());
+            }
+            let drained = self.ended.as_ref().map(|(_, at)| *at + DRAIN_TIME);
+            tokio::select! {
+                read = self.output.read(&mut self.buffer), if !self.output_ended => match read {
+                    Ok(count @ 1..) => return Event::Output(count),
+                    Ok(0) | Err(_) => self.output_ended = true,
+                },
+                exit = self.exit.recv(), if self.ended.is_none() => self.ended = Some((exit, Instant::now())),
+                () = at(drained), if drained.is_some() => self.output_ended = true,
+            }
+        }
+    }
+
+    async fn keep(&mut self, count: usize) -> Room {
+        self.capture.push(&self.buffer[..count]).await
+    }
+
+    /// Watches in the foreground, telling how it is getting on.
+    pub(crate) async fn watch(&mut self, timeout: Duration, cx: &ToolContext) -> Ending {
+        let started = Instant::now();
+        let deadline = started + timeout;
+        let mut question: Option<(String, Instant)> = None;
+        let mut progress = Progress { next: started + PROGRESS_EVERY, news: false, sending: None };
+        loop {
+            let unanswered = question.as_ref().map(|(_, asked)| *asked + QUESTION_TIME);
+            let due = progress.due();
+            tokio::select! {
+                biased;
+                () = cx.cancel.cancelled() => return Ending::Cancelled,
+                () = sleep_until(deadline) => return Ending::TimedOut,
+                () = progress.sent() => {}
+                () = at(due), if due.is_some() => progress.tell(&self.capture, cx),
+                event = self.next() => match event {
+                    Event::Finished(exit) => return Ending::Finished(exit),
+                    Event::Output(count) => {
+                        if self.keep(count).await == Room::Full {
+                            return Ending::Full;
+                        }
+                        let asked = self.capture.unfinished_line().filter(|line| is_prompt(line));
+                        question = asked.map(|line| (line.trim().to_owned(), Instant::now()));
+                        progress.news = true;
+                    }
+                },
+                () = at(unanswered), if unanswered.is_some() => {
+                    return Ending::Question(question.map(|(line, _)| line).unwrap_or_default());
+                }
+            }
+        }
+    }
+
+    /// Watches without anybody looking, until it ends or is told to stop.
+    pub(crate) async fn follow(&mut self, stop: &CancellationToken) -> Ending {
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ending::Cancelled,
+                event = self.next() => match event {
+                    Event::Finished(exit) => return Ending::Finished(exit),
+                    Event::Output(count) => {
+                        if self.keep(count).await == Room::Full {
+                            return Ending::Full;
+                        }
+                        self.capture.flush().await;
+                    }
+                },
+            }
+        }
+    }
+
+    /// Ends the command and all it started; the future resolves when they are gone.
+    pub(crate) fn stop(self) -> (Capture, impl Future<Output = ()> + Send) {
+        (self.capture, self.tree.stop())
+    }
+
+    /// Lets go of a command that has ended. What it left behind goes on until the session ends; what that prints is
+    /// read and thrown away, so that nothing breaks for lack of a reader.
+    pub(crate) fn release(self, session_end: CancellationToken) -> Capture {
+        let Self { output, tree, capture, buffer, .. } = self;
+        if !tree.is_gone() {
+            tokio::spawn(async move {
+                tokio::select! {
+                    () = drain(output, buffer, &tree) => {}
+                    () = session_end.cancelled() => {}
+                }
+            });
+        }
+        capture
+    }
+}
+
+/// Reads and throws away until nobody is left to print.
+async fn drain(mut output: OutputPipe, mut buffer: Vec<u8>, tree: &Tree) {
+    while let Ok(1..) = output.read(&mut buffer).await {}
+    tree.gone().await;
+}
+
+/// A moment that may never come.
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Says the latest line now and then. Whoever listens may be slow; the command is watched meanwhile.
+struct Progress {
+    next: Instant,
+    /// Something was printed that has not been said.
+    news: bool,
+    sending: Option<BoxFuture<'static, ()>>,
+}
+
+impl Progress {
+    /// When to say something again.
+    fn due(&self) -> Option<Instant> {
+        (self.news && self.sending.is_none()).then_some(self.next)
+    }
+
+    fn tell(&mut self, capture: &Capture, cx: &ToolContext) {
+        self.news = false;
+        if let Some(text) = capture.last_line() {
+            let (sender, call) = (cx.progress.clone(), cx.call);
+            self.next = Instant::now() + PROGRESS_EVERY;
+            self.sending = Some(Box::pin(async move { sender.send(call, ToolProgress { text }).await }));
+        }
+    }
+
+    /// Resolves when what is being said has been heard.
+    async fn sent(&mut self) {
+        match &mut self.sending {
+            Some(sending) => {
+                sending.await;
+                self.sending = None;
+            }
+            None => std::future::pending().await,
+        }
+    }
+}

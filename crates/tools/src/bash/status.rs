@@ -1,0 +1,202 @@
+//! What the end of a command means: success, failure, or an answer that happens to be a non-zero code.
+
+use windlass_sandbox::Status;
+
+/// How a command's end is to be taken.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Meaning {
+    pub(crate) failed: bool,
+    /// What the status says, in words; nothing for a plain success.
+    pub(crate) words: Option<String>,
+    /// Why a non-zero code is no failure.
+    pub(crate) interpretation: Option<&'static str>,
+}
+
+pub(crate) fn meaning(command: &str, status: Status) -> Meaning {
+    let failed = |words: String| Meaning { failed: true, words: Some(words), interpretation: None };
+    match status {
+        Status::Code(0) => Meaning { failed: false, words: None, interpretation: None },
+        Status::Code(code) => match (code, answer_of(command)) {
+            (1, Some(answer)) => Meaning {
+                failed: false,
+                words: Some(format!("Exit code 1: {answer}")),
+                interpretation: Some(answer),
+            },
+            _ => failed(format!("Exit code {code}{}", behind_code(code))),
+        },
+        Status::Signal(signal) => {
+            failed(format!("Ended by signal {signal}{}", in_parentheses(signal_name(signal))))
+        }
+        Status::NotStarted(errno) => {
+            failed(format!("bash could not be started: {}", std::io::Error::from_raw_os_error(errno)))
+        }
+        Status::Lost => failed(
+            "The process that watched the command is gone, so how the command ended is not known.".to_owned(),
+        ),
+    }
+}
+
+/// What bash's special codes stand for.
+fn behind_code(code: i32) -> String {
+    match code {
+        126 => " (found, but cannot be executed)".to_owned(),
+        127 => " (command not found)".to_owned(),
+        129..=192 => in_parentheses(signal_name(code - 128)),
+        _ => String::new(),
+    }
+}
+
+fn in_parentheses(name: Option<&str>) -> String {
+    name.map_or_else(String::new, |name| format!(" ({name})"))
+}
+
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT: it gave up",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL: killed, perhaps for lack of memory",
+        10 => "SIGUSR1",
+        11 => "SIGSEGV: invalid memory access",
+        12 => "SIGUSR2",
+        13 => "SIGPIPE: nobody read its output",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}
+
+/// For a command whose exit code 1 is an answer, what it answers.
+///
+/// The code is that of the last part of the last line. Where it could come from more than one command (`a && b`), all
+/// of them must be such commands.
+fn answer_of(command: &str) -> Option<&'static str> {
+    let mut answer = None;
+    for part in last_list(command) {
+        answer = Some(answer_of_words(part)?);
+    }
+    answer
+}
+
+fn answer_of_words(part: &str) -> Option<&'static str> {
+    let mut words = part.split_whitespace().skip_while(|word| is_assignment(word));
+    let name = words.next()?;
+    match name.rsplit('/').next()? {
+        "grep" | "rg" | "egrep" | "fgrep" => Some("nothing matched"),
+        "find" => Some("some places could not be searched"),
+        "diff" => Some("the files differ"),
+        "test" | "[" => Some("the condition is false"),
+        "git" => match words.find(|word| !word.starts_with('-'))? {
+            "diff" => Some("there are differences"),
+            "grep" => Some("nothing matched"),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    let name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    word.split_once('=').is_some_and(|(left, _)| name(left))
+}
+
+/// The commands of the last list, each the last of its pipeline: of `a; b | c && d`, that is `c` and `d`.
+fn last_list(command: &str) -> Vec<&str> {
+    let command = command.trim_end_matches([' ', '\t', '\n', ';']);
+    let mut parts = vec![];
+    let mut start = 0;
+    let mut quote = None;
+    let mut characters = command.char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
+        match (quote, c) {
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), _) if c == open => quote = None,
+            (None | Some('"'), '\\') => {
+                characters.next();
+            }
+            (None, ';' | '\n') => {
+                parts.clear();
+                start = at + 1;
+            }
+            (None, '|' | '&') => {
+                let doubled = characters.next_if(|&(_, next)| next == c).is_some();
+                if doubled {
+                    parts.push(&command[start..at]);
+                    start = at + 2;
+                } else if c == '|' {
+                    start = at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    parts.push(&command[start..]);
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_signals_in_words() {
+        let check = |command: &str, status: Status, failed: bool, words: &str| {
+            let meaning = meaning(command, status);
+            assert_eq!(
+                (meaning.failed, meaning.words.unwrap_or_default().as_str()),
+                (failed, words),
+                "{command}"
+            );
+        };
+        check("make", Status::Code(0), false, "");
+        check("make", Status::Code(2), true, "Exit code 2");
+        check("mkae", Status::Code(127), true, "Exit code 127 (command not found)");
+        check("a", Status::Code(139), true, "Exit code 139 (SIGSEGV: invalid memory access)");
+        check("a", Status::Signal(15), true, "Ended by signal 15 (SIGTERM)");
+        check("grep x f", Status::Code(1), false, "Exit code 1: nothing matched");
+        check("grep x f", Status::Code(2), true, "Exit code 2");
+        check(
+            "a",
+            Status::NotStarted(2),
+            true,
+            "bash could not be started: No such file or directory (os error 2)",
+        );
+    }
+
+    #[test]
+    fn exit_code_one_may_be_an_answer() {
+        let check = |command: &str, is_answer: bool| {
+            assert_eq!(!meaning(command, Status::Code(1)).failed, is_answer, "{command}");
+        };
+        for name in ["grep a b", "rg a", "egrep a", "fgrep a", "find .", "diff a b", "test -f a", "[ -f a ]"]
+        {
+            check(name, true);
+        }
+        check("git diff --exit-code", true);
+        check("git -c x=y grep a", false);
+        check("git --no-pager grep a", true);
+        check("git status", false);
+        check("LC_ALL=C /usr/bin/grep a b", true);
+        check("cat f | grep a", true);
+        check("make; grep a f;\n", true);
+        check("make\ngrep a f", true);
+        check("grep a f | head", false);
+        check("grep a f; make", false);
+        check("test -d a && make", false);
+        check("make && grep a f", false);
+        check("test -d a && grep b c", true);
+        check("grep 'a|b;c' f", true);
+        check("grep \"a\\\"|b\" f", true);
+        check("make 2>&1 | grep a", true);
+        check("grepper a", false);
+        check("", false);
+    }
+}

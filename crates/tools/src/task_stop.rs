@@ -1,0 +1,89 @@
+//! The tool `TaskStop`: ends a background task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass_ports::{ExamineContext, Tool, ToolContext};
+use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
+
+use crate::tasks::{Stopping, Tasks};
+
+/// Processes that ignore the request are killed after two seconds.
+const GONE_WITHIN: Duration = Duration::from_secs(4);
+
+/// Stops a command that runs in the background, with everything it started.
+///
+/// Use it when a server or watcher is no longer needed. The output file stays readable.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskStopInput {
+    /// The id that Bash gave when the command went to the background.
+    #[serde(default)]
+    pub(crate) task_id: Option<String>,
+    /// Former name of `task_id`.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub(crate) shell_id: Option<String>,
+}
+
+impl TaskStopInput {
+    fn id(&self) -> Result<&str, String> {
+        match self.task_id.as_deref().or(self.shell_id.as_deref()) {
+            Some(id) if !id.trim().is_empty() => Ok(id.trim()),
+            _ => {
+                Err("`task_id` is missing. Give the id that Bash returned for the background task."
+                    .to_owned())
+            }
+        }
+    }
+}
+
+/// The tool `TaskStop`.
+#[derive(Clone, Debug)]
+pub struct TaskStop {
+    tasks: Arc<Tasks>,
+}
+
+impl TaskStop {
+    /// For the tasks of one session.
+    #[must_use]
+    pub fn new(tasks: Arc<Tasks>) -> Self {
+        Self { tasks }
+    }
+}
+
+#[derive(Serialize)]
+struct TaskStopOutput<'a> {
+    message: &'a str,
+    task_id: &'a str,
+    task_type: &'static str,
+    command: &'a str,
+}
+
+impl Tool for TaskStop {
+    type Input = TaskStopInput;
+    const NAME: &'static str = "TaskStop";
+    const ALIASES: &'static [&'static str] = &["KillShell", "KillBash"];
+
+    fn facts(&self, input: &TaskStopInput, _: &ExamineContext) -> Result<CallFacts, String> {
+        let target = input.id()?.to_owned();
+        Ok(CallFacts { kind: CallKind::Session, shared: false, paths: Vec::new(), target })
+    }
+
+    async fn run(&self, input: TaskStopInput, cx: ToolContext) -> ToolOutcome {
+        let Stopping { id, command, done } = match input.id().and_then(|id| self.tasks.stop(id)) {
+            Ok(stopping) => stopping,
+            Err(error) => return ToolOutcome::error(&error),
+        };
+        let message = tokio::select! {
+            () = done.cancelled() => format!("Stopped task {id}: {command}"),
+            () = tokio::time::sleep(GONE_WITHIN) => format!("Task {id} was told to stop and is still ending: {command}"),
+            () = cx.cancel.cancelled() => format!("Task {id} was told to stop: {command}"),
+        };
+        let output =
+            TaskStopOutput { message: &message, task_id: &id, task_type: "local_bash", command: &command };
+        ToolOutcome::text(&message).with_structured(&output)
+    }
+}

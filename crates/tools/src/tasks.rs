@@ -1,0 +1,292 @@
+//! The background tasks of a session, and the files that hold the output of commands.
+//!
+//! Everything a session started and left running hangs on its [`Tasks`]: when that is dropped, the processes end and
+//! the files it made in a place of its own are deleted.
+
+use std::collections::BTreeMap;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// As many commands may run in the background at once.
+const RUNNING_MAX: usize = 32;
+/// As many ended tasks are remembered, so that stopping one of them can be answered well.
+const ENDED_MAX: usize = 64;
+
+/// The background tasks of one session. Dropping it ends them.
+#[derive(Debug)]
+pub struct Tasks {
+    table: Mutex<Table>,
+    files: Mutex<Files>,
+    end: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    tasks: BTreeMap<u64, Task>,
+}
+
+#[derive(Debug)]
+struct Task {
+    command: String,
+    output_file: PathBuf,
+    state: TaskState,
+}
+
+#[derive(Debug)]
+enum TaskState {
+    Running { stop: CancellationToken, done: CancellationToken },
+    Ended(String),
+}
+
+/// A background task that is running.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// What `TaskStop` takes.
+    pub id: String,
+    /// What it runs.
+    pub command: String,
+    /// Where its output goes.
+    pub output_file: PathBuf,
+}
+
+/// A file for the output of one command. Its number is also the task's, should the command become one.
+#[derive(Debug)]
+pub(crate) struct OutputFile {
+    pub(crate) number: u64,
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+}
+
+/// What a task that has begun listens to and says when it is over.
+#[derive(Debug)]
+pub(crate) struct TaskSignals {
+    pub(crate) stop: CancellationToken,
+    pub(crate) done: CancellationToken,
+}
+
+/// A task that was asked to stop.
+#[derive(Debug)]
+pub(crate) struct Stopping {
+    pub(crate) id: String,
+    pub(crate) command: String,
+    pub(crate) done: CancellationToken,
+}
+
+impl Tasks {
+    /// No tasks yet. Output files go to `output_dir` and stay there; without one, to a private temporary directory
+    /// that is made when it is needed and deleted with this object.
+    #[must_use]
+    pub fn new(output_dir: Option<PathBuf>) -> Arc<Self> {
+        Arc::new(Self {
+            table: Mutex::default(),
+            files: Mutex::new(Files { next: 1, place: output_dir.map_or(Place::Later, Place::Given) }),
+            end: CancellationToken::new(),
+        })
+    }
+
+    /// The tasks that are running, oldest first.
+    #[must_use]
+    pub fn running(&self) -> Vec<TaskInfo> {
+        let table = self.table();
+        let running = table.tasks.iter().filter(|(_, task)| matches!(task.state, TaskState::Running { .. }));
+        running
+            .map(|(&number, task)| TaskInfo {
+                id: task_id(number),
+                command: task.command.clone(),
+                output_file: task.output_file.clone(),
+            })
+            .collect()
+    }
+
+    /// Fires when the session ends.
+    pub(crate) fn session_end(&self) -> CancellationToken {
+        self.end.clone()
+    }
+
+    /// A new, empty file that only this user can read.
+    pub(crate) fn create_output(&self) -> io::Result<OutputFile> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).create()
+    }
+
+    /// Enters a command whose output goes to this file as a running task. `None` when too many are running.
+    pub(crate) fn begin(&self, number: u64, command: String, output_file: PathBuf) -> Option<TaskSignals> {
+        let mut table = self.table();
+        let is_running = |task: &&Task| matches!(task.state, TaskState::Running { .. });
+        if table.tasks.values().filter(is_running).count() >= RUNNING_MAX {
+            return None;
+        }
+        let stop = self.end.child_token();
+        let done = CancellationToken::new();
+        let state = TaskState::Running { stop: stop.clone(), done: done.clone() };
+        table.tasks.insert(number, Task { command, output_file, state });
+        Some(TaskSignals { stop, done })
+    }
+
+    /// Notes how a task ended.
+    pub(crate) fn end(&self, number: u64, how: String) {
+        let mut table = self.table();
+        if let Some(task) = table.tasks.get_mut(&number) {
+            task.state = TaskState::Ended(how);
+        }
+        let is_ended = |task: &Task| matches!(task.state, TaskState::Ended(_));
+        let ended = table.tasks.values().filter(|task| is_ended(task)).count();
+        if ended > ENDED_MAX {
+            let oldest = table.tasks.iter().find(|(_, task)| is_ended(task)).map(|(&number, _)| number);
+            oldest.map(|number| table.tasks.remove(&number));
+        }
+    }
+
+    /// Asks a task to stop. An error is for the model and says what is running.
+    pub(crate) fn stop(&self, id: &str) -> Result<Stopping, String> {
+        let table = self.table();
+        let task = table.tasks.iter().find(|(number, _)| task_id(**number) == id).map(|(_, task)| task);
+        let why = match task {
+            Some(Task { state: TaskState::Running { stop, done }, command, .. }) => {
+                stop.cancel();
+                return Ok(Stopping { id: id.to_owned(), command: command.clone(), done: done.clone() });
+            }
+            Some(Task { state: TaskState::Ended(how), .. }) => format!("Task {id} is over already: {how}"),
+            None => format!("There is no background task {id:?}."),
+        };
+        drop(table);
+        Err(format!("{why} {}", self.describe_running()))
+    }
+
+    fn describe_running(&self) -> String {
+        let running = self.running();
+        if running.is_empty() {
+            return "No background task is running.".to_owned();
+        }
+        let list: Vec<String> =
+            running.iter().map(|task| format!("- {}: {}", task.id, task.command)).collect();
+        format!("Running now:\n{}", list.join("\n"))
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        self.end.cancel();
+    }
+}
+
+/// The name of a task.
+pub(crate) fn task_id(number: u64) -> String {
+    format!("bash-{number}")
+}
+
+#[derive(Debug)]
+struct Files {
+    next: u64,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// A temporary directory, once it is needed.
+    Later,
+    Temporary(TempDir),
+    Given(PathBuf),
+}
+
+impl Files {
+    fn create(&mut self) -> io::Result<OutputFile> {
+        let directory = self.directory()?.to_owned();
+        loop {
+            let number = self.next;
+            self.next += 1;
+            let path = directory.join(format!("{}.txt", task_id(number)));
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+                Ok(file) => return Ok(OutputFile { number, path, file }),
+                // Left by an earlier session that used the same directory.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn directory(&mut self) -> io::Result<&Path> {
+        if let Place::Later = self.place {
+            let private = Permissions::from_mode(0o700);
+            let directory = tempfile::Builder::new().prefix("windlass-").permissions(private).tempdir()?;
+            self.place = Place::Temporary(directory);
+        }
+        match &self.place {
+            Place::Temporary(directory) => Ok(directory.path()),
+            Place::Given(directory) => {
+                DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+                Ok(directory)
+            }
+            Place::Later => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn output_files_are_private_and_go_with_the_session() {
+        let tasks = Tasks::new(None);
+        let first = tasks.create_output().unwrap();
+        let second = tasks.create_output().unwrap();
+        assert_ne!(first.path, second.path);
+        let directory = first.path.parent().unwrap().to_owned();
+        assert_eq!((mode(&directory), mode(&first.path)), (0o700, 0o600));
+        drop(tasks);
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn files_in_a_given_directory_stay_and_are_never_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("made/when/needed");
+        let first = Tasks::new(Some(place.clone())).create_output().unwrap();
+        let second = Tasks::new(Some(place.clone())).create_output().unwrap();
+        assert_ne!(first.path, second.path);
+        assert_eq!((mode(&place), mode(&first.path)), (0o700, 0o600));
+    }
+
+    #[test]
+    fn ended_tasks_are_remembered_up_to_a_bound() {
+        let tasks = Tasks::new(None);
+        for number in 0..500 {
+            tasks.begin(number, "true".into(), "/f".into()).unwrap();
+            tasks.end(number, "It exited with code 0.".into());
+        }
+        assert_eq!(tasks.table().tasks.len(), ENDED_MAX);
+        let error = tasks.stop("bash-499").unwrap_err();
+        assert_eq!(
+            error,
+            "Task bash-499 is over already: It exited with code 0. No background task is running."
+        );
+        let error = tasks.stop("bash-0").unwrap_err();
+        assert!(error.starts_with("There is no background task \"bash-0\"."), "{error}");
+    }
+
+    #[test]
+    fn only_so_many_run_at_once() {
+        let tasks = Tasks::new(None);
+        let begin = |number| tasks.begin(number, format!("sleep {number}"), "/f".into());
+        assert!((0..32).all(|number| begin(number).is_some()));
+        assert!(begin(32).is_none());
+        let error = tasks.stop("x").unwrap_err();
+        assert!(error.contains("Running now:\n- bash-0: sleep 0\n- bash-1: sleep 1"), "{error}");
+        let stopping = tasks.stop("bash-3").unwrap();
+        assert_eq!((stopping.id.as_str(), stopping.command.as_str()), ("bash-3", "sleep 3"));
+    }
+}
