@@ -1,0 +1,268 @@
+//! The command line: what can be said and what it means.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser, ValueEnum};
+use windlass_config::{Flags, PromptText};
+
+use crate::suggest::closest;
+
+/// The commands beside the prompt.
+pub(crate) const COMMANDS: [&str; 1] = ["demo"];
+
+/// What the command line asks for.
+pub(crate) enum Request {
+    /// Run one prompt without a UI.
+    Print(Box<Arguments>),
+    /// Show a scripted session.
+    Demo,
+}
+
+/// Why the command line cannot be followed.
+pub(crate) enum Refusal {
+    /// Help or version were asked for, or the line cannot be parsed.
+    Parser(clap::Error),
+    /// It can be parsed but not followed.
+    Usage(String),
+}
+
+const AFTER_HELP: &str = "\
+Commands:
+  demo  Fix a small sample project under a scripted model; needs no key
+
+Environment variables are described in docs/environment.md. Without a key and without a model of your own,
+try `windlass demo`.";
+
+/// An agent that works on your files: one prompt, real tools, one answer.
+#[derive(Debug, Parser)]
+#[command(name = "windlass", after_help = AFTER_HELP, disable_version_flag = true, max_term_width = 110)]
+#[command(version = crate::VERSION)]
+pub(crate) struct Arguments {
+    /// The prompt; text on standard input is added to it
+    prompt: Option<String>,
+
+    /// Run the prompt, print the answer and exit
+    #[arg(short = 'p', long)]
+    pub(crate) print: bool,
+
+    /// What to print: the final text, one JSON result, or a line of JSON per message
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) output_format: Format,
+
+    /// Show on standard error what is happening, also when it is not a terminal; stream-json needs it
+    #[arg(long)]
+    pub(crate) verbose: bool,
+
+    /// With stream-json: also print the pieces of messages as they arrive
+    #[arg(long)]
+    pub(crate) include_partial_messages: bool,
+
+    /// The model: an id, or opus, sonnet, haiku or fable
+    #[arg(long)]
+    model: Option<String>,
+
+    /// Stop after this many turns
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_turns: Option<u32>,
+
+    /// What runs unasked: default, acceptEdits, plan, dontAsk or bypassPermissions
+    #[arg(long, value_name = "MODE")]
+    permission_mode: Option<String>,
+
+    /// The same as --permission-mode bypassPermissions
+    #[arg(long)]
+    dangerously_skip_permissions: bool,
+
+    /// Tools that run without permission, by name
+    #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "TOOLS", num_args = 1..)]
+    allowed_tools: Vec<String>,
+
+    /// Tools that are not offered, by name
+    #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "TOOLS", num_args = 1..)]
+    disallowed_tools: Vec<String>,
+
+    /// Replace the system prompt; empty means none
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    system_prompt: Option<String>,
+
+    /// Replace the system prompt by the text of a file
+    #[arg(long, value_name = "PATH", conflicts_with = "system_prompt")]
+    system_prompt_file: Option<PathBuf>,
+
+    /// Add to the end of the system prompt
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    append_system_prompt: Option<String>,
+
+    /// Add the text of a file to the end of the system prompt
+    #[arg(long, value_name = "PATH", conflicts_with = "append_system_prompt")]
+    append_system_prompt_file: Option<PathBuf>,
+
+    /// More working directories
+    #[arg(long, value_name = "DIRS", num_args = 1..)]
+    add_dir: Vec<PathBuf>,
+
+    /// Print the version
+    #[arg(short = 'v', long, action = ArgAction::Version)]
+    version: Option<bool>,
+}
+
+/// What to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    StreamJson,
+}
+
+impl Arguments {
+    /// The prompt given as an argument, if it says anything.
+    pub(crate) fn prompt(&self) -> Option<&str> {
+        self.prompt.as_deref().filter(|text| !text.trim().is_empty())
+    }
+
+    /// The flags that shape the run.
+    pub(crate) fn flags(&self) -> Flags {
+        let either = |text: &Option<String>, file: &Option<PathBuf>| {
+            let text = text.clone().map(PromptText::Text);
+            text.or_else(|| file.clone().map(PromptText::File))
+        };
+        Flags {
+            model: self.model.clone(),
+            turns_max: self.max_turns,
+            permission_mode: self.permission_mode.clone(),
+            skip_permissions: self.dangerously_skip_permissions,
+            allowed_tools: self.allowed_tools.clone(),
+            disallowed_tools: self.disallowed_tools.clone(),
+            system_prompt: either(&self.system_prompt, &self.system_prompt_file),
+            append_system_prompt: either(&self.append_system_prompt, &self.append_system_prompt_file),
+            add_directories: self.add_dir.clone(),
+        }
+    }
+
+    /// Combinations that the parser cannot judge.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if !self.print {
+            return Err(self.not_interactive());
+        }
+        if self.output_format == Format::StreamJson && !self.verbose {
+            return Err("--output-format stream-json needs --verbose. Add it.".into());
+        }
+        if self.include_partial_messages && self.output_format != Format::StreamJson {
+            return Err("--include-partial-messages needs --output-format stream-json --verbose.".into());
+        }
+        Ok(())
+    }
+
+    fn not_interactive(&self) -> String {
+        let lone_word = self.prompt().filter(|text| !text.contains(char::is_whitespace));
+        if let Some((word, command)) = lone_word.and_then(|word| Some((word, closest(word, &COMMANDS)?))) {
+            return format!(
+                "there is no command {word}. Did you mean `windlass {command}`? A prompt needs -p: `windlass -p {word}`."
+            );
+        }
+        "there is no interactive session yet. Run one prompt with `windlass -p \"your prompt\"`, \
+         or try `windlass demo`."
+            .into()
+    }
+}
+
+/// Reads the command line.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, Refusal> {
+    if arguments.get(1).is_some_and(|first| first == "demo") {
+        return parse_demo(&arguments[2..]);
+    }
+    let arguments = Arguments::try_parse_from(arguments).map_err(Refusal::Parser)?;
+    Ok(Request::Print(Box::new(arguments)))
+}
+
+fn parse_demo(rest: &[OsString]) -> Result<Request, Refusal> {
+    match rest.first() {
+        None => Ok(Request::Demo),
+        Some(flag) if flag == "--help" || flag == "-h" => Err(Refusal::Usage(
+            "windlass demo takes no arguments. It copies a small project with a failing test into a temporary \
+             folder and fixes it with real tools under a scripted model."
+                .into(),
+        )),
+        Some(other) => Err(Refusal::Usage(format!(
+            "windlass demo takes no arguments, but got {}. For a prompt of your own: `windlass -p \"your prompt\"`.",
+            crate::display::line(&other.to_string_lossy())
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(line: &[&str]) -> Arguments {
+        match parse(&[&["windlass"], line].concat().iter().map(OsString::from).collect::<Vec<_>>()) {
+            Ok(Request::Print(arguments)) => *arguments,
+            Ok(Request::Demo) => panic!("the demo"),
+            Err(Refusal::Parser(error)) => panic!("{error}"),
+            Err(Refusal::Usage(text)) => panic!("{text}"),
+        }
+    }
+
+    #[test]
+    fn every_flag_takes_its_value_either_way_and_may_be_empty() {
+        let check = |flag: &str, value: &str, read: fn(Flags) -> String| {
+            let apart = arguments(&["-p", flag, value]).flags();
+            let joined = arguments(&["-p", &format!("{flag}={value}")]).flags();
+            assert_eq!(read(apart), value, "{flag} {value}");
+            assert_eq!(read(joined), value, "{flag}={value}");
+        };
+        let text = |prompt: Option<PromptText>| match prompt {
+            Some(PromptText::Text(text)) => text,
+            Some(PromptText::File(path)) => path.display().to_string(),
+            None => "none".into(),
+        };
+        for value in ["x", "", "two words", "- a list"] {
+            check("--system-prompt", value, |flags| match flags.system_prompt {
+                Some(PromptText::Text(text)) => text,
+                other => format!("{other:?}"),
+            });
+            check("--append-system-prompt", value, |flags| match flags.append_system_prompt {
+                Some(PromptText::Text(text)) => text,
+                other => format!("{other:?}"),
+            });
+        }
+        for value in ["Read,Edit", ""] {
+            check("--allowedTools", value, |flags| flags.allowed_tools.concat());
+            check("--allowed-tools", value, |flags| flags.allowed_tools.concat());
+            check("--disallowedTools", value, |flags| flags.disallowed_tools.concat());
+            check("--disallowed-tools", value, |flags| flags.disallowed_tools.concat());
+            check("--model", value, |flags| flags.model.unwrap_or("none".into()));
+            check("--permission-mode", value, |flags| flags.permission_mode.unwrap_or("none".into()));
+        }
+        check("--max-turns", "3", |flags| flags.turns_max.map_or("none".into(), |n| n.to_string()));
+        let file =
+            arguments(&["-p", "--system-prompt-file", "a.md", "--append-system-prompt-file=b.md"]).flags();
+        assert_eq!([text(file.system_prompt), text(file.append_system_prompt)], ["a.md", "b.md"]);
+    }
+
+    #[test]
+    fn lists_take_several_tokens_and_may_be_repeated() {
+        let given =
+            arguments(&["-p", "go", "--allowedTools", "Read", "Edit", "--add-dir", "a", "b", "--add-dir=c"]);
+        assert_eq!(given.prompt(), Some("go"));
+        assert_eq!(given.flags().allowed_tools, ["Read", "Edit"]);
+        assert_eq!(given.flags().add_directories.len(), 3);
+    }
+
+    #[test]
+    fn combinations_are_checked() {
+        let check = |line: &[&str], expected: &str| {
+            let seen = arguments(line).check().err().unwrap_or_default();
+            assert!(seen.contains(expected) && seen.is_empty() == expected.is_empty(), "{seen}");
+        };
+        check(&["-p", "go"], "");
+        check(&["-p", "go", "--output-format", "stream-json", "--verbose"], "");
+        check(&["-p", "go", "--output-format=stream-json"], "needs --verbose");
+        check(&["-p", "go", "--include-partial-messages"], "needs --output-format stream-json");
+        check(&[], "no interactive session yet");
+        check(&["fix the test"], "no interactive session yet");
+        check(&["dmeo"], "Did you mean `windlass demo`?");
+        check(&["-p", "dmeo"], "");
+    }
+}

@@ -1,0 +1,231 @@
+//! `windlass demo`: a small project with a failing test, fixed before the user's eyes.
+//!
+//! Files, tools, commands and the test are real; only the model is a script that is part of the binary.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use windlass_config::{Config, ModelChoice, Settings};
+use windlass_engine::{Asking, Block, CallId, Outcome, PermissionMode, Permissions, Update};
+use windlass_models::{Script, ScriptModel, model_card};
+use windlass_protocol::{BlockKind, ModelCard, ToolUse};
+
+use crate::drive::{End, drive};
+use crate::view::{self, Clock, View};
+use crate::{complain, display, print, wiring};
+
+/// The sample project: what lies in the folder `demo` beside the sources.
+const FILES: [(&str, &str); 2] =
+    [("total.sh", include_str!("../demo/total.sh")), ("test.sh", include_str!("../demo/test.sh"))];
+const SCRIPT: &str = include_str!("../demo/script.json");
+const PROMPT: &str = "test.sh fails. Find out why and fix it.";
+
+/// How many lines of a command's output are shown.
+const OUTPUT_LINES_MAX: usize = 12;
+
+/// Runs the demo and gives the exit code: 0 only if the test of the sample project passes in the end.
+pub(crate) fn run() -> i32 {
+    match show() {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&format!("the demo cannot run: {error:#}"));
+            1
+        }
+    }
+}
+
+fn show() -> anyhow::Result<i32> {
+    let folder = unpack()?;
+    let engine = engine(&folder)?;
+    say(&introduction(&folder))?;
+    let mut session = engine.session();
+    let mut view = DemoView { clock: Clock::start(), open: Vec::new() };
+    let outcome = match print::block_on(drive(session.run(PROMPT), &mut view))? {
+        End::Done(outcome) => outcome,
+        End::Signal(code) => return Ok(code),
+        End::Unread => return Ok(1),
+    };
+    let passes = test_passes(&folder)?;
+    say(&ending(&outcome, &folder, passes))?;
+    Ok(i32::from(!(passes && view::succeeded(&outcome))))
+}
+
+/// Copies the sample project into a folder that is kept.
+fn unpack() -> anyhow::Result<PathBuf> {
+    let folder = tempfile::Builder::new().prefix("windlass-demo-").tempdir()?.keep();
+    for (name, content) in FILES {
+        std::fs::write(folder.join(name), content)?;
+    }
+    Ok(folder)
+}
+
+fn engine(folder: &Path) -> anyhow::Result<windlass_engine::Engine> {
+    let script = Script::parse(SCRIPT)?;
+    let card = ModelCard { known: true, ..model_card(&script.model) };
+    let config = Config {
+        settings: Settings::default(),
+        model: ModelChoice { name: script.model.clone(), source: "the demo" },
+        turns_max: None,
+        // Reading and editing inside the folder, and commands, which the script fixes to the test.
+        permissions: Permissions {
+            mode: PermissionMode::AcceptEdits,
+            allowed: BTreeSet::from(["Bash".into()]),
+            disallowed: BTreeSet::new(),
+            asking: Asking::Nobody,
+        },
+        system_prompt: None,
+        append_system_prompt: None,
+        cwd: folder.to_owned(),
+        added_directories: Vec::new(),
+    };
+    let wired = wiring::wire_model(config, Arc::new(ScriptModel::new(script)), card, false);
+    Ok(wired.map_err(anyhow::Error::msg)?.engine)
+}
+
+/// The test, run once more by itself: the demo does not take the script's word for it.
+fn test_passes(folder: &Path) -> anyhow::Result<bool> {
+    let test = Command::new("bash").arg("test.sh").current_dir(folder).stdin(Stdio::null()).output()?;
+    Ok(test.status.success())
+}
+
+fn introduction(folder: &Path) -> String {
+    format!(
+        "Windlass demo. The files, the tools and the test are real; the model is a script that comes with the\n\
+         program, so no key is needed and nothing leaves this machine.\n\n\
+         Project: {} (total.sh adds up a ledger, test.sh checks it)\n\n\
+         > {PROMPT}\n",
+        folder.display()
+    )
+}
+
+fn ending(outcome: &Outcome, folder: &Path, passes: bool) -> String {
+    let mut text = format!(
+        "\n{}, {} tokens in, {} out (as a model would count them), no cost, {}\n",
+        display::counted(outcome.turns.into(), "turn"),
+        display::number(outcome.usage.input_total()),
+        display::number(outcome.usage.output_tokens),
+        display::duration(outcome.duration_ms)
+    );
+    if let Some(complaint) = view::complaint(outcome) {
+        let _ = writeln!(text, "The session failed: {complaint}");
+    }
+    text.push_str(if passes { "Checked again: the test passes.\n" } else { "The test still fails.\n" });
+    let _ = write!(
+        text,
+        "\nLook at the result:  cd {0} && cat total.sh && bash test.sh\n\
+         Next, with a model:  export ANTHROPIC_API_KEY=...  (or ANTHROPIC_BASE_URL=http://... for a local server)\n\
+         {1:21}windlass -p \"explain this project\"\n",
+        folder.display(),
+        ""
+    );
+    text
+}
+
+fn say(text: &str) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Shows the session as somebody at a terminal would follow it.
+struct DemoView {
+    clock: Clock,
+    open: Vec<OpenCall>,
+}
+
+struct OpenCall {
+    call: CallId,
+    tool_use: ToolUse,
+    target: String,
+    started_ms: u64,
+}
+
+impl View for DemoView {
+    fn begin(&mut self, _: &mut Vec<u8>) {}
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        match update {
+            Update::Block { block, .. } => {
+                if let Some(text) = block.as_text() {
+                    out.extend_from_slice(format!("\n{}\n", wrapped(&display::line(text))).as_bytes());
+                }
+            }
+            Update::ToolStarted { call, tool_use, facts } => self.open.push(OpenCall {
+                call: *call,
+                tool_use: tool_use.clone(),
+                target: display::line(&facts.target),
+                started_ms: self.clock.ms(),
+            }),
+            Update::ToolResult { call, result, .. } => {
+                let position = self.open.iter().position(|open| open.call == *call);
+                if let Some(position) = position {
+                    let open = self.open.remove(position);
+                    let time = display::duration(self.clock.ms() - open.started_ms);
+                    out.extend_from_slice(answered(&open, &time, result).as_bytes());
+                }
+            }
+            Update::Denied(denial) => {
+                out.extend_from_slice(format!("\n  {}\n", display::line(&denial.reason)).as_bytes());
+            }
+            _ => {}
+        }
+    }
+
+    fn next_tick(&self) -> Option<Duration> {
+        None
+    }
+
+    fn tick(&mut self, _: &mut Vec<u8>) {}
+}
+
+/// What a call did, with its output or its change.
+fn answered(open: &OpenCall, time: &str, result: &Block) -> String {
+    let failed = matches!(result.kind(), BlockKind::ToolResult { is_error: true, .. });
+    let failed = if failed { ", failed" } else { "" };
+    let mut text = format!("\n  {:5} {}  ({time}{failed})\n", open.tool_use.name, open.target);
+    for line in details(open, result) {
+        let _ = writeln!(text, "        {line}");
+    }
+    text
+}
+
+fn details(open: &OpenCall, result: &Block) -> Vec<String> {
+    let input: Value = serde_json::from_str(open.tool_use.input.get()).unwrap_or_default();
+    let changed = |key: &str, mark: &str| -> Vec<String> {
+        let text = input[key].as_str().unwrap_or_default();
+        text.lines().map(|line| format!("{mark} {}", display::paragraph(line))).collect()
+    };
+    match &*open.tool_use.name {
+        "Edit" => [changed("old_string", "-"), changed("new_string", "+")].concat(),
+        "Bash" => {
+            let result: Value = serde_json::from_str(result.json()).unwrap_or_default();
+            let output = result["content"].as_str().unwrap_or_default();
+            output.lines().take(OUTPUT_LINES_MAX).map(display::paragraph).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Breaks a paragraph into lines that fit most terminals.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let current = lines.last().map_or(0, |line| line.chars().count());
+        if current > 0 && current + 1 + word.chars().count() > 100 {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n")
+}

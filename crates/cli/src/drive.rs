@@ -1,0 +1,130 @@
+//! Carries a run through to its end: updates to the view, signals to the run.
+
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::{FutureExt as _, StreamExt as _};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use windlass_engine::{Handle, Outcome, Run, Update};
+
+use crate::output::{BATCH_BYTES, Output};
+use crate::view::View;
+
+/// How long the politeness of SIGTERM lasts.
+const TERMINATE_TIME: Duration = Duration::from_secs(2);
+
+/// How many updates are taken in a row before signals are looked at.
+const UPDATES_IN_A_ROW: u32 = 256;
+
+/// How a run came to its end for the process.
+pub(crate) enum End {
+    /// With its outcome, which has been shown.
+    Done(Box<Outcome>),
+    /// Nobody reads standard output any more.
+    Unread,
+    /// By a signal, with this exit code. What was to be shown has been shown if somebody read it in time.
+    Signal(i32),
+}
+
+/// Runs to the end. A second Ctrl-C ends the process at once.
+pub(crate) async fn drive(mut run: Run<'_>, view: &mut dyn View) -> io::Result<End> {
+    let mut signals =
+        Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? };
+    let handle = run.handle();
+    let mut showing = pin!(show(&mut run, view));
+    let mut interrupted = false;
+    loop {
+        let received = tokio::select! {
+            biased;
+            received = signals.next() => received,
+            end = &mut showing => return unread(end),
+        };
+        match received {
+            Received::Interrupt if interrupted => return Ok(End::Signal(130)),
+            Received::Interrupt => interrupted = true,
+            Received::Terminate => {
+                interrupt(&handle);
+                let _ = tokio::time::timeout(TERMINATE_TIME, showing).await;
+                return Ok(End::Signal(143));
+            }
+        }
+        interrupt(&handle);
+    }
+}
+
+/// Tells the run beside showing it: the run takes the news only while it is polled.
+fn interrupt(handle: &Handle) {
+    let handle = handle.clone();
+    tokio::spawn(async move { handle.interrupt().await });
+}
+
+fn unread(end: io::Result<Box<Outcome>>) -> io::Result<End> {
+    match end {
+        Ok(outcome) => Ok(End::Done(outcome)),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(End::Unread),
+        Err(error) => Err(error),
+    }
+}
+
+/// Shows every update. What is ready is written together; before waiting, everything is written out.
+async fn show(run: &mut Run<'_>, view: &mut dyn View) -> io::Result<Box<Outcome>> {
+    let mut output = Output::new();
+    view.begin(&mut output.buffer);
+    let mut in_a_row = 0;
+    loop {
+        let update = if let Some(update) = run.next().now_or_never() {
+            update
+        } else {
+            output.flush().await?;
+            in_a_row = 0;
+            wait(run, view, &mut output).await?
+        };
+        // A run ends with its outcome; one that ends without it has lost the machine behind it.
+        let Some(update) = update else { return Err(io::ErrorKind::UnexpectedEof.into()) };
+        view.update(&update, &mut output.buffer);
+        if let Update::Done(outcome) = update {
+            output.flush().await?;
+            return Ok(outcome);
+        }
+        if output.buffer.len() >= BATCH_BYTES {
+            output.flush().await?;
+        }
+        in_a_row += 1;
+        if in_a_row >= UPDATES_IN_A_ROW {
+            in_a_row = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Waits for the next update; the view may have something to say meanwhile.
+async fn wait(run: &mut Run<'_>, view: &mut dyn View, output: &mut Output) -> io::Result<Option<Update>> {
+    loop {
+        let Some(pause) = view.next_tick() else { return Ok(run.next().await) };
+        tokio::select! {
+            update = run.next() => return Ok(update),
+            () = tokio::time::sleep(pause) => view.tick(&mut output.buffer),
+        }
+        output.flush().await?;
+    }
+}
+
+enum Received {
+    Interrupt,
+    Terminate,
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    async fn next(&mut self) -> Received {
+        tokio::select! {
+            _ = self.interrupt.recv() => Received::Interrupt,
+            _ = self.terminate.recv() => Received::Terminate,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! One prompt without a UI: from the flags to the exit code.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use uuid::Uuid;
+use windlass_config::{Config, Place, Settings};
+use windlass_engine::SessionSeed;
+use windlass_wire::startup_failure;
+
+use crate::arguments::{Arguments, Format};
+use crate::drive::{End, drive};
+use crate::progress::Progress;
+use crate::view::{self, JsonView, StreamView, TextView, View};
+use crate::wiring::{self, Wired};
+use crate::{complain, prompt};
+
+/// Everything that is settled before the first request.
+struct Ready {
+    wired: Wired,
+    prompt: String,
+}
+
+/// Runs the prompt and gives the exit code.
+pub(crate) fn run(arguments: &Arguments) -> i32 {
+    if let Err(error) = arguments.check() {
+        complain(&error);
+        return 1;
+    }
+    let ready = match prepare(arguments) {
+        Ok(ready) => ready,
+        Err(error) => {
+            refuse(arguments, &error);
+            return 1;
+        }
+    };
+    match block_on(converse(arguments, ready)) {
+        Ok(End::Done(outcome)) => {
+            if arguments.output_format == Format::Text
+                && let Some(complaint) = view::complaint(&outcome)
+            {
+                complain(&complaint);
+            }
+            i32::from(!view::succeeded(&outcome))
+        }
+        Ok(End::Signal(code)) => code,
+        Ok(End::Unread) => 1,
+        Err(error) => {
+            complain(&format!("the run cannot be shown: {error}."));
+            1
+        }
+    }
+}
+
+/// Runs a future to its end on this thread: the work is waiting, and what computes long runs elsewhere.
+/// Whatever goes on in the background ends here, without being waited for.
+pub(crate) fn block_on<T>(future: impl Future<Output = std::io::Result<T>>) -> std::io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let result = runtime.block_on(future);
+    runtime.shutdown_background();
+    result
+}
+
+/// Checks everything that can be checked without the network. Each error is for the user.
+fn prepare(arguments: &Arguments) -> Result<Ready, String> {
+    let settings = Settings::from_environment(std::env::vars_os()).map_err(|error| error.to_string())?;
+    let cwd = std::env::current_dir().map_err(|error| {
+        format!("the current directory cannot be used: {error}. Change to one that exists and can be read.")
+    })?;
+    let place = Place { cwd, is_root: rustix::process::geteuid().is_root() };
+    let config = Config::new(settings, &arguments.flags(), &place).map_err(|error| error.to_string())?;
+    let wired = wiring::wire(config, arguments.include_partial_messages)?;
+    let prompt = prompt::read(arguments.prompt())?;
+    Ok(Ready { wired, prompt })
+}
+
+/// Says why no run begins: on standard error, and to hosts also in the form they read.
+fn refuse(arguments: &Arguments, error: &str) {
+    complain(error);
+    if arguments.output_format == Format::Text {
+        return;
+    }
+    let mut line = Vec::new();
+    startup_failure(SessionSeed(Uuid::new_v4().as_u128()), &[error.to_owned()], &mut line);
+    // A host that does not read has the exit code.
+    let _ = std::io::stdout().write_all(&line);
+}
+
+async fn converse(arguments: &Arguments, ready: Ready) -> std::io::Result<End> {
+    let Wired { engine, setup, warnings } = ready.wired;
+    let mut session = engine.session();
+    let seed = session.seed();
+    if arguments.output_format != Format::StreamJson {
+        for warning in &warnings {
+            complain(warning);
+        }
+    }
+    let mut view: Box<dyn View> = match arguments.output_format {
+        Format::Text => Box::new(TextView::new(Progress::new(arguments.verbose))),
+        Format::Json if arguments.verbose => Box::new(JsonView::new(seed, setup, Progress::new(true))),
+        Format::Json => Box::new(JsonView::new(seed, setup, None)),
+        Format::StreamJson => Box::new(StreamView::new(seed, setup, warnings)),
+    };
+    drive(session.run(ready.prompt.as_str()), &mut *view).await
+}
+
+/// A path as hosts read it.
+pub(crate) fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

@@ -1,0 +1,72 @@
+//! The prompt: from the command line, from standard input, or both.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// The most that is read from standard input.
+const INPUT_BYTES_MAX: u64 = 10_000_000;
+
+/// How long a prompt on the command line waits for text on standard input: programs often leave a pipe
+/// open that nobody writes to.
+const INPUT_WAIT: Duration = Duration::from_secs(3);
+
+const NO_PROMPT: &str = "there is no prompt. Give one as an argument (`windlass -p \"your prompt\"`) \
+     or on standard input.";
+
+/// The whole prompt. Text on standard input comes after the argument.
+pub(crate) fn read(argument: Option<&str>) -> Result<String, String> {
+    let input = if std::io::stdin().is_terminal() { String::new() } else { read_input(argument.is_some())? };
+    join(argument, &input)
+}
+
+fn join(argument: Option<&str>, input: &str) -> Result<String, String> {
+    match (argument, input.trim().is_empty()) {
+        (None, true) => Err(NO_PROMPT.into()),
+        (Some(argument), true) => Ok(argument.to_owned()),
+        (None, false) => Ok(input.to_owned()),
+        (Some(argument), false) => Ok(format!("{argument}\n\n{input}")),
+    }
+}
+
+fn read_input(has_argument: bool) -> Result<String, String> {
+    if has_argument && !arrives_soon() {
+        return Ok(String::new());
+    }
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| format!("standard input cannot be read: {error}."))?;
+    if bytes.len() as u64 > INPUT_BYTES_MAX {
+        return Err(format!(
+            "standard input is longer than {INPUT_BYTES_MAX} bytes. Put the text into a file and name it in the prompt."
+        ));
+    }
+    String::from_utf8(bytes).map_err(|_| "standard input is not UTF-8 text.".into())
+}
+
+/// Whether text or the end of standard input comes soon.
+fn arrives_soon() -> bool {
+    let stdin = std::io::stdin();
+    let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+    let Ok(wait) = Timespec::try_from(INPUT_WAIT) else { return true };
+    // An error here shows again, with its reason, when the input is read.
+    poll(&mut watched, Some(&wait)).map_or(true, |ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn argument_and_input_make_one_prompt() {
+        let check = |argument, input, expected: Option<&str>| {
+            assert_eq!(join(argument, input).ok().as_deref(), expected);
+        };
+        check(Some("go"), "", Some("go"));
+        check(Some("go"), " \n", Some("go"));
+        check(None, "text\n", Some("text\n"));
+        check(Some("go"), "text", Some("go\n\ntext"));
+        check(None, " ", None);
+    }
+}

@@ -1,0 +1,188 @@
+//! The three forms in which a run is shown.
+
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use windlass_engine::{Outcome, SessionSeed, Terminal, Update};
+use windlass_wire::{At, Setup, Translator};
+
+use crate::display;
+use crate::progress::Progress;
+
+/// Shows a run. Whatever belongs on standard output is appended to the caller's buffer.
+pub(crate) trait View {
+    /// The run begins.
+    fn begin(&mut self, out: &mut Vec<u8>);
+    /// Something happened.
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>);
+    /// How long from now until [`View::tick`] is due, if it is.
+    fn next_tick(&self) -> Option<Duration>;
+    /// Time has passed.
+    fn tick(&mut self, out: &mut Vec<u8>);
+}
+
+/// When things happen.
+#[derive(Clone, Copy)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Milliseconds since the start.
+    pub(crate) fn ms(self) -> u64 {
+        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn at(self) -> At {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        At { wall_ms: u64::try_from(wall).unwrap_or(u64::MAX), monotonic_ms: self.ms() }
+    }
+}
+
+/// The final text on standard output; on standard error, what is happening.
+pub(crate) struct TextView {
+    progress: Option<Progress>,
+    for_terminal: bool,
+}
+
+impl TextView {
+    pub(crate) fn new(progress: Option<Progress>) -> Self {
+        Self { progress, for_terminal: std::io::stdout().is_terminal() }
+    }
+}
+
+impl View for TextView {
+    fn begin(&mut self, _: &mut Vec<u8>) {}
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        if let Some(progress) = &mut self.progress {
+            progress.update(update);
+        }
+        let Update::Done(outcome) = update else { return };
+        if !outcome.text.is_empty() {
+            let clean = self.for_terminal.then(|| display::paragraph(&outcome.text));
+            out.extend_from_slice(clean.as_ref().unwrap_or(&outcome.text).as_bytes());
+            if !outcome.text.ends_with('\n') {
+                out.push(b'\n');
+            }
+        }
+    }
+
+    fn next_tick(&self) -> Option<Duration> {
+        self.progress.as_ref().and_then(Progress::next_tick)
+    }
+
+    fn tick(&mut self, _: &mut Vec<u8>) {
+        if let Some(progress) = &mut self.progress {
+            progress.tick();
+        }
+    }
+}
+
+/// The result as one JSON object.
+pub(crate) struct JsonView {
+    translator: Translator,
+    progress: Option<Progress>,
+    clock: Clock,
+    /// Lines that nobody wants to see.
+    scratch: Vec<u8>,
+}
+
+impl JsonView {
+    pub(crate) fn new(seed: SessionSeed, setup: Setup, progress: Option<Progress>) -> Self {
+        let translator = Translator::new(seed, setup);
+        Self { translator, progress, clock: Clock::start(), scratch: Vec::new() }
+    }
+}
+
+impl View for JsonView {
+    fn begin(&mut self, _: &mut Vec<u8>) {
+        self.translator.begin(self.clock.at(), &mut self.scratch);
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        if let Some(progress) = &mut self.progress {
+            progress.update(update);
+        }
+        match update {
+            Update::Done(outcome) => self.translator.result(outcome, out),
+            Update::Responding { .. } => {
+                self.scratch.clear();
+                self.translator.update(update, self.clock.at(), &mut self.scratch);
+            }
+            _ => {}
+        }
+    }
+
+    fn next_tick(&self) -> Option<Duration> {
+        self.progress.as_ref().and_then(Progress::next_tick)
+    }
+
+    fn tick(&mut self, _: &mut Vec<u8>) {
+        if let Some(progress) = &mut self.progress {
+            progress.tick();
+        }
+    }
+}
+
+/// A line of JSON per message.
+pub(crate) struct StreamView {
+    translator: Translator,
+    clock: Clock,
+    warnings: Vec<String>,
+}
+
+impl StreamView {
+    pub(crate) fn new(seed: SessionSeed, setup: Setup, warnings: Vec<String>) -> Self {
+        Self { translator: Translator::new(seed, setup), clock: Clock::start(), warnings }
+    }
+}
+
+impl View for StreamView {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.translator.begin(self.clock.at(), out);
+        for warning in &self.warnings {
+            self.translator.informational(warning, "warning", out);
+        }
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        self.translator.update(update, self.clock.at(), out);
+    }
+
+    fn next_tick(&self) -> Option<Duration> {
+        let due = self.translator.next_heartbeat_ms()?;
+        Some(Duration::from_millis(due.saturating_sub(self.clock.ms())))
+    }
+
+    fn tick(&mut self, out: &mut Vec<u8>) {
+        self.translator.heartbeat(self.clock.at(), out);
+    }
+}
+
+/// Whether a run ended well: the process says the same with its exit code.
+pub(crate) fn succeeded(outcome: &Outcome) -> bool {
+    matches!(outcome.terminal, Terminal::Completed | Terminal::Refused)
+}
+
+/// What went wrong, as one line for standard error.
+pub(crate) fn complaint(outcome: &Outcome) -> Option<String> {
+    if outcome.terminal == Terminal::Refused && outcome.text.is_empty() {
+        return Some("the model declined to answer. Say it differently or use another --model.".into());
+    }
+    if succeeded(outcome) {
+        return None;
+    }
+    let text = match &outcome.failure {
+        Some(failure) => failure.message.clone(),
+        None if !outcome.errors.is_empty() => outcome.errors.join("; "),
+        None => match outcome.terminal {
+            Terminal::MaxTurns => "the limit of turns is reached. Allow more with --max-turns.".into(),
+            Terminal::AbortedStreaming | Terminal::AbortedTools => "interrupted.".into(),
+            other => format!("the run ended with {}.", other.name()),
+        },
+    };
+    Some(display::line(&text))
+}

@@ -1,0 +1,234 @@
+//! From the configuration to an engine: the one place that knows every part.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_config::{Api, Config, Models, Settings};
+use windlass_engine::{Engine, RetryPolicy};
+use windlass_models::{
+    AnthropicClient, AnthropicSettings, ClientIdentity, ModelAliases, Script, ScriptModel, Secret,
+    WatchdogLimits, model_card, resolve_alias,
+};
+use windlass_ports::{AnyTool, ModelClient};
+use windlass_protocol::ModelCard;
+use windlass_sandbox::Launcher;
+use windlass_tools::{Bash, BashSettings, Edit, Read, ReadLimits, TaskStop, Tasks, Write};
+use windlass_wire::Setup;
+
+use crate::print::shown;
+use crate::suggest::closest;
+
+/// This very program, even when its file has been replaced since.
+const SELF: &str = "/proc/self/exe";
+
+/// The cap on output tokens, unless the model allows less or the user says otherwise.
+const OUTPUT_TOKENS_MAX: u32 = 32_000;
+
+const NO_KEY: &str = "there is no key and no model of your own. Set ANTHROPIC_API_KEY to a key; \
+     or set ANTHROPIC_BASE_URL to a local server that speaks the Messages API; or try `windlass demo`, which needs neither.";
+
+/// An engine, and what is to be said about it.
+pub(crate) struct Wired {
+    pub(crate) engine: Engine,
+    pub(crate) setup: Setup,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Puts the engine together. Each error is for the user.
+pub(crate) fn wire(config: Config, partial_messages: bool) -> Result<Wired, String> {
+    let (model, card) = model(&config)?;
+    wire_model(config, model, card, partial_messages)
+}
+
+/// Puts an engine together for a given model.
+pub(crate) fn wire_model(
+    mut config: Config,
+    model: Arc<dyn ModelClient>,
+    card: ModelCard,
+    partial_messages: bool,
+) -> Result<Wired, String> {
+    let tools = tools(&config.settings);
+    let mut warnings = name_tools(&mut config, &tools);
+    warnings.extend(assumption(&card));
+    let setup = setup(&config, &card, partial_messages);
+    let limits = &config.settings.limits;
+    let cap = limits.output_tokens_max.unwrap_or(OUTPUT_TOKENS_MAX).min(card.output_tokens_max);
+    let mut builder = Engine::builder(model, card)
+        .tools(tools)
+        .working_directory(config.cwd)
+        .permissions(config.permissions)
+        .turns_max(config.turns_max)
+        .output_tokens_max(cap)
+        .retry(RetryPolicy { retries_max: limits.retries_max, ..RetryPolicy::default() })
+        .partial_messages(partial_messages)
+        .shared_calls_max(limits.shared_calls_max)
+        .early_start(limits.early_start);
+    for path in config.added_directories {
+        builder = builder.add_directory(path);
+    }
+    if let Some(text) = config.system_prompt {
+        builder = builder.system_prompt(text);
+    }
+    if let Some(text) = config.append_system_prompt {
+        builder = builder.append_system_prompt(text);
+    }
+    let engine = builder.build().map_err(|error| error.to_string())?;
+    let tools = engine.tool_names().iter().map(ToString::to_string).collect();
+    let cwd = shown(engine.working_directory());
+    Ok(Wired { engine, setup: Setup { tools, cwd, ..setup }, warnings })
+}
+
+/// The model client and what is known about its model.
+fn model(config: &Config) -> Result<(Arc<dyn ModelClient>, ModelCard), String> {
+    let Settings { api, models, .. } = &config.settings;
+    let named = resolve(&config.model.name, models);
+    if let Some(path) = &models.script {
+        let script = Script::load(config.cwd.join(path)).map_err(|error| error.to_string())?;
+        let named = if config.model.source == "--model" { named } else { script.model.clone() };
+        let card = ModelCard { known: true, ..card(&named, models) };
+        return Ok((Arc::new(ScriptModel::new(script)), card));
+    }
+    if !can_reach(api) {
+        return Err(NO_KEY.into());
+    }
+    let client = AnthropicClient::new(client_settings(api)).map_err(|error| error.to_string())?;
+    Ok((Arc::new(client), card(&named, models)))
+}
+
+/// Whether somebody said where to go or who asks.
+fn can_reach(api: &Api) -> bool {
+    let names_credentials =
+        |name: &str| name.eq_ignore_ascii_case("x-api-key") || name.eq_ignore_ascii_case("authorization");
+    api.key.is_some()
+        || api.token.is_some()
+        || api.base_url.is_some()
+        || api.headers.iter().any(|(name, _)| names_credentials(name))
+}
+
+fn resolve(name: &str, models: &Models) -> String {
+    let family = |name: &str| models.families.get(name).cloned();
+    let aliases = ModelAliases {
+        opus: family("opus"),
+        sonnet: family("sonnet"),
+        haiku: family("haiku"),
+        fable: family("fable"),
+    };
+    resolve_alias(name, &aliases).to_owned()
+}
+
+fn card(name: &str, models: &Models) -> ModelCard {
+    let card = model_card(name);
+    match models.window_tokens {
+        Some(window_tokens) => ModelCard { window_tokens, known: true, ..card },
+        None => card,
+    }
+}
+
+fn client_settings(api: &Api) -> AnthropicSettings {
+    let secret = |secret: &windlass_config::Secret| Secret::new(secret.reveal());
+    let defaults = AnthropicSettings::default();
+    let limit = |standard: Option<Duration>| match api.silence_ms {
+        None => standard,
+        Some(0) => None,
+        Some(ms) => Some(Duration::from_millis(ms)),
+    };
+    AnthropicSettings {
+        base_url: api.base_url.as_ref().map_or(defaults.base_url, |url| url.reveal().to_owned()),
+        api_key: api.key.as_ref().map(secret),
+        auth_token: api.token.as_ref().map(secret),
+        custom_headers: api.headers.iter().map(|(name, value)| (name.clone(), secret(value))).collect(),
+        betas: api.betas.clone(),
+        watchdog: WatchdogLimits {
+            bytes: limit(defaults.watchdog.bytes),
+            events: limit(defaults.watchdog.events),
+        },
+        extra_ca_file: api.extra_authorities.clone(),
+        client_identity: api
+            .client_certificate
+            .clone()
+            .zip(api.client_key.clone())
+            .map(|(cert_file, key_file)| ClientIdentity { cert_file, key_file }),
+        prompt_caching: api.prompt_caching,
+        ..defaults
+    }
+}
+
+/// What is only assumed about the model, and how to correct it.
+fn assumption(card: &ModelCard) -> Option<String> {
+    (!card.known).then(|| {
+        format!(
+            "{} is not a model we know; a context window of {} tokens is assumed. \
+             Set CLAUDE_CODE_MAX_CONTEXT_TOKENS to correct it.",
+            card.id,
+            crate::display::number(card.window_tokens)
+        )
+    })
+}
+
+fn setup(config: &Config, card: &ModelCard, partial_messages: bool) -> Setup {
+    let api = &config.settings.api;
+    Setup {
+        additional_directories: config.added_directories.iter().map(|path| shown(path)).collect(),
+        model: card.id.to_string(),
+        permission_mode: config.permissions.mode.name().to_owned(),
+        api_key_source: if api.key.is_some() { "ANTHROPIC_API_KEY" } else { "none" }.to_owned(),
+        betas: api.betas.clone(),
+        partial_messages,
+        ..Setup::default()
+    }
+}
+
+/// Turns the names users gave into the names tools have, and says which are no tools.
+fn name_tools(config: &mut Config, tools: &[Arc<dyn AnyTool>]) -> Vec<String> {
+    let permissions = &mut config.permissions;
+    let lists =
+        [("--allowedTools", &mut permissions.allowed), ("--disallowedTools", &mut permissions.disallowed)];
+    let mut warnings = Vec::new();
+    for (flag, list) in lists {
+        if list.is_empty() {
+            continue;
+        }
+        let known: Vec<(Arc<str>, &[&str])> =
+            tools.iter().map(|tool| (tool.spec().name, tool.aliases())).collect();
+        let names: Vec<&str> = known.iter().map(|(name, _)| &**name).collect();
+        let find = |given: &str| {
+            let found = known.iter().find(|(name, aliases)| &**name == given || aliases.contains(&given));
+            found.map(|(name, _)| name.clone())
+        };
+        let unknown = list.iter().filter(|given| find(given).is_none());
+        warnings.extend(unknown.map(|given| unknown_tool(flag, given, &names)));
+        *list = list.iter().map(|given| find(given).unwrap_or_else(|| given.clone())).collect();
+    }
+    warnings
+}
+
+fn unknown_tool(flag: &str, given: &str, known: &[&str]) -> String {
+    let given = crate::display::line(given);
+    match closest(&given, known) {
+        Some(name) => format!("{flag}: there is no tool {given}. Did you mean {name}?"),
+        None => format!("{flag}: there is no tool {given}. The tools are {}.", known.join(", ")),
+    }
+}
+
+/// The tools, in the order the model sees them.
+fn tools(settings: &Settings) -> Vec<Arc<dyn AnyTool>> {
+    let Settings { shell, files, .. } = settings;
+    let tasks = Tasks::new(None);
+    let bash = BashSettings {
+        timeout_default: Duration::from_millis(shell.timeout_ms),
+        timeout_max: Duration::from_millis(shell.timeout_ms_max),
+        inline_chars_max: shell.output_chars_max,
+        env_pass: shell.pass.clone(),
+        env_file: shell.environment_file.clone(),
+        background_disabled: !shell.background,
+        maintain_project_cwd: shell.keep_directory,
+        ..BashSettings::new(Launcher::supervised(SELF.into()))
+    };
+    vec![
+        Arc::new(Bash::new(bash, tasks.clone())),
+        Arc::new(Edit),
+        Arc::new(Read::new(ReadLimits { tokens_max: files.read_tokens_max, ..ReadLimits::default() })),
+        Arc::new(TaskStop::new(tasks)),
+        Arc::new(Write),
+    ]
+}

@@ -1,0 +1,181 @@
+//! One clear error each, an exit code, and nothing lost.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use windlass_testkit::Project;
+
+use crate::support::{STREAM, Stage, WINDLASS, check_refused, result};
+
+/// Arguments that are refused before anything is sent.
+#[track_caller]
+fn check(arguments: &[&str], words: &[&str]) {
+    let stage = Stage::hello();
+    check_refused(&stage.run(arguments), words);
+    assert_eq!(stage.server.exchanges().len(), 0, "nothing was sent");
+}
+
+#[test]
+fn flags_are_checked() {
+    check(&["-p", "go", "--nope"], &["--nope"]);
+    check(&["-p", "go", "--output-format", "xml"], &["xml", "stream-json"]);
+    check(&["-p", "go", "--output-format=stream-json"], &["--verbose"]);
+    check(&["-p", "go", "--include-partial-messages"], &["stream-json"]);
+    check(&["-p", "go", "--max-turns", "0"], &["--max-turns", "0"]);
+    check(&["-p", "go", "--permission-mode", "auto"], &["auto", "not supported yet", "acceptEdits"]);
+    check(&["-p", "go", "--permission-mode", "yolo"], &["yolo", "acceptEdits"]);
+    check(&["-p", "go", "--allowedTools", "Bash(ls:*)"], &["Bash(ls:*)", "not supported yet"]);
+    check(&["-p", "go", "--system-prompt", "a", "--system-prompt-file", "b"], &["cannot be used with"]);
+    check(&["-p", "go", "--system-prompt-file", "none.md"], &["none.md", "does not exist"]);
+    check(&["-p", "go", "--append-system-prompt-file", "none.md"], &["none.md", "does not exist"]);
+    check(&["-p", "go", "--add-dir", "missing"], &["missing", "does not exist"]);
+}
+
+#[test]
+fn a_session_needs_print_mode_and_a_prompt() {
+    check(&[], &["no interactive session yet", "windlass -p", "windlass demo"]);
+    check(&["fix the test"], &["no interactive session yet"]);
+    check(&["dmeo"], &["Did you mean `windlass demo`?"]);
+    check(&["-p"], &["no prompt"]);
+    check(&["-p", "  "], &["no prompt"]);
+    check(&["demo", "--fast"], &["takes no arguments", "--fast"]);
+}
+
+#[test]
+fn variables_are_checked() {
+    let check = |name: &str, value: &str, words: &[&str]| {
+        let stage = Stage::hello();
+        check_refused(&stage.command(&["-p", "go"]).env(name, value).run().unwrap(), words);
+        assert_eq!(stage.server.exchanges().len(), 0, "nothing was sent");
+    };
+    check("CLAUDE_CODE_MAX_RETRIES", "many", &["CLAUDE_CODE_MAX_RETRIES=many", "whole number"]);
+    check("ANTHROPIC_BASE_URL", "localhost:80", &["localhost:80", "http://"]);
+    check("CLAUDE_CODE_CLIENT_CERT", "a.pem", &["CLAUDE_CODE_CLIENT_KEY"]);
+    check("WINDLASS_SCRIPT", "none.json", &["none.json"]);
+}
+
+#[test]
+fn a_malformed_script_is_explained() {
+    let project = Project::new().unwrap();
+    project.write("bad.json", r#"{"responses": [{"blocks": [{"txt": "x"}]}]}"#).unwrap();
+    let finished =
+        project.command(WINDLASS).args(["-p", "go"]).env("WINDLASS_SCRIPT", "bad.json").run().unwrap();
+    check_refused(&finished, &["bad.json", "txt"]);
+}
+
+#[test]
+fn without_a_key_the_ways_out_are_named() {
+    let project = Project::new().unwrap();
+    let ways = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "windlass demo"];
+    check_refused(&project.command(WINDLASS).args(["-p", "go"]).run().unwrap(), &ways);
+    for format in [&STREAM[..], &["-p", "go", "--output-format", "json"]] {
+        let finished = project.command(WINDLASS).args(format).run().unwrap();
+        assert_eq!(finished.code(), Some(1));
+        let result = result(&finished);
+        assert_eq!(result["subtype"], "error_during_execution");
+        assert_eq!(result["terminal_reason"], "turn_setup_failed");
+        assert!(ways.iter().all(|way| result["errors"][0].as_str().unwrap().contains(way)), "{result}");
+    }
+}
+
+#[test]
+fn root_may_not_bypass_outside_a_sandbox() {
+    let is_root =
+        std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
+    for flags in [&["--dangerously-skip-permissions"][..], &["--permission-mode", "bypassPermissions"]] {
+        let stage = Stage::hello();
+        let finished = stage.run(&[&["-p", "go"], flags].concat());
+        if is_root {
+            check_refused(&finished, &["root", "IS_SANDBOX=1"]);
+            assert_eq!(finished.stderr.lines().count(), 1);
+        } else {
+            assert_eq!(finished.code(), Some(0), "{finished:?}");
+        }
+        let stage = Stage::hello();
+        let finished = stage.command(&[&["-p", "go"], flags].concat()).env("IS_SANDBOX", "1").run().unwrap();
+        assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Hello.\n"));
+    }
+}
+
+#[test]
+fn a_refused_connection_ends_the_run_with_the_address() {
+    let project = Project::new().unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let command = |arguments: &[&str]| {
+        let command = project.command(WINDLASS).args(arguments).env("CLAUDE_CODE_MAX_RETRIES", "0");
+        command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_BASE_URL", format!("http://{free}"))
+    };
+    check_refused(&command(&["-p", "go"]).run().unwrap(), &[&free.to_string()]);
+    let finished = command(&STREAM).run().unwrap();
+    let result = result(&finished);
+    assert_eq!(finished.code(), Some(1));
+    assert_eq!(result["api_error_status"], serde_json::Value::Null);
+    assert_eq!(result["terminal_reason"], "api_error");
+}
+
+#[test]
+fn a_wrong_key_is_said_at_once_and_in_the_form_hosts_know() {
+    let refusal = r#"[{"fault": {"status": {"code": 401, "message": "invalid x-api-key"}}}]"#;
+    let stage = Stage::new(refusal);
+    check_refused(&stage.run(&["-p", "go"]), &["401"]);
+    assert_eq!(stage.server.exchanges().len(), 1, "it is not sent again");
+
+    let finished = Stage::new(refusal).run(&STREAM);
+    assert_eq!((finished.code(), finished.stderr.as_str()), (Some(1), ""));
+    let lines = finished.json_lines().unwrap();
+    let said = &lines[lines.len() - 2];
+    assert_eq!(said["type"], "assistant");
+    assert_eq!(said["error"], "authentication_failed");
+    let result = result(&finished);
+    assert_eq!(result["subtype"], "success");
+    assert_eq!(result["is_error"], true);
+    assert_eq!(result["api_error_status"], 401);
+    assert_eq!(result["result"], said["message"]["content"][0]["text"]);
+}
+
+#[test]
+fn bad_calls_are_answered_and_the_run_goes_on() {
+    let check = |tool: &str, input: &str, words: &[&str]| {
+        let stage = Stage::call(tool, input);
+        stage.project.write("image.bin", [0_u8, 159, 146, 150, 0, 1, 2, 3]).unwrap();
+        let finished = stage.run(&["-p", "go"]);
+        assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Done.\n"), "{finished:?}");
+        let told = stage.last_user_text();
+        assert!(told.contains(r#""is_error":true"#), "{told}");
+        for word in words {
+            assert!(told.contains(word), "{word:?} is not in {told}");
+        }
+    };
+    check("Read", "{}", &["file_path"]);
+    check("Read", r#"{"file_path": 7}"#, &["file_path"]);
+    check("Nothing", "{}", &["Nothing"]);
+    check("Read", r#"{"file_path": "image.bin"}"#, &["binary"]);
+    check("Read", r#"{"file_path": "missing.txt"}"#, &["missing.txt"]);
+}
+
+#[test]
+fn names_that_are_not_utf_8_work_or_are_refused_clearly() {
+    let strange = OsStr::from_bytes(b"caf\xe9");
+    let stage = Stage::hello();
+    let directory = stage.project.path().join(strange);
+    std::fs::create_dir(&directory).unwrap();
+    let finished = stage.command(&["-p", "go"]).current_dir(&directory).run().unwrap();
+    assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Hello.\n"), "{finished:?}");
+
+    let finished =
+        Stage::hello().command(&["-p", "go", "--add-dir"]).args([directory.as_os_str()]).run().unwrap();
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+
+    check_refused(&Stage::hello().command(&["-p"]).args([strange]).run().unwrap(), &["UTF-8"]);
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_warned_about() {
+    let finished = Stage::hello().run(&["-p", "go", "--allowedTools", "Bsah,Frobnicate"]);
+    assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Hello.\n"));
+    assert!(finished.stderr.contains("no tool Bsah. Did you mean Bash?"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("no tool Frobnicate"), "{}", finished.stderr);
+    let lines = Stage::hello().run(&[&STREAM[..], &["--disallowedTools", "Bsah"]].concat());
+    assert_eq!(lines.stderr, "");
+    assert_eq!(lines.json_lines().unwrap()[1]["subtype"], "informational");
+}

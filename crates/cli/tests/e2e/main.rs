@@ -1,0 +1,11 @@
+//! The real binary against a scripted server: what users and hosts can rely on.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod bad_input;
+mod demo;
+mod formats;
+mod permissions;
+mod prompts;
+mod signals;
+mod support;

@@ -1,0 +1,63 @@
+//! Who may do what when nobody is there to ask.
+
+use serde_json::Value;
+
+use crate::support::{STREAM, Stage, result};
+
+const WRITE: &str = r#"{"file_path": "new.txt", "content": "x"}"#;
+
+/// Runs one call with these flags; whether it ran, and the result.
+fn attempt(tool: &str, input: &str, flags: &[&str]) -> (bool, Value) {
+    let stage = Stage::call(tool, input);
+    stage.project.write("a.txt", "hi\n").unwrap();
+    let finished = stage.command(&[&STREAM[..], flags].concat()).env("IS_SANDBOX", "1").run().unwrap();
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    let result = result(&finished);
+    let denied = finished.json_lines().unwrap().iter().any(|line| line["subtype"] == "permission_denied");
+    assert_eq!(denied, result["permission_denials"].as_array().is_some_and(|denials| !denials.is_empty()));
+    (!stage.last_user_text().contains(r#""is_error":true"#), result)
+}
+
+#[test]
+fn modes_and_lists_decide() {
+    let check = |tool: &str, input: &str, flags: &[&str], runs: bool| {
+        let (ran, result) = attempt(tool, input, flags);
+        assert_eq!(ran, runs, "{tool} with {flags:?}: {result}");
+        assert_eq!(result["permission_denials"].as_array().unwrap().len(), usize::from(!runs), "{result}");
+    };
+    let read = r#"{"file_path": "a.txt"}"#;
+    let outside = r#"{"file_path": "/etc/passwd"}"#;
+    let command = r#"{"command": "touch made"}"#;
+    check("Read", read, &[], true);
+    check("Read", outside, &[], false);
+    check("Read", outside, &["--add-dir", "/etc"], true);
+    check("Write", WRITE, &[], false);
+    check("Write", WRITE, &["--allowedTools", "Write"], true);
+    check("Write", WRITE, &["--permission-mode", "acceptEdits"], true);
+    check("Write", WRITE, &["--permission-mode", "plan", "--allowedTools", "Write"], false);
+    check("Write", WRITE, &["--permission-mode", "dontAsk"], false);
+    check("Bash", command, &[], false);
+    check("Bash", r#"{"command": "echo hi"}"#, &[], true);
+    check("Bash", command, &["--allowed-tools=Bash"], true);
+    check("Bash", command, &["--dangerously-skip-permissions"], true);
+}
+
+#[test]
+fn a_denial_names_what_was_asked_and_why() {
+    let (_, result) = attempt("Write", WRITE, &[]);
+    let denial = &result["permission_denials"][0];
+    assert_eq!(denial["tool_name"], "Write");
+    assert_eq!(denial["tool_input"]["file_path"], "new.txt");
+    assert_eq!(result["subtype"], "success");
+}
+
+#[test]
+fn a_disallowed_tool_is_not_offered() {
+    let stage = Stage::hello();
+    stage.run(&["-p", "go", "--disallowedTools", "Bash Write"]);
+    let request = stage.request(0);
+    let offered: Vec<&str> =
+        request["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert!(offered.contains(&"Read"), "{offered:?}");
+    assert!(!offered.contains(&"Bash") && !offered.contains(&"Write"), "{offered:?}");
+}

@@ -1,0 +1,130 @@
+//! Ctrl-C once and twice, SIGTERM, and a reader that goes away or does not read.
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use windlass_testkit::Running;
+
+use crate::support::{STREAM, Stage, WINDLASS, result};
+
+const STALLED: &str =
+    r#"[{"blocks": [{"text": "I was going to"}], "fault": {"stall": {"after_events": 3}}}]"#;
+
+/// A run whose command has started: it writes its process id to `pid`.
+fn busy(command: &str) -> (Stage, Running) {
+    let input = serde_json::json!({ "command": command });
+    let stage = Stage::call("Bash", &input.to_string());
+    let running = stage.command(&[&STREAM[..], &["--allowedTools", "Bash"]].concat()).start().unwrap();
+    wait_for_pid(&stage);
+    (stage, running)
+}
+
+fn wait_for_pid(stage: &Stage) {
+    let began = Instant::now();
+    while !stage.project.read("pid").is_ok_and(|pid| pid.ends_with('\n')) {
+        assert!(began.elapsed() < Duration::from_secs(10), "the command did not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether the process that wrote `pid` is gone within a second.
+fn is_gone(stage: &Stage) -> bool {
+    let pid = stage.project.read("pid").unwrap();
+    let place = format!("/proc/{}/stat", pid.trim());
+    let began = Instant::now();
+    loop {
+        let gone = std::fs::read_to_string(&place).map_or(true, |stat| stat.contains(") Z "));
+        if gone || began.elapsed() > Duration::from_secs(1) {
+            return gone;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn one_interrupt_ends_an_answer_and_the_result_is_printed() {
+    let stage = Stage::new(STALLED);
+    let running = stage.command(&[&STREAM[..], &["--include-partial-messages"]].concat()).start().unwrap();
+    running.wait_for_output("I was going to").unwrap();
+    let began = Instant::now();
+    running.interrupt().unwrap();
+    let finished = running.finish().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert_eq!(finished.code(), Some(1));
+    let result = result(&finished);
+    assert_eq!(result["terminal_reason"], "aborted_streaming");
+    assert_eq!(result["subtype"], "error_during_execution");
+}
+
+#[test]
+fn one_interrupt_ends_a_command_and_the_result_is_printed() {
+    let (stage, running) = busy("echo $$ > pid; sleep 30");
+    running.interrupt().unwrap();
+    let finished = running.finish().unwrap();
+    assert_eq!(finished.code(), Some(1));
+    assert_eq!(result(&finished)["terminal_reason"], "aborted_tools");
+    assert!(is_gone(&stage));
+}
+
+#[test]
+fn text_mode_says_that_it_was_interrupted() {
+    let stage = Stage::new(STALLED);
+    let running = stage.command(&["-p", "go"]).start().unwrap();
+    assert!(stage.server.wait_for_requests(1, Duration::from_secs(10)));
+    running.interrupt().unwrap();
+    let finished = running.finish().unwrap();
+    assert_eq!(finished.code(), Some(1));
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+}
+
+#[test]
+fn sigterm_ends_everything_with_its_code() {
+    let (stage, running) = busy("echo $$ > pid; sleep 30");
+    running.terminate().unwrap();
+    let finished = running.finish().unwrap();
+    assert_eq!(finished.code(), Some(143), "{finished:?}");
+    assert_eq!(result(&finished)["is_error"], true);
+    assert!(is_gone(&stage));
+}
+
+fn child(stage: &Stage, arguments: &[&str]) -> std::process::Child {
+    let mut command = Command::new(WINDLASS);
+    command.args(arguments).current_dir(stage.project.path());
+    command.env("ANTHROPIC_BASE_URL", stage.server.url()).env("ANTHROPIC_API_KEY", "k");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_run_quietly() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "Hello."}], "delay_ms": 200}]"#);
+    let mut child = child(&stage, &STREAM);
+    drop(child.stdout.take());
+    let status = child.wait().unwrap();
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((status.code(), stderr.as_str()), (Some(1), ""));
+}
+
+/// The pipe is full, so the first interrupt cannot come to its end.
+#[test]
+fn two_interrupts_quit_at_once_even_if_nobody_reads() {
+    let text = "x".repeat(400_000);
+    let call = r#"{"tool": "Bash", "input": {"command": "echo $$ > pid; sleep 30"}}"#;
+    let stage = Stage::new(&format!(r#"[{{"blocks": [{call}, {{"text": "{text}"}}]}}]"#));
+    let flags = ["--include-partial-messages", "--allowedTools", "Bash"];
+    let mut child = child(&stage, &[&STREAM[..], &flags].concat());
+    wait_for_pid(&stage);
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(child.try_wait().unwrap().is_none(), "it waits for its reader");
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    for _ in 0..2 {
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let began = Instant::now();
+    let status = child.wait().unwrap();
+    assert!(began.elapsed() < Duration::from_millis(500));
+    assert_eq!(status.code(), Some(130));
+    assert!(is_gone(&stage), "the command ends with it");
+}
