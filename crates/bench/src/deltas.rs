@@ -11,7 +11,7 @@ const LATENCY_RUNS: usize = 3;
 const PACE_MS: u64 = 5;
 const FEW: usize = 5_000;
 const MANY: usize = 20_000;
-const THROUGHPUT_RUNS: usize = 5;
+const THROUGHPUT_RUNS: usize = 9;
 /// Four times the deltas may take so many times as long: the rest is noise.
 const GROWTH_MAX: f64 = 5.0;
 

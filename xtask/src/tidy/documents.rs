@@ -17,18 +17,18 @@ pub(crate) fn dependencies_are_explained(members: &[Member], page: &str) -> Vec<
         .collect()
 }
 
-/// Each crate has a part of ARCHITECTURE.md that begins with its name and states an **Invariant**.
+/// Each crate has a section of ARCHITECTURE.md under its name, which states an **Invariant**.
 pub(crate) fn crates_have_invariants(members: &[Member], page: &str) -> Vec<String> {
-    let parts: Vec<&str> = sections(page).chain(page.split("\n\n")).chain(bullets(page)).collect();
-    let stated =
-        |name: &str| parts.iter().any(|part| begins_with_name(part, name) && part.contains("**Invariant"));
+    let title =
+        |section: &str| section.lines().next().unwrap_or_default().trim_matches(['#', ' ', '`']).to_owned();
+    let stated = |name: &str| {
+        page.split("\n#").any(|section| title(section) == name && section.contains("**Invariant"))
+    };
     members
         .iter()
         .filter_map(|member| member.folder.strip_prefix("crates/"))
         .filter(|name| !stated(name))
-        .map(|name| {
-            format!("ARCHITECTURE.md: no paragraph begins with `{name}` and states its **Invariant**")
-        })
+        .map(|name| format!("ARCHITECTURE.md: no section `### {name}` states its **Invariant**"))
         .collect()
 }
 
@@ -42,24 +42,6 @@ pub(crate) fn crates_have_docs(members: &[Member], sources: &[Source]) -> Vec<St
     let bare = members.iter().filter(|member| !documented(member));
     bare.map(|member| format!("{}: its root file does not begin with `//!` documentation", member.folder))
         .collect()
-}
-
-fn begins_with_name(part: &str, name: &str) -> bool {
-    let first = part.trim_start().lines().next().unwrap_or_default();
-    let forms =
-        [format!("`{name}`"), format!("**{name}**"), format!("crates/{name}`"), format!("windlass-{name}`")];
-    forms.iter().any(|form| first.contains(form.as_str()))
-}
-
-/// The parts under each heading.
-fn sections(page: &str) -> impl Iterator<Item = &str> {
-    page.split("\n#").skip(1)
-}
-
-/// The items of each list.
-fn bullets(page: &str) -> impl Iterator<Item = &str> {
-    let items = page.split("\n- ").skip(1).chain(page.split("\n* ").skip(1));
-    items.filter_map(|item| item.split("\n\n").next())
 }
 
 #[cfg(test)]
@@ -83,12 +65,11 @@ mod tests {
             let complaints = crates_have_invariants(&[member("core:")], page);
             assert_eq!(!complaints.is_empty(), missing, "for {page}");
         };
-        check("# A\n\n`core` decides. **Invariant**: pure.", false);
-        check("# A\n\n## `crates/core`\n\nIt decides.\n\n**Invariant**: pure.\n", false);
-        check("Crates:\n- **protocol** holds.\n- **core** decides. **Invariant:** pure.", false);
+        check("# A\n\n### core\nIt decides. **Invariant:** pure.\n", false);
+        check("# A\n\n## `core`\n\nIt decides.\n\n**Invariant**: pure.\n", false);
         check("", true);
-        check("`core` decides.\n\n`shell` reads. **Invariant**: pure.", true);
-        check("## `core`\n\nIt decides.\n\n## `shell`\n\n**Invariant**: pure.", true);
+        check("# A\n\n### core\nIt decides.\n", true);
+        check("# A\n\n### core\nIt decides.\n\n### shell\n**Invariant**: pure.", true);
     }
 
     #[test]
