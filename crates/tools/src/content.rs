@@ -18,7 +18,7 @@ use crate::save::Version;
 pub(crate) const CHANGE_BYTES_MAX: u64 = 32 * 1024 * 1024;
 
 /// Texts above this size are left out of structured output, which travels as one line of JSON.
-pub(crate) const STRUCTURED_BYTES_MAX: usize = 256 * 1024;
+pub(crate) const STRUCTURED_BYTES_MAX: usize = 128 * 1024;
 
 /// A file's content, and which version of the file it came from.
 #[derive(Debug)]

@@ -12,6 +12,8 @@ const FIELD: &str = "file_path";
 /// Entries of a directory that are looked at for a similar name.
 const ENTRIES_MAX: usize = 2000;
 const SUGGESTIONS_MAX: usize = 3;
+/// The structured form travels in one line of JSON with the result itself, which must stay below 1 MiB.
+const STRUCTURED_JSON_BYTES_MAX: usize = 640 * 1024;
 
 /// The facts of a call about one file.
 pub(crate) fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Result<CallFacts, String> {
@@ -127,11 +129,49 @@ pub(crate) async fn blocking(
         }
     };
     match joined {
-        Ok(Ok(outcome)) => outcome,
+        Ok(Ok(outcome)) => without_huge_structure(outcome),
         Ok(Err(error)) => ToolOutcome::error(&error),
         Err(_) => ToolOutcome::error("The tool broke down on this input. Try another way."),
     }
 }
 
+/// Texts full of control characters grow sixfold as JSON; then the structured form is left out.
+fn without_huge_structure(mut outcome: ToolOutcome) -> ToolOutcome {
+    outcome.structured = outcome.structured.filter(|json| json.0.get().len() <= STRUCTURED_JSON_BYTES_MAX);
+    outcome
+}
+
 /// What a cancelled call says.
 pub(crate) const CANCELLED: &str = "The call was cancelled.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_huge_structured_form_is_left_out() {
+        let keeps = async |size: usize| {
+            let work = move |_: &ToolContext| Ok(ToolOutcome::text("x").with_structured(&"y".repeat(size)));
+            let outcome = blocking(ToolContext::detached("/".into()), OnCancel::Wait, work).await;
+            outcome.structured.is_some()
+        };
+        assert!(keeps(1000).await);
+        assert!(!keeps(STRUCTURED_JSON_BYTES_MAX).await);
+    }
+
+    #[tokio::test]
+    async fn dropping_the_call_tells_the_thread() {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let work = move |cx: &ToolContext| {
+            while !cx.cancel.is_cancelled() {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            let _ = sender.send(());
+            Err(CANCELLED.to_owned())
+        };
+        let call = blocking(ToolContext::detached("/".into()), OnCancel::Leave, work);
+        let early = tokio::time::timeout(std::time::Duration::from_millis(20), call).await;
+        assert!(early.is_err(), "dropped while it was running");
+        receiver.recv_timeout(std::time::Duration::from_secs(5)).unwrap();
+    }
+}

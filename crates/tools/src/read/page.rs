@@ -102,7 +102,8 @@ impl Page {
                 line.len -= 1;
             }
             self.lines.push(line);
-            self.overflow |= self.bytes.len() > self.bytes_max;
+            // Its number, the tab and the line end take room too, also in front of an empty line.
+            self.overflow |= self.bytes.len() + self.lines.len() * 3 > self.bytes_max;
         }
         self.open = 0;
     }
@@ -194,6 +195,10 @@ mod tests {
         page.finish();
         assert!(page.bytes().len() <= 120 && page.has_overflow());
         assert_eq!(page.lines_total(), 1000);
+
+        let mut empty = Page::new(1, None, 100);
+        empty.feed(&[b'\n'; 5000]);
+        assert_eq!((empty.lines().count(), empty.lines_total()), (34, 5000));
     }
 
     proptest! {

@@ -99,6 +99,8 @@ fn words_and_lines() {
     check("BT /A 12 Tf 14 TL 72 700 Td (a) Tj T* (b) Tj (c) ' ET", "a\nb\nc");
     check("BT /A 12 Tf 72 700 Td [(ke) 20 (rned) -300 (words)] TJ ET", "kerned words");
     check("BT /A 12 Tf 72 700 Td (\\001ne caf\\002 \\223quoted\\224) Tj ET", "fine café “quoted”");
+    // Words placed one by one: "illicit" is narrow and "WWW" is wide, but both end where a word ends.
+    check("BT /A 10 Tf 72 700 Td (illicit) Tj 27.5 0 Td (WWW) Tj 31 0 Td (x) Tj ET", "illicit WWW x");
     check("BT /B 12 Tf 72 700 Td <00010002> Tj ET", "日本");
     check("BT /A 1 Tf 12 0 0 12 72 700 Tm (scaled) Tj 1 0 0 1 72 600 Tm (far) Tj ET", "scaled\n\nfar");
     check("q 1 0 0 1 0 100 cm BT /A 12 Tf 72 600 Td (moved) Tj ET Q /X Do", "moved\n\nin a form");
