@@ -21,7 +21,7 @@ use std::io::Write as _;
 use arguments::{Refusal, Request};
 
 /// What `--version` prints: the version hosts compare with, then our own.
-pub(crate) const VERSION: &str = "2.1.325 (Windlass 0.1.0)";
+pub(crate) const VERSION: &str = concat!("2.1.325 (Windlass ", env!("CARGO_PKG_VERSION"), ")");
 
 fn main() {
     windlass_sandbox::run_if_supervisor();
@@ -59,4 +59,12 @@ fn refuse(refusal: &Refusal) -> i32 {
 pub(crate) fn complain(text: &str) {
     // Without standard error there is nobody to tell; the exit code still says it.
     let _ = writeln!(std::io::stderr(), "windlass: {}", display::line(text));
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_version_begins_with_the_one_hosts_compare_with() {
+        assert!(super::VERSION.starts_with(windlass_wire::COMPATIBLE_VERSION));
+    }
 }

@@ -1,7 +1,6 @@
 //! One prompt without a UI: from the flags to the exit code.
 
 use std::io::Write as _;
-use std::path::Path;
 
 use uuid::Uuid;
 use windlass_config::{Config, Place, Settings};
@@ -102,9 +101,4 @@ async fn converse(arguments: &Arguments, ready: Ready) -> std::io::Result<End> {
         Format::StreamJson => Box::new(StreamView::new(seed, setup, warnings)),
     };
     drive(session.run(ready.prompt.as_str()), &mut *view).await
-}
-
-/// A path as hosts read it.
-pub(crate) fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }

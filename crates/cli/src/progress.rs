@@ -108,6 +108,7 @@ impl Progress {
         let failed = if failed { ", failed" } else { "" };
         let columns = columns().saturating_sub(open.name.len() + time.len() + failed.len() + 4);
         self.print(&format!("{} {} ({time}{failed})", open.name, display::cut(&open.target, columns)));
+        self.wait_for("going on".into());
     }
 
     fn finish(&mut self, outcome: &Outcome) {

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::complain;
+
 /// The most that is read from standard input.
 const INPUT_BYTES_MAX: u64 = 10_000_000;
 
@@ -32,6 +34,11 @@ fn join(argument: Option<&str>, input: &str) -> Result<String, String> {
 
 fn read_input(has_argument: bool) -> Result<String, String> {
     if has_argument && !arrives_soon() {
+        let seconds = INPUT_WAIT.as_secs();
+        complain(&format!(
+            "nothing came on standard input within {seconds} s; going on without it. \
+             Redirect it from /dev/null if nothing is to come."
+        ));
         return Ok(String::new());
     }
     let mut bytes = Vec::new();

@@ -1,5 +1,6 @@
 //! From the configuration to an engine: the one place that knows every part.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,10 +13,11 @@ use windlass_models::{
 use windlass_ports::{AnyTool, ModelClient};
 use windlass_protocol::ModelCard;
 use windlass_sandbox::Launcher;
-use windlass_tools::{Bash, BashSettings, Edit, Read, ReadLimits, TaskStop, Tasks, Write};
+use windlass_tools::{
+    Bash, BashSettings, Edit, Glob, GlobSettings, Read, ReadLimits, TaskStop, Tasks, Write,
+};
 use windlass_wire::Setup;
 
-use crate::print::shown;
 use crate::suggest::closest;
 
 /// This very program, even when its file has been replaced since.
@@ -47,7 +49,7 @@ pub(crate) fn wire_model(
     card: ModelCard,
     partial_messages: bool,
 ) -> Result<Wired, String> {
-    let tools = tools(&config.settings);
+    let tools = tools(&config);
     let mut warnings = name_tools(&mut config, &tools);
     warnings.extend(assumption(&card));
     let setup = setup(&config, &card, partial_messages);
@@ -165,6 +167,11 @@ fn assumption(card: &ModelCard) -> Option<String> {
     })
 }
 
+/// A path as hosts read it.
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
 fn setup(config: &Config, card: &ModelCard, partial_messages: bool) -> Setup {
     let api = &config.settings.api;
     Setup {
@@ -211,22 +218,28 @@ fn unknown_tool(flag: &str, given: &str, known: &[&str]) -> String {
 }
 
 /// The tools, in the order the model sees them.
-fn tools(settings: &Settings) -> Vec<Arc<dyn AnyTool>> {
-    let Settings { shell, files, .. } = settings;
+fn tools(config: &Config) -> Vec<Arc<dyn AnyTool>> {
+    let Settings { shell, files, .. } = &config.settings;
     let tasks = Tasks::new(None);
     let bash = BashSettings {
         timeout_default: Duration::from_millis(shell.timeout_ms),
         timeout_max: Duration::from_millis(shell.timeout_ms_max),
         inline_chars_max: shell.output_chars_max,
         env_pass: shell.pass.clone(),
-        env_file: shell.environment_file.clone(),
+        env_file: shell.environment_file.as_ref().map(|path| config.cwd.join(path)),
         background_disabled: !shell.background,
         maintain_project_cwd: shell.keep_directory,
         ..BashSettings::new(Launcher::supervised(SELF.into()))
     };
+    let glob = GlobSettings {
+        honour_ignore_files: files.glob_ignore,
+        hidden: files.glob_hidden,
+        timeout: Duration::from_secs(files.glob_timeout_s),
+    };
     vec![
         Arc::new(Bash::new(bash, tasks.clone())),
         Arc::new(Edit),
+        Arc::new(Glob::new(glob)),
         Arc::new(Read::new(ReadLimits { tokens_max: files.read_tokens_max, ..ReadLimits::default() })),
         Arc::new(TaskStop::new(tasks)),
         Arc::new(Write),

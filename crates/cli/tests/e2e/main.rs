@@ -9,3 +9,4 @@ mod permissions;
 mod prompts;
 mod signals;
 mod support;
+mod terminal;

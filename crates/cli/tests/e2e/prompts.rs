@@ -1,8 +1,10 @@
 //! Where the prompt and the system prompt come from, and what reaches the model.
 
+use std::process::Stdio;
+
 use serde_json::Value;
 
-use crate::support::{Stage, check_refused};
+use crate::support::{Stage, WINDLASS, check_refused};
 
 fn system(request: &Value) -> String {
     request["system"].to_string()
@@ -38,6 +40,21 @@ fn standard_input_is_limited_and_must_be_text() {
     let long = vec![b'x'; 10_000_001];
     check_refused(&Stage::hello().command(&["-p"]).stdin(long).run().unwrap(), &["10000000 bytes"]);
     check_refused(&Stage::hello().command(&["-p"]).stdin([b'a', 0xff]).run().unwrap(), &["UTF-8"]);
+}
+
+#[test]
+fn an_open_pipe_that_stays_silent_does_not_hold_up_for_ever() {
+    let stage = Stage::hello();
+    let mut command = std::process::Command::new(WINDLASS);
+    command.args(["-p", "go"]).current_dir(stage.project.path());
+    command.env("ANTHROPIC_BASE_URL", stage.server.url()).env("ANTHROPIC_API_KEY", "k");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let open = child.stdin.take();
+    let output = child.wait_with_output().unwrap();
+    drop(open);
+    assert_eq!(output.stdout, b"Hello.\n");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("nothing came on standard input"));
 }
 
 #[test]

@@ -88,6 +88,21 @@ fn sigterm_ends_everything_with_its_code() {
     assert!(is_gone(&stage));
 }
 
+#[test]
+fn the_end_ends_what_runs_in_the_background_and_leaves_no_files() {
+    let call =
+        r#"{"tool": "Bash", "input": {"command": "echo $$ > pid; sleep 30", "run_in_background": true}}"#;
+    let stage = Stage::new(&format!(
+        r#"[{{"blocks": [{call}]}}, {{"blocks": [{{"text": "Started."}}], "delay_ms": 300}}]"#
+    ));
+    let finished = stage.run(&["-p", "go", "--allowedTools", "Bash"]);
+    assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Started.\n"), "{finished:?}");
+    assert!(is_gone(&stage));
+    let temporary = stage.project.path().with_file_name("tmp");
+    let left: Vec<_> = std::fs::read_dir(temporary).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 fn child(stage: &Stage, arguments: &[&str]) -> std::process::Child {
     let mut command = Command::new(WINDLASS);
     command.args(arguments).current_dir(stage.project.path());
