@@ -14,7 +14,7 @@ use windlass_ports::{AnyTool, ModelClient};
 use windlass_protocol::ModelCard;
 use windlass_sandbox::Launcher;
 use windlass_tools::{
-    Bash, BashSettings, Edit, Glob, GlobSettings, Read, ReadLimits, TaskStop, Tasks, Write,
+    Bash, BashSettings, Edit, Glob, GlobSettings, Grep, Read, ReadLimits, TaskStop, Tasks, Write,
 };
 use windlass_wire::Setup;
 
@@ -240,6 +240,7 @@ fn tools(config: &Config) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Bash::new(bash, tasks.clone())),
         Arc::new(Edit),
         Arc::new(Glob::new(glob)),
+        Arc::new(Grep::default()),
         Arc::new(Read::new(ReadLimits { tokens_max: files.read_tokens_max, ..ReadLimits::default() })),
         Arc::new(TaskStop::new(tasks)),
         Arc::new(Write),

@@ -170,6 +170,21 @@ fn names_that_are_not_utf_8_work_or_are_refused_clearly() {
 }
 
 #[test]
+fn tools_find_files_whose_names_are_not_utf_8() {
+    let check = |tool: &str, input: &str, expected: &str| {
+        let stage = Stage::call(tool, input);
+        stage.project.write(OsStr::from_bytes(b"caf\xe9.txt"), "needle\n").unwrap();
+        let finished = stage.run(&["-p", "go", "--allowedTools", "Bash"]);
+        assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Done.\n"), "{finished:?}");
+        let told = stage.last_user_text();
+        assert!(told.contains(expected) && !told.contains(r#""is_error":true"#), "{told}");
+    };
+    check("Glob", r#"{"pattern": "*.txt"}"#, "caf");
+    check("Grep", r#"{"pattern": "needle", "output_mode": "content"}"#, "needle");
+    check("Bash", r#"{"command": "cat caf*"}"#, "needle");
+}
+
+#[test]
 fn a_tool_that_does_not_exist_is_warned_about() {
     let finished = Stage::hello().run(&["-p", "go", "--allowedTools", "Bsah,Frobnicate"]);
     assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Hello.\n"));

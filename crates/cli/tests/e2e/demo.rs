@@ -14,6 +14,7 @@ fn the_demo_fixes_its_project() {
         "> test.sh fails.",
         "FAILED a last line without a line end",
         "Read  total.sh",
+        "Grep  ^check",
         "+ while read -r _ amount ||",
         "Checked again: the test passes.",
         "no cost",
