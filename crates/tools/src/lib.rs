@@ -1,4 +1,7 @@
-//! The built-in tools.
+//! The built-in tools: what a model can do to files and with commands.
+//!
+//! A tool acts on the object its facts named and on nothing else; it answers every call, failures included, with
+//! text the model can act on; and it holds no more in memory than it shows.
 
 mod bash;
 mod content;
@@ -7,12 +10,17 @@ mod encoding;
 mod file;
 #[cfg(test)]
 mod fixture;
+mod glob;
+mod grep;
 mod lenient;
 mod open;
 mod patch;
 mod paths;
 mod read;
 mod save;
+mod search;
+mod search_files;
+mod search_lines;
 mod seen;
 mod task_stop;
 mod tasks;
@@ -20,6 +28,8 @@ mod write;
 
 pub use bash::{Bash, BashInput, BashSettings};
 pub use edit::{Edit, EditInput};
+pub use glob::{Glob, GlobInput, GlobSettings};
+pub use grep::{Grep, GrepInput, GrepSettings, OutputMode};
 pub use open::{OpenError, OpenFile, open_regular};
 pub use paths::{absolute, clean, fact, is_magic, locate, resolve, shown};
 pub use read::{Read, ReadInput, ReadLimits};

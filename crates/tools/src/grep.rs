@@ -1,0 +1,354 @@
+//! The tool Grep: finds text in files, with ripgrep's own parts.
+
+mod answer;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass_ports::{ExamineContext, Tool, ToolContext};
+use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
+
+use self::answer::{Found, Page};
+use crate::lenient;
+use crate::open::special_name;
+use crate::paths::{fact, locate};
+use crate::search::{Newest, Stop, in_background, printable};
+use crate::search_files::{Enough, FileFilter, Files};
+use crate::search_lines::{BREAK, FileFound, LineQuery, LineSearch, Trouble, Want, matcher};
+
+/// Entries returned unless the call says otherwise.
+const ENTRIES_DEFAULT: u64 = 250;
+/// Entries returned when the call asks for all.
+const ENTRIES_MAX: u64 = 10_000;
+/// Text of one file that is held until its turn comes.
+const FILE_BYTES_MAX: usize = 32 * 1024;
+const PAGE_BYTES_MAX: usize = answer::PAGE_BYTES_MAX;
+
+/// Searches the content of files for a regular expression, in the syntax of ripgrep.
+///
+/// - By default it lists the files that contain a match, most recently changed first. `output_mode` "content" shows the
+///   lines, "count" how many there are in each file.
+/// - Special characters are escaped with a backslash: `interface\{\}`. A pattern stays within a line unless `multiline`
+///   is set.
+/// - Files named by .gitignore are left out, hidden files are not. To search an ignored file, name it in `path`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GrepInput {
+    /// The regular expression.
+    pub(crate) pattern: String,
+    /// The file or directory to search; the working directory unless given.
+    #[serde(default)]
+    pub(crate) path: Option<String>,
+    /// Search only files whose names match, for example `*.js` or `**/*.{ts,tsx}`.
+    #[serde(default)]
+    pub(crate) glob: Option<String>,
+    /// Search only files of this type, for example `rust`, `py`, `js`.
+    #[serde(default, rename = "type")]
+    pub(crate) file_type: Option<String>,
+    /// What to return.
+    #[serde(default)]
+    pub(crate) output_mode: OutputMode,
+    /// Ignore case.
+    #[serde(default, rename = "-i", deserialize_with = "lenient::flag")]
+    pub(crate) ignore_case: bool,
+    /// Show line numbers (content). On unless set to false.
+    #[serde(default = "yes", rename = "-n", deserialize_with = "lenient::flag")]
+    pub(crate) line_numbers: bool,
+    /// Show only what matched, not the whole line (content).
+    #[serde(default, rename = "-o", deserialize_with = "lenient::flag")]
+    pub(crate) only_matching: bool,
+    /// Lines to show after each match (content).
+    #[serde(default, rename = "-A", deserialize_with = "lenient::number")]
+    pub(crate) after: Option<u64>,
+    /// Lines to show before each match (content).
+    #[serde(default, rename = "-B", deserialize_with = "lenient::number")]
+    pub(crate) before: Option<u64>,
+    /// Lines to show before and after each match (content).
+    #[serde(default, rename = "-C", deserialize_with = "lenient::number")]
+    pub(crate) around: Option<u64>,
+    /// The same as `-C`.
+    #[serde(default, deserialize_with = "lenient::number")]
+    pub(crate) context: Option<u64>,
+    /// Return at most this many entries (files, lines or counts); 250 unless given, 0 for as many as fit.
+    #[serde(default, deserialize_with = "lenient::number")]
+    pub(crate) head_limit: Option<u64>,
+    /// Leave out this many entries first, to see the next page.
+    #[serde(default, deserialize_with = "lenient::number")]
+    pub(crate) offset: Option<u64>,
+    /// Let a match span several lines, and `.` match their ends.
+    #[serde(default, deserialize_with = "lenient::flag")]
+    pub(crate) multiline: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What Grep returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputMode {
+    /// The names of the files.
+    #[default]
+    FilesWithMatches,
+    /// The matching lines.
+    Content,
+    /// The number of matching lines of each file.
+    Count,
+}
+
+/// How Grep searches.
+#[derive(Clone, Debug)]
+pub struct GrepSettings {
+    /// After this long, what was found is returned.
+    pub timeout: Duration,
+}
+
+impl Default for GrepSettings {
+    fn default() -> Self {
+        Self { timeout: Duration::from_mins(1) }
+    }
+}
+
+/// The tool Grep.
+#[derive(Clone, Debug, Default)]
+pub struct Grep {
+    settings: GrepSettings,
+}
+
+impl Grep {
+    /// Searches with these settings.
+    #[must_use]
+    pub fn new(settings: GrepSettings) -> Self {
+        Self { settings }
+    }
+}
+
+impl Tool for Grep {
+    type Input = GrepInput;
+    const NAME: &'static str = "Grep";
+
+    fn facts(&self, input: &GrepInput, cx: &ExamineContext) -> Result<CallFacts, String> {
+        let query = Query::new(input, &cx.cwd)?;
+        let target = input.pattern.clone();
+        Ok(CallFacts { kind: CallKind::Read, shared: true, paths: vec![query.place], target })
+    }
+
+    async fn run(&self, input: GrepInput, cx: ToolContext) -> ToolOutcome {
+        let query = match Query::new(&input, &cx.cwd) {
+            Ok(query) => query,
+            Err(error) => return ToolOutcome::error(&error),
+        };
+        let timeout = self.settings.timeout;
+        match in_background(&cx, timeout, move |stop| query.search(stop)).await {
+            None => ToolOutcome::error("The search was cancelled."),
+            Some(found) => found.answer(timeout),
+        }
+    }
+}
+
+/// What to look for, where, and what to return.
+struct Query {
+    place: PathFact,
+    cwd: PathBuf,
+    /// One file was named, so its name need not be repeated.
+    is_file: bool,
+    filter: FileFilter,
+    lines: LineQuery,
+    mode: OutputMode,
+    limit: u64,
+    offset: u64,
+}
+
+impl Query {
+    fn new(input: &GrepInput, cwd: &Path) -> Result<Self, String> {
+        let place = match &input.path {
+            Some(path) => locate("path", path, cwd)?,
+            None => fact(cwd.to_owned()),
+        };
+        let is_file = is_file(&place.lexical)?;
+        let root = place.resolved.clone().unwrap_or_default();
+        let matcher = matcher(&input.pattern, input.ignore_case, input.multiline)
+            .map_err(|error| explain_pattern(&error, input.multiline))?;
+        let content = input.output_mode == OutputMode::Content;
+        let around = input.around.or(input.context).unwrap_or(0);
+        let context = |lines: Option<u64>| {
+            let lines = if content { lines.unwrap_or(around) } else { 0 };
+            usize::try_from(lines.min(ENTRIES_MAX)).unwrap_or(0)
+        };
+        let lines = LineQuery {
+            matcher,
+            across_lines: input.multiline,
+            numbers: content && input.line_numbers,
+            only_matching: input.only_matching,
+            before: context(input.before),
+            after: context(input.after),
+        };
+        Ok(Self {
+            filter: FileFilter::new(&root, input.glob.as_deref(), input.file_type.as_deref())?,
+            place,
+            cwd: cwd.to_owned(),
+            is_file,
+            lines,
+            mode: input.output_mode,
+            limit: match input.head_limit.unwrap_or(ENTRIES_DEFAULT) {
+                0 => ENTRIES_MAX,
+                limit => limit.min(ENTRIES_MAX),
+            },
+            offset: input.offset.unwrap_or(0),
+        })
+    }
+
+    fn search(&self, stop: &Stop) -> Found {
+        let mut found = Found::new(self.mode, Page::new(self.limit, self.offset));
+        let Some(root) = &self.place.resolved else {
+            found.unreadable += 1;
+            return found;
+        };
+        let mut files = Files::new(root, &self.filter);
+        match self.mode {
+            OutputMode::FilesWithMatches => self.list_files(&mut files, stop, &mut found),
+            OutputMode::Count => self.count(&mut files, stop, &mut found),
+            OutputMode::Content => self.show_lines(root, &mut files, stop, &mut found),
+        }
+        found.unreadable += files.unreadable;
+        found.named_binary &= self.is_file;
+        found.late = stop.is_late();
+        found
+    }
+
+    /// One thread's way to search a file.
+    fn searcher<'a>(&'a self, stop: &'a Stop, want: Want) -> impl FnMut(&Path) -> FileFound {
+        let mut search = LineSearch::new(&self.lines, stop);
+        move |path| search.search(path, want)
+    }
+
+    fn list_files(&self, files: &mut Files, stop: &Stop, found: &mut Found) {
+        let wanted = self.offset.saturating_add(self.limit).saturating_add(1);
+        let mut newest = Newest::new(usize::try_from(wanted).unwrap_or(usize::MAX));
+        files.search(
+            stop,
+            || self.searcher(stop, Want::Any),
+            |path, file| {
+                if found.has(&file) {
+                    let modified = path.metadata().and_then(|meta| meta.modified());
+                    newest.add(path, modified.unwrap_or(std::time::SystemTime::UNIX_EPOCH));
+                }
+                Enough::No
+            },
+        );
+        found.files = newest.count;
+        for path in newest.into_paths() {
+            if found.page.add(|| self.name(&path)) == Enough::Yes {
+                break;
+            }
+        }
+    }
+
+    fn count(&self, files: &mut Files, stop: &Stop, found: &mut Found) {
+        files.search(
+            stop,
+            || self.searcher(stop, Want::Count),
+            |path, file| {
+                if found.has(&file) {
+                    found.files += 1;
+                    found.matches += file.matches;
+                    // The total is over all files, so the search goes on when the page is full.
+                    found.page.add(|| format!("{}:{}", self.name(&path), file.matches));
+                }
+                Enough::No
+            },
+        );
+    }
+
+    fn show_lines(&self, root: &Path, files: &mut Files, stop: &Stop, found: &mut Found) {
+        let take = self.offset.saturating_add(self.limit).saturating_add(1);
+        let want = Want::Entries { skip: 0, take, bytes_max: FILE_BYTES_MAX };
+        files.search(
+            stop,
+            || self.searcher(stop, want),
+            |path, file| {
+                if !found.has(&file) {
+                    return Enough::No;
+                }
+                found.files += 1;
+                let name = if self.is_file && path == root { String::new() } else { self.name(&path) };
+                if !file.crowded {
+                    return found.page.add_all(file.entries.iter().map(|entry| with_name(&name, entry)));
+                }
+                // Only a part of this file was kept. Where its lines begin on the page is known now, so that part is
+                // looked for again.
+                let skipped = found.page.skip(file.entry_count);
+                let want = Want::Entries { skip: skipped, take: self.limit + 1, bytes_max: PAGE_BYTES_MAX };
+                if skipped == file.entry_count {
+                    return Enough::No;
+                }
+                let part = LineSearch::new(&self.lines, stop).search(&path, want);
+                let enough = found.page.add_all(part.entries.iter().map(|entry| with_name(&name, entry)));
+                found.page.more |= part.crowded;
+                if part.crowded { Enough::Yes } else { enough }
+            },
+        );
+    }
+
+    /// The name as it was asked for: what was searched is the resolved path.
+    fn name(&self, path: &Path) -> String {
+        let below = self.place.resolved.as_ref().and_then(|root| path.strip_prefix(root).ok());
+        match below {
+            Some(below) if !below.as_os_str().is_empty() => {
+                printable(&self.place.lexical.join(below), &self.cwd)
+            }
+            _ => printable(&self.place.lexical, &self.cwd),
+        }
+    }
+}
+
+/// Puts the name in front of an entry, which begins with a sign. Without a name the sign goes, too.
+fn with_name(name: &str, entry: &str) -> String {
+    if entry == BREAK {
+        entry.to_owned()
+    } else if name.is_empty() {
+        entry[1..].to_owned()
+    } else {
+        format!("{name}{entry}")
+    }
+}
+
+fn is_file(path: &Path) -> Result<bool, String> {
+    let meta = path.metadata().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("`path`: {} does not exist.", path.display()),
+        _ => format!("`path`: {} cannot be searched: {error}.", path.display()),
+    })?;
+    if !meta.is_dir() && !meta.is_file() {
+        let kind = special_name(meta.file_type());
+        return Err(format!("`path`: {} is {kind}, which cannot be searched.", path.display()));
+    }
+    Ok(meta.is_file())
+}
+
+fn explain_pattern(error: &str, multiline: bool) -> String {
+    let advice = if !multiline && error.contains("\\n") && error.contains("not allowed") {
+        "\nSet `multiline` to match across lines."
+    } else {
+        ""
+    };
+    format!("`pattern` is not a valid regular expression: {error}{advice}")
+}
+
+impl Found {
+    /// Notes what one file came to; true if something in it matched.
+    fn has(&mut self, file: &FileFound) -> bool {
+        match file.trouble {
+            Some(Trouble::Binary) => self.named_binary = true,
+            Some(Trouble::TooLarge) => self.too_large += 1,
+            Some(Trouble::Unreadable) => self.unreadable += 1,
+            None => {}
+        }
+        file.trouble.is_none() && file.matches > 0
+    }
+}
+
+#[cfg(test)]
+mod tests;

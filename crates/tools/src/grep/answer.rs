@@ -1,0 +1,190 @@
+//! What Grep found, as one page of entries with what must be said about it.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use windlass_protocol::ToolOutcome;
+
+use super::OutputMode;
+use crate::search_files::Enough;
+
+/// Text of one page.
+pub(super) const PAGE_BYTES_MAX: usize = 40_000;
+
+/// The entries that are returned, out of all there are.
+pub(super) struct Page {
+    pub(super) lines: Vec<String>,
+    /// Whether entries follow.
+    pub(super) more: bool,
+    limit: u64,
+    offset: u64,
+    /// Entries that still come before the page.
+    before: u64,
+    bytes: usize,
+}
+
+impl Page {
+    pub(super) fn new(limit: u64, offset: u64) -> Self {
+        Self { lines: Vec::new(), more: false, limit, offset, before: offset, bytes: 0 }
+    }
+
+    /// Passes over entries that come before the page; tells how many of these did.
+    pub(super) fn skip(&mut self, count: u64) -> u64 {
+        let skipped = self.before.min(count);
+        self.before -= skipped;
+        skipped
+    }
+
+    /// The next entry.
+    pub(super) fn add(&mut self, line: impl FnOnce() -> String) -> Enough {
+        if self.skip(1) == 1 {
+            return Enough::No;
+        }
+        if self.more || self.lines.len() as u64 == self.limit {
+            self.more = true;
+            return Enough::Yes;
+        }
+        let line = line();
+        self.bytes += line.len() + 1;
+        if self.bytes > PAGE_BYTES_MAX && !self.lines.is_empty() {
+            self.more = true;
+            return Enough::Yes;
+        }
+        self.lines.push(line);
+        Enough::No
+    }
+
+    pub(super) fn add_all(&mut self, lines: impl Iterator<Item = String>) -> Enough {
+        for line in lines {
+            if self.add(|| line) == Enough::Yes {
+                return Enough::Yes;
+            }
+        }
+        Enough::No
+    }
+}
+
+/// Everything a search came to.
+pub(super) struct Found {
+    pub(super) mode: OutputMode,
+    pub(super) page: Page,
+    /// Files with a match, as far as the search went.
+    pub(super) files: u64,
+    pub(super) matches: u64,
+    pub(super) unreadable: u64,
+    pub(super) too_large: u64,
+    /// The one file that was named is binary.
+    pub(super) named_binary: bool,
+    pub(super) late: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GrepOutput<'a> {
+    mode: OutputMode,
+    num_files: u64,
+    filenames: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_lines: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_matches: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_files: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    applied_limit: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    applied_offset: Option<u64>,
+}
+
+impl Found {
+    pub(super) fn new(mode: OutputMode, page: Page) -> Self {
+        Self {
+            mode,
+            page,
+            files: 0,
+            matches: 0,
+            unreadable: 0,
+            too_large: 0,
+            named_binary: false,
+            late: false,
+        }
+    }
+
+    pub(super) fn answer(self, timeout: Duration) -> ToolOutcome {
+        let body = self.page.lines.join("\n");
+        let mut text: Vec<String> = Vec::new();
+        if self.mode == OutputMode::FilesWithMatches && !self.page.lines.is_empty() {
+            text.push(format!("Found {}", files(self.files)));
+        }
+        if self.page.lines.is_empty() {
+            text.push(self.nothing().to_owned());
+        } else {
+            text.push(body.clone());
+        }
+        if self.mode == OutputMode::Count && self.files > 0 {
+            let occurrences = if self.matches == 1 { "occurrence" } else { "occurrences" };
+            text.push(format!("\nFound {} total {occurrences} across {}.", self.matches, files(self.files)));
+        }
+        text.extend(self.remarks(timeout));
+        ToolOutcome::text(&text.join("\n")).with_structured(&self.output(&body))
+    }
+
+    fn nothing(&self) -> &'static str {
+        if self.page.offset > 0 {
+            "No entries at this offset"
+        } else if self.mode == OutputMode::FilesWithMatches {
+            "No files found"
+        } else {
+            "No matches found"
+        }
+    }
+
+    fn remarks(&self, timeout: Duration) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.page.more {
+            let next = self.page.offset + self.page.lines.len() as u64;
+            let shown = self.page.lines.len();
+            remarks.push(format!(
+                "({shown} entries shown, more follow. Go on with offset {next}, or narrow the search.)"
+            ));
+        }
+        if self.late {
+            let seconds = timeout.as_secs();
+            remarks.push(format!(
+                "(The search was stopped after {seconds} s, so results may be missing. Search a smaller directory.)"
+            ));
+        }
+        if self.named_binary {
+            remarks.push("(The file is binary and was not searched.)".to_owned());
+        }
+        if self.too_large > 0 {
+            remarks.push(format!("({} not searched: too large for this search.)", files(self.too_large)));
+        }
+        if self.unreadable > 0 {
+            remarks.push(format!("({} could not be read.)", files(self.unreadable)));
+        }
+        remarks
+    }
+
+    fn output<'a>(&'a self, body: &'a str) -> GrepOutput<'a> {
+        let is = |mode| self.mode == mode;
+        let names = if is(OutputMode::FilesWithMatches) { &self.page.lines[..] } else { &[] };
+        GrepOutput {
+            mode: self.mode,
+            num_files: if names.is_empty() { self.files } else { names.len() as u64 },
+            filenames: names,
+            content: (!is(OutputMode::FilesWithMatches)).then_some(body),
+            num_lines: is(OutputMode::Content).then_some(self.page.lines.len()),
+            num_matches: is(OutputMode::Count).then_some(self.matches),
+            total_files: (!is(OutputMode::Content)).then_some(self.files),
+            applied_limit: self.page.more.then_some(self.page.lines.len() as u64),
+            applied_offset: (self.page.offset > 0).then_some(self.page.offset),
+        }
+    }
+}
+
+fn files(count: u64) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}

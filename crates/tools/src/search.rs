@@ -1,0 +1,166 @@
+//! What Glob and Grep have in common: looking through a tree in the background of the runtime, within a time limit,
+//! and naming what was found.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use ignore::DirEntry;
+use windlass_ports::ToolContext;
+
+/// More threads than this wait for the disk, not for each other.
+const THREADS_MAX: usize = 8;
+
+/// Directories of version control, which hold no text worth finding.
+const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".jj", ".svn"];
+
+/// Tells a search when to give up.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    unwanted: AtomicBool,
+    deadline: Instant,
+}
+
+impl Stop {
+    pub(crate) fn after(time: Duration) -> Self {
+        Self { unwanted: AtomicBool::new(false), deadline: Instant::now() + time }
+    }
+
+    /// Whether nobody waits for the result any more, or time is up.
+    pub(crate) fn is_reached(&self) -> bool {
+        self.unwanted.load(Ordering::Relaxed) || self.is_late()
+    }
+
+    pub(crate) fn is_late(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+}
+
+/// Tells the search to give up when whoever waits for it is gone.
+struct StopOnDrop(Arc<Stop>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.unwanted.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs a search on a thread that may block. `None` if the call was cancelled; the search gives up by itself then.
+pub(crate) async fn in_background<T: Send + 'static>(
+    cx: &ToolContext,
+    timeout: Duration,
+    search: impl FnOnce(&Stop) -> T + Send + 'static,
+) -> Option<T> {
+    let stop = Arc::new(Stop::after(timeout));
+    let _guard = StopOnDrop(Arc::clone(&stop));
+    let searching = tokio::task::spawn_blocking(move || search(&stop));
+    tokio::select! {
+        found = searching => found.ok(),
+        () = cx.cancel.cancelled() => None,
+    }
+}
+
+/// As many threads as are of use for this many pieces of work.
+pub(crate) fn threads_for(pieces: usize) -> usize {
+    const PIECES_EACH: usize = 4;
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    cores.min(THREADS_MAX).min(pieces.div_ceil(PIECES_EACH)).max(1)
+}
+
+/// Whether an entry is a version control directory inside the tree that is searched.
+pub(crate) fn is_version_control(entry: &DirEntry) -> bool {
+    let is_named = || VERSION_CONTROL.iter().any(|name| entry.file_name() == *name);
+    entry.depth() > 0 && is_named()
+}
+
+/// Whether a path or pattern names a version control directory, so that somebody wants to look into it.
+pub(crate) fn names_version_control(text: &str) -> bool {
+    text.split('/').any(|part| VERSION_CONTROL.contains(&part))
+}
+
+/// The path as text on one line: what is not text, or would break the line, is shown as an escape such as `\xff`, which
+/// the shell understands inside `$'…'`.
+pub(crate) fn printable(path: &Path, cwd: &Path) -> String {
+    let path = match path.strip_prefix(cwd) {
+        Ok(rest) if !rest.as_os_str().is_empty() => rest,
+        _ => path,
+    };
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            if c.is_control() {
+                text.extend(c.escape_default());
+            } else {
+                text.push(c);
+            }
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
+}
+
+/// The newest of many files, of which only so many are held.
+pub(crate) struct Newest {
+    kept: BinaryHeap<Reverse<(SystemTime, Reverse<PathBuf>)>>,
+    kept_max: usize,
+    /// All that were seen.
+    pub(crate) count: u64,
+}
+
+impl Newest {
+    pub(crate) fn new(kept_max: usize) -> Self {
+        Self { kept: BinaryHeap::new(), kept_max, count: 0 }
+    }
+
+    pub(crate) fn add(&mut self, path: PathBuf, modified: SystemTime) {
+        self.count += 1;
+        self.kept.push(Reverse((modified, Reverse(path))));
+        if self.kept.len() > self.kept_max {
+            self.kept.pop();
+        }
+    }
+
+    /// Newest first; files of the same age by name.
+    pub(crate) fn into_paths(self) -> Vec<PathBuf> {
+        self.kept.into_sorted_vec().into_iter().map(|Reverse((_, Reverse(path)))| path).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    #[test]
+    fn every_name_fits_on_a_line() {
+        let check = |path: &[u8], expected: &str| {
+            let path = Path::new(OsStr::from_bytes(path));
+            assert_eq!(printable(path, Path::new("/app")), expected);
+        };
+        check(b"/app/src/a b.rs", "src/a b.rs");
+        check(b"/other/a", "/other/a");
+        check(b"/app", "/app");
+        check("/app/é日".as_bytes(), "é日");
+        check(b"/app/a\xff\xfeb", "a\\xff\\xfeb");
+        check(b"/app/a\nb\x1b", "a\\nb\\u{1b}");
+    }
+
+    #[test]
+    fn only_the_newest_are_held() {
+        let mut newest = Newest::new(3);
+        for n in [5, 1, 4, 4, 2, 3] {
+            let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(n);
+            newest.add(PathBuf::from(format!("{}-{n}", newest.count)), modified);
+        }
+        assert_eq!(newest.count, 6);
+        assert_eq!(newest.into_paths(), ["0-5", "2-4", "3-4"].map(PathBuf::from));
+    }
+}

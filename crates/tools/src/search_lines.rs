@@ -1,0 +1,340 @@
+//! Searching one file: reading it in bounded pieces, and turning what matched into lines to show.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::Path;
+
+use grep_matcher::Matcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
+use memchr::memrchr;
+
+use crate::open::open_regular;
+use crate::search::Stop;
+
+/// A longer line is searched in pieces of this size, so that no line has to be held whole.
+const PIECE_BYTES_MAX: usize = 256 * 1024;
+/// What a search may hold of a file. Searching across lines needs all of it.
+const HELD_BYTES_MAX: usize = 4 * 1024 * 1024;
+const HELD_BYTES_MAX_ACROSS_LINES: usize = 16 * 1024 * 1024;
+/// Bytes shown of one line.
+const LINE_BYTES_MAX: usize = 500;
+/// Of them, as many stand in front of a match that is far inside a long line.
+const BEFORE_MATCH_BYTES: usize = 100;
+
+/// What to look for and how to show it.
+#[derive(Clone, Debug)]
+pub(crate) struct LineQuery {
+    pub(crate) matcher: RegexMatcher,
+    pub(crate) across_lines: bool,
+    pub(crate) numbers: bool,
+    pub(crate) only_matching: bool,
+    pub(crate) before: usize,
+    pub(crate) after: usize,
+}
+
+/// A pattern as ripgrep understands it; the error is ripgrep's.
+pub(crate) fn matcher(pattern: &str, ignore_case: bool, across_lines: bool) -> Result<RegexMatcher, String> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder.multi_line(true).case_insensitive(ignore_case);
+    if across_lines {
+        builder.dot_matches_new_line(true);
+    } else {
+        builder.line_terminator(Some(b'\n'));
+    }
+    builder.build(pattern).map_err(|error| error.to_string())
+}
+
+/// What is wanted of one file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Want {
+    /// Whether anything matches.
+    Any,
+    /// How much matches.
+    Count,
+    /// Entries to show: after so many others, so many, and no more than so many bytes of them.
+    Entries { skip: u64, take: u64, bytes_max: usize },
+}
+
+/// What one file holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct FileFound {
+    /// Matching lines; across lines, matches.
+    pub(crate) matches: u64,
+    /// Lines to show, as asked for; each begins with the sign that stands behind the path.
+    pub(crate) entries: Vec<String>,
+    /// How many lines there were to show, up to where the search stopped.
+    pub(crate) entry_count: u64,
+    /// Some wanted lines were not kept, for lack of room.
+    pub(crate) crowded: bool,
+    pub(crate) trouble: Option<Trouble>,
+}
+
+/// Why a file was not searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    Binary,
+    /// It cannot be held in memory as this search needs it.
+    TooLarge,
+    Unreadable,
+}
+
+/// Searches files, one after the other.
+pub(crate) struct LineSearch<'a> {
+    query: &'a LineQuery,
+    stop: &'a Stop,
+    searcher: Searcher,
+}
+
+impl<'a> LineSearch<'a> {
+    pub(crate) fn new(query: &'a LineQuery, stop: &'a Stop) -> Self {
+        let held = if query.across_lines { HELD_BYTES_MAX_ACROSS_LINES } else { HELD_BYTES_MAX };
+        let searcher = SearcherBuilder::new()
+            .line_number(query.numbers)
+            .multi_line(query.across_lines)
+            .before_context(query.before)
+            .after_context(query.after)
+            .binary_detection(BinaryDetection::quit(b'\0'))
+            .heap_limit(Some(held))
+            .build();
+        Self { query, stop, searcher }
+    }
+
+    /// Searches the file at a resolved path.
+    pub(crate) fn search(&mut self, resolved: &Path, want: Want) -> FileFound {
+        let trouble = |trouble| FileFound { trouble: Some(trouble), ..FileFound::default() };
+        let Ok(open) = open_regular(resolved) else { return trouble(Trouble::Unreadable) };
+        let breaks = RefCell::default();
+        let pieces = Pieces::new(open.file, &breaks, self.stop);
+        let mut lines = Lines {
+            query: self.query,
+            want,
+            breaks: &breaks,
+            found: FileFound::default(),
+            bytes: 0,
+            binary: false,
+        };
+        let searched = self.searcher.search_reader(&self.query.matcher, pieces, &mut lines);
+        let Lines { found, binary, .. } = lines;
+        match searched {
+            _ if binary => trouble(Trouble::Binary),
+            Ok(()) => found,
+            Err(_) if self.stop.is_reached() => found,
+            Err(error) if error.to_string().contains("allocation limit") => trouble(Trouble::TooLarge),
+            Err(_) => trouble(Trouble::Unreadable),
+        }
+    }
+}
+
+/// A file as the searcher reads it. A line that has no end in sight is broken; where, is noted, because the parts
+/// are one line to everybody else.
+struct Pieces<'a> {
+    file: File,
+    stop: &'a Stop,
+    breaks: &'a RefCell<Vec<u64>>,
+    /// Bytes handed out.
+    offset: u64,
+    /// Of them, since the last end of a line.
+    open_bytes: usize,
+    /// The file is in an encoding whose line ends are not single bytes.
+    unbreakable: bool,
+}
+
+impl<'a> Pieces<'a> {
+    fn new(file: File, breaks: &'a RefCell<Vec<u64>>, stop: &'a Stop) -> Self {
+        Self { file, stop, breaks, offset: 0, open_bytes: 0, unbreakable: false }
+    }
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_reached() {
+            return Err(io::Error::other("the search was stopped"));
+        }
+        if self.open_bytes >= PIECE_BYTES_MAX && !self.unbreakable && !buffer.is_empty() {
+            buffer[0] = b'\n';
+            self.breaks.borrow_mut().push(self.offset);
+            self.offset += 1;
+            self.open_bytes = 0;
+            return Ok(1);
+        }
+        let room =
+            if self.unbreakable { buffer.len() } else { buffer.len().min(PIECE_BYTES_MAX - self.open_bytes) };
+        let count = self.file.read(&mut buffer[..room])?;
+        let read = &buffer[..count];
+        if self.offset == 0 && (read.starts_with(b"\xff\xfe") || read.starts_with(b"\xfe\xff")) {
+            self.unbreakable = true;
+        }
+        self.open_bytes = match memrchr(b'\n', read) {
+            Some(at) => count - at - 1,
+            None => self.open_bytes + count,
+        };
+        self.offset += count as u64;
+        Ok(count)
+    }
+}
+
+/// Collects what the searcher finds.
+struct Lines<'a> {
+    query: &'a LineQuery,
+    want: Want,
+    breaks: &'a RefCell<Vec<u64>>,
+    found: FileFound,
+    bytes: usize,
+    binary: bool,
+}
+
+/// Where a line comes from.
+#[derive(Clone, Copy)]
+struct Origin {
+    offset: u64,
+    number: Option<u64>,
+    /// Between number and text.
+    sign: char,
+}
+
+impl Lines<'_> {
+    fn goes_on(&self) -> bool {
+        match self.want {
+            Want::Any => self.found.matches == 0,
+            Want::Count => true,
+            Want::Entries { skip, take, .. } => self.found.entry_count < skip.saturating_add(take),
+        }
+    }
+
+    fn entry(&mut self, make: impl FnOnce() -> String) {
+        let Want::Entries { skip, take, bytes_max } = self.want else { return };
+        let index = self.found.entry_count;
+        self.found.entry_count += 1;
+        if index < skip || index >= skip.saturating_add(take) || self.found.crowded {
+            return;
+        }
+        let entry = make();
+        self.bytes += entry.len();
+        if self.bytes > bytes_max {
+            self.found.crowded = true;
+        } else {
+            self.found.entries.push(entry);
+        }
+    }
+
+    /// The number as everybody else counts lines.
+    fn prefix(&self, origin: Origin) -> String {
+        match origin.number {
+            Some(number) => {
+                let broken = self.breaks.borrow().partition_point(|&at| at < origin.offset);
+                format!("{0}{1}{0}", origin.sign, number.saturating_sub(broken as u64))
+            }
+            None => origin.sign.to_string(),
+        }
+    }
+
+    fn line(&mut self, origin: Origin, line: &[u8]) {
+        let prefix = self.prefix(origin);
+        let query = self.query;
+        self.entry(|| {
+            let line = without_end(line);
+            let at = || query.matcher.find(line).ok().flatten().map(|found| found.start()..found.end());
+            prefix + &shown(line, at)
+        });
+    }
+
+    /// Each match on its own.
+    fn only_matches(&mut self, origin: Origin, lines: &[u8]) {
+        let mut matches: Vec<Range<usize>> = Vec::new();
+        let room = usize::try_from(self.room()).unwrap_or(usize::MAX);
+        let _ = self.query.matcher.find_iter(lines, |found| {
+            matches.push(found.start()..found.end());
+            matches.len() < room
+        });
+        for found in matches {
+            let before = memchr::memchr_iter(b'\n', &lines[..found.start]).count() as u64;
+            let origin = Origin { number: origin.number.map(|number| number + before), ..origin };
+            let prefix = self.prefix(origin);
+            self.entry(|| prefix + &shown(without_end(&lines[found]), || None));
+        }
+    }
+
+    /// Entries that can still be of interest.
+    fn room(&self) -> u64 {
+        match self.want {
+            Want::Entries { skip, take, .. } => {
+                skip.saturating_add(take).saturating_sub(self.found.entry_count).max(1)
+            }
+            Want::Any | Want::Count => 0,
+        }
+    }
+}
+
+impl Sink for Lines<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        self.found.matches += 1;
+        if let Want::Entries { .. } = self.want {
+            let mut origin =
+                Origin { offset: found.absolute_byte_offset(), number: found.line_number(), sign: ':' };
+            if self.query.only_matching {
+                self.only_matches(origin, found.bytes());
+            } else {
+                for line in found.lines() {
+                    self.line(origin, line);
+                    origin.number = origin.number.map(|number| number + 1);
+                    origin.offset += line.len() as u64;
+                }
+            }
+        }
+        Ok(self.goes_on())
+    }
+
+    fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
+        if !self.query.only_matching {
+            let origin =
+                Origin { offset: context.absolute_byte_offset(), number: context.line_number(), sign: '-' };
+            self.line(origin, context.bytes());
+        }
+        Ok(self.goes_on())
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
+        if !self.query.only_matching {
+            self.entry(|| BREAK.to_owned());
+        }
+        Ok(self.goes_on())
+    }
+
+    fn finish(&mut self, _: &Searcher, finish: &SinkFinish) -> Result<(), io::Error> {
+        self.binary = finish.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+/// An entry that stands between groups of lines.
+pub(crate) const BREAK: &str = "--";
+
+fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// A line as text; of a long one the part around the match.
+fn shown(line: &[u8], at: impl FnOnce() -> Option<Range<usize>>) -> String {
+    if line.len() <= LINE_BYTES_MAX {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    let far = at().map(|found| found.start).filter(|&start| start > LINE_BYTES_MAX - BEFORE_MATCH_BYTES);
+    let start = char_start(line, far.map_or(0, |start| start - BEFORE_MATCH_BYTES));
+    let end = char_start(line, line.len().min(start + LINE_BYTES_MAX));
+    let part: Cow<'_, str> = String::from_utf8_lossy(&line[start..end]);
+    let (left, right) = (if start > 0 { "…" } else { "" }, if end < line.len() { "…" } else { "" });
+    format!("{left}{part}{right} [long line cut]")
+}
+
+/// The start of the character that `at` is in.
+fn char_start(line: &[u8], at: usize) -> usize {
+    let is_inside = |&at: &usize| line.get(at).is_none_or(|byte| byte & 0xc0 != 0x80);
+    (at.saturating_sub(3)..=at).rev().find(is_inside).unwrap_or(at)
+}
