@@ -1,7 +1,5 @@
 //! From an environment and flags to a configuration, or to one clear error.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::ffi::OsString;
 use std::path::Path;
 
