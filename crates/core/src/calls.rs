@@ -301,10 +301,11 @@ impl Call {
         let resolved = facts.paths.iter().filter_map(|path| path.resolved.as_ref());
         let seen = resolved.filter_map(|path| tools.files.get(path).cloned()).collect();
         let (tool_use, cwd) = (self.tool_use.clone(), tools.cwd.clone());
+        let decided = facts.paths.clone();
         self.acted = !facts.kind.is_read_only();
         self.stage = Stage::Running { shared: facts.shared };
         cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts });
-        cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, seen });
+        cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, decided, seen });
     }
 
     fn result(&self) -> Option<Block> {

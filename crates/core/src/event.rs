@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Admission, Answer, Block, CallId, FileSeen, ModelEvent, ModelRequest, RequestId, TimerId, ToolOutcome,
-    ToolProgress, ToolUse, Update,
+    Admission, Answer, Block, CallId, FileSeen, ModelEvent, ModelRequest, PathFact, RequestId, TimerId,
+    ToolOutcome, ToolProgress, ToolUse, Update,
 };
 
 use crate::state::PhaseName;
@@ -136,6 +136,8 @@ pub enum Effect {
         tool_use: ToolUse,
         /// Its working directory.
         cwd: Arc<PathBuf>,
+        /// The paths permission was decided on.
+        decided: Vec<PathFact>,
         /// What the conversation knows of the files it names.
         seen: Vec<FileSeen>,
     },

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::{Effect, Event};
 use windlass_ports::{ProgressReceiver, ProgressSender, ToolContext, progress_channel};
 use windlass_protocol::{
-    CallId, Failure, FailureClass, FileSeen, ModelEvent, RequestId, TimerId, ToolOutcome, ToolUse,
+    CallId, Failure, FailureClass, ModelEvent, RequestId, TimerId, ToolOutcome, ToolUse,
 };
 
 use crate::builder::Shared;
@@ -89,7 +88,13 @@ impl Inflight {
                 let admission = self.shared.toolbox.examine(&tool_use, &cwd, &self.shared.config.roots);
                 self.ready.push_back(Event::Examined { call, admission });
             }
-            Effect::RunTool { call, tool_use, cwd, seen } => self.run_tool(call, &tool_use, &cwd, seen),
+            Effect::RunTool { call, tool_use, cwd, decided, seen } => {
+                let (roots, progress) = (self.shared.config.roots.clone(), self.progress.0.clone());
+                let (tool_use_id, cwd, cancel) =
+                    (tool_use.id.clone(), cwd.to_path_buf(), CancellationToken::new());
+                let context = ToolContext { call, tool_use_id, cwd, roots, decided, seen, cancel, progress };
+                self.run_tool(&tool_use, context);
+            }
             Effect::CancelTool(call) => {
                 if let Some(stop) = self.stops.get(&call) {
                     stop.ask.cancel();
@@ -109,22 +114,14 @@ impl Inflight {
         }
     }
 
-    fn run_tool(&mut self, call: CallId, tool_use: &ToolUse, cwd: &Path, seen: Vec<FileSeen>) {
+    fn run_tool(&mut self, tool_use: &ToolUse, context: ToolContext) {
+        let call = context.call;
         let Some(tool) = self.shared.toolbox.find(&tool_use.name).cloned() else {
             let outcome = ToolOutcome::error(&format!("There is no tool called {}.", tool_use.name));
             self.ready.push_back(Event::Finished { call, outcome });
             return;
         };
-        let ask = CancellationToken::new();
-        let context = ToolContext {
-            call,
-            tool_use_id: tool_use.id.clone(),
-            cwd: cwd.to_owned(),
-            roots: self.shared.config.roots.clone(),
-            seen,
-            cancel: ask.clone(),
-            progress: self.progress.0.clone(),
-        };
+        let ask = context.cancel.clone();
         let input = tool_use.input.clone();
         let work = AssertUnwindSafe(async move { tool.run(input, context).await }).catch_unwind();
         let (work, drop) = abortable(work.map(move |result| {

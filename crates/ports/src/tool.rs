@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use windlass_protocol::{CallFacts, CallId, FileSeen, ToolOutcome, ToolProgress, ToolSpec};
+use windlass_protocol::{CallFacts, CallId, FileSeen, PathFact, ToolOutcome, ToolProgress, ToolSpec};
 
 /// A tool, written against the type of its input.
 ///
@@ -83,6 +83,8 @@ pub struct ToolContext {
     pub cwd: PathBuf,
     /// The working directories of the session, absolute and resolved; the first is the project's.
     pub roots: Arc<[PathBuf]>,
+    /// The paths of the call's facts, as they were when permission was decided. What a tool opens must be these.
+    pub decided: Vec<PathFact>,
     /// What the conversation knows of the files that the call's facts name.
     pub seen: Vec<FileSeen>,
     /// Fires when the call is to stop.
@@ -98,7 +100,13 @@ impl ToolContext {
         self.seen.iter().find(|seen| seen.path == resolved)
     }
 
-    /// A context for trying a tool on its own: nothing seen, never cancelled, progress dropped.
+    /// Whether a path is still what it was when permission was decided: a link may have been swapped since.
+    #[must_use]
+    pub fn is_decided(&self, path: &PathFact) -> bool {
+        self.decided.is_empty() || self.decided.contains(path)
+    }
+
+    /// A context for trying a tool on its own: nothing decided, nothing seen, never cancelled, progress dropped.
     #[must_use]
     pub fn detached(cwd: PathBuf) -> Self {
         Self {
@@ -106,6 +114,7 @@ impl ToolContext {
             tool_use_id: "detached".into(),
             roots: [cwd.clone()].into(),
             cwd,
+            decided: Vec::new(),
             seen: Vec::new(),
             cancel: CancellationToken::new(),
             progress: progress_channel().0,

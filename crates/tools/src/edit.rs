@@ -123,7 +123,7 @@ fn check_strings(input: &EditInput) -> Result<(), String> {
 
 fn edit(input: &EditInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
     check_strings(input)?;
-    let subject = Subject::new(&input.file_path, &cx.cwd)?;
+    let subject = Subject::new(&input.file_path, cx)?;
     let content = load(&subject.resolved, &subject.shown)?;
     if input.old_string.is_empty() {
         return create(input, &subject, content.as_ref(), cx);

@@ -37,9 +37,16 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    pub(crate) fn new(file_path: &str, cwd: &Path) -> Result<Self, String> {
-        let PathFact { lexical, resolved } = paths::locate(FIELD, file_path, cwd)?;
-        let shown = paths::shown(&lexical, cwd);
+    pub(crate) fn new(file_path: &str, cx: &ToolContext) -> Result<Self, String> {
+        let path = paths::locate(FIELD, file_path, &cx.cwd)?;
+        let shown = paths::shown(&path.lexical, &cx.cwd);
+        if !cx.is_decided(&path) {
+            return Err(format!(
+                "{shown} leads to another file than it did when the call was allowed: a link was changed meanwhile. \
+                 Nothing was done; look at the link, then call the tool again."
+            ));
+        }
+        let PathFact { lexical, resolved } = path;
         let Some(resolved) = resolved else {
             return Err(format!(
                 "{shown} cannot be resolved: a symbolic link in it leads nowhere or in a circle, a directory in it may \
@@ -157,6 +164,21 @@ mod tests {
         };
         assert!(keeps(1000).await);
         assert!(!keeps(STRUCTURED_JSON_BYTES_MAX).await);
+    }
+
+    #[test]
+    fn a_link_that_was_swapped_after_the_decision_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::write(root.join("mine"), "").unwrap();
+        std::os::unix::fs::symlink("mine", root.join("link")).unwrap();
+        let mut cx = ToolContext::detached(root.clone());
+        cx.decided = vec![paths::locate(FIELD, "link", &root).unwrap()];
+        assert!(Subject::new("link", &cx).is_ok());
+        std::fs::remove_file(root.join("link")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", root.join("link")).unwrap();
+        let error = Subject::new("link", &cx).map(|_| ()).unwrap_err();
+        assert!(error.starts_with("link leads to another file"), "{error}");
     }
 
     #[tokio::test]

@@ -141,7 +141,7 @@ impl Job<'_> {
 
 fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolOutcome, String> {
     let wanted = Wanted::new(input)?;
-    let subject = Subject::new(&input.file_path, &cx.cwd)?;
+    let subject = Subject::new(&input.file_path, cx)?;
     let shown = &subject.shown;
     let OpenFile { file, size } = match open_regular(&subject.resolved) {
         Ok(open) => open,

@@ -64,7 +64,7 @@ struct WriteOutput<'a> {
 }
 
 fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
-    let subject = Subject::new(&input.file_path, &cx.cwd)?;
+    let subject = Subject::new(&input.file_path, cx)?;
     let old = load(&subject.resolved, &subject.shown)?;
     if let Some(old) = &old {
         check_replaceable(&subject, old, cx)?;
