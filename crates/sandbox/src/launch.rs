@@ -178,9 +178,11 @@ async fn watch_direct(mut child: Child, handle: AsyncFd<OwnedFd>, cwd: Option<Ow
     };
     if ended {
         watch.report(Exit { status: peek(leader), cwd: job::read_cwd(cwd) });
-        if !tree::in_session(leader).is_empty() {
-            watch.stop.cancelled().await;
+        if tree::in_session(leader).is_empty() {
+            let _ = child.wait();
+            return;
         }
+        watch.stop.cancelled().await;
     }
     tree::signal(&tree::in_session(leader), Signal::TERM);
     let deadline = tokio::time::Instant::now() + TERMINATE_TIME;

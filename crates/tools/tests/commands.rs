@@ -1,8 +1,10 @@
 //! Bash and `TaskStop` on real processes, below a supervisor that is this very test program started again.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +17,7 @@ use windlass_tools::{Bash, BashSettings, TaskStop, Tasks};
 
 fn main() {
     windlass_sandbox::run_if_supervisor();
+    start_again_with_secrets();
     let trial = |name: &str, test: fn()| {
         Trial::test(name, move || {
             test();
@@ -47,6 +50,25 @@ fn main() {
         trial("without_a_supervisor_it_works_too", without_a_supervisor_it_works_too),
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
+}
+
+/// What commands must not see: a key of ours, one of the user's, and a function that poses as a program.
+const SECRETS: &[(&str, &str)] = &[
+    ("ANTHROPIC_API_KEY", "hush"),
+    ("MY_TOKEN", "hush"),
+    ("PASSED_TOKEN", "passed"),
+    ("BASH_FUNC_ls%%", "() { echo hush; }"),
+];
+
+/// Runs this program again with secrets in its environment.
+fn start_again_with_secrets() {
+    if std::env::var_os("PASSED_TOKEN").is_none() {
+        let error = Command::new("/proc/self/exe")
+            .args(std::env::args_os().skip(1))
+            .envs(SECRETS.iter().copied())
+            .exec();
+        panic!("{error}");
+    }
 }
 
 /// A session with a project directory of its own.
@@ -297,7 +319,8 @@ fn secrets_and_shell_setup_stay_outside() {
             settings.env_pass = vec!["PASSED_TOKEN".into()];
             settings.env = vec![("CLAUDE_CODE_SESSION_ID".into(), "s1".into())];
         });
-        let outcome = session.bash(json!({ "command": "env" })).await;
+        let outcome = session.bash(json!({ "command": "env; ls /proc/self/fd" })).await;
+        assert!(!text(&outcome).contains("hush"), "{}", text(&outcome));
         let project = format!("CLAUDE_PROJECT_DIR={}", session.project().display());
         let expected = [
             "CLAUDECODE=1",
@@ -305,6 +328,7 @@ fn secrets_and_shell_setup_stay_outside() {
             "PAGER=cat",
             "GIT_TERMINAL_PROMPT=0",
             "CLAUDE_CODE_SESSION_ID=s1",
+            "PASSED_TOKEN=passed",
             &project,
         ];
         for line in expected {
