@@ -89,6 +89,7 @@ fn yes() -> bool {
 /// What Grep returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum OutputMode {
     /// The names of the files.
     #[default]
