@@ -46,7 +46,8 @@ fn show() -> anyhow::Result<i32> {
     say(&introduction(&folder))?;
     let mut session = engine.session();
     let mut view = DemoView { clock: Clock::start(), open: Vec::new() };
-    let outcome = match print::block_on(drive(session.run(PROMPT), &mut view))? {
+    let run = async move { drive(session.run(PROMPT), &mut view).await };
+    let outcome = match print::block_on(run)? {
         End::Done(outcome) => outcome,
         End::Signal(code) => return Ok(code),
         End::Unread => return Ok(1),

@@ -1,7 +1,9 @@
 //! Carries a run through to its end: updates to the view, signals to the run.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -73,7 +75,7 @@ async fn show(run: &mut Run<'_>, view: &mut dyn View) -> io::Result<Box<Outcome>
     view.begin(&mut output.buffer);
     let mut in_a_row = 0;
     loop {
-        let update = if let Some(update) = run.next().now_or_never() {
+        let update = if let Some(update) = ready(run).await {
             update
         } else {
             output.flush().await?;
@@ -96,6 +98,24 @@ async fn show(run: &mut Run<'_>, view: &mut dyn View) -> io::Result<Box<Outcome>
             tokio::task::yield_now().await;
         }
     }
+}
+
+/// The next update, if it is there without waiting for the outside world. What the connection has read already
+/// comes through a task of its own, which is let go first once.
+async fn ready(run: &mut Run<'_>) -> Option<Option<Update>> {
+    if let Some(update) = run.next().now_or_never() {
+        return Some(update);
+    }
+    let mut went_first = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut went_first, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+    run.next().now_or_never()
 }
 
 /// Waits for the next update; the view may have something to say meanwhile.

@@ -33,15 +33,8 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
             return 1;
         }
     };
-    match block_on(converse(arguments, ready)) {
-        Ok(End::Done(outcome)) => {
-            if arguments.output_format == Format::Text
-                && let Some(complaint) = view::complaint(&outcome)
-            {
-                complain(&complaint);
-            }
-            i32::from(!view::succeeded(&outcome))
-        }
+    match block_on(converse(arguments.output_format, arguments.verbose, ready)) {
+        Ok(End::Done(outcome)) => i32::from(!view::succeeded(&outcome)),
         Ok(End::Signal(code)) => code,
         Ok(End::Unread) => 1,
         Err(error) => {
@@ -53,11 +46,15 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
 
 /// Runs a future to its end on this thread: the work is waiting, and what computes long runs elsewhere.
 /// Whatever goes on in the background ends here, without being waited for.
-pub(crate) fn block_on<T>(future: impl Future<Output = std::io::Result<T>>) -> std::io::Result<T> {
+///
+/// It runs as a task among the others, because a task can let the connection's task go first without asking the system.
+pub(crate) fn block_on<T: Send + 'static>(
+    future: impl Future<Output = std::io::Result<T>> + Send + 'static,
+) -> std::io::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    let result = runtime.block_on(future);
+    let result = runtime.block_on(runtime.spawn(future));
     runtime.shutdown_background();
-    result
+    result.map_err(std::io::Error::other)?
 }
 
 /// Checks everything that can be checked without the network. Each error is for the user.
@@ -85,18 +82,18 @@ fn refuse(arguments: &Arguments, error: &str) {
     let _ = std::io::stdout().write_all(&line);
 }
 
-async fn converse(arguments: &Arguments, ready: Ready) -> std::io::Result<End> {
+async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<End> {
     let Wired { engine, setup, warnings } = ready.wired;
     let mut session = engine.session();
     let seed = session.seed();
-    if arguments.output_format != Format::StreamJson {
+    if format != Format::StreamJson {
         for warning in &warnings {
             complain(warning);
         }
     }
-    let mut view: Box<dyn View> = match arguments.output_format {
-        Format::Text => Box::new(TextView::new(Progress::new(arguments.verbose))),
-        Format::Json if arguments.verbose => Box::new(JsonView::new(seed, setup, Progress::new(true))),
+    let mut view: Box<dyn View> = match format {
+        Format::Text => Box::new(TextView::new(Progress::new(verbose))),
+        Format::Json if verbose => Box::new(JsonView::new(seed, setup, Progress::new(true))),
         Format::Json => Box::new(JsonView::new(seed, setup, None)),
         Format::StreamJson => Box::new(StreamView::new(seed, setup, warnings)),
     };

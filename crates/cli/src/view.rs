@@ -10,7 +10,7 @@ use crate::display;
 use crate::progress::Progress;
 
 /// Shows a run. Whatever belongs on standard output is appended to the caller's buffer.
-pub(crate) trait View {
+pub(crate) trait View: Send {
     /// The run begins.
     fn begin(&mut self, out: &mut Vec<u8>);
     /// Something happened.
@@ -41,7 +41,7 @@ impl Clock {
     }
 }
 
-/// The final text on standard output; on standard error, what is happening.
+/// The result on standard output: the final text, or what went wrong; on standard error, what is happening.
 pub(crate) struct TextView {
     progress: Option<Progress>,
     for_terminal: bool,
@@ -50,6 +50,18 @@ pub(crate) struct TextView {
 impl TextView {
     pub(crate) fn new(progress: Option<Progress>) -> Self {
         Self { progress, for_terminal: std::io::stdout().is_terminal() }
+    }
+
+    /// A text of its own lines; nothing if there is none.
+    fn paragraph(&self, text: &str, out: &mut Vec<u8>) {
+        if text.is_empty() {
+            return;
+        }
+        let clean = self.for_terminal.then(|| display::paragraph(text));
+        out.extend_from_slice(clean.as_deref().unwrap_or(text).as_bytes());
+        if !text.ends_with('\n') {
+            out.push(b'\n');
+        }
     }
 }
 
@@ -61,13 +73,8 @@ impl View for TextView {
             progress.update(update);
         }
         let Update::Done(outcome) = update else { return };
-        if !outcome.text.is_empty() {
-            let clean = self.for_terminal.then(|| display::paragraph(&outcome.text));
-            out.extend_from_slice(clean.as_ref().unwrap_or(&outcome.text).as_bytes());
-            if !outcome.text.ends_with('\n') {
-                out.push(b'\n');
-            }
-        }
+        self.paragraph(&outcome.text, out);
+        self.paragraph(&complaint(outcome).unwrap_or_default(), out);
     }
 
     fn next_tick(&self) -> Option<Duration> {
@@ -167,22 +174,17 @@ pub(crate) fn succeeded(outcome: &Outcome) -> bool {
     matches!(outcome.terminal, Terminal::Completed | Terminal::Refused)
 }
 
-/// What went wrong, as one line for standard error.
+/// What went wrong, as one line.
 pub(crate) fn complaint(outcome: &Outcome) -> Option<String> {
     if outcome.terminal == Terminal::Refused && outcome.text.is_empty() {
-        return Some("the model declined to answer. Say it differently or use another --model.".into());
+        return Some("The model declined to answer. Say it differently or use another --model.".into());
     }
     if succeeded(outcome) {
         return None;
     }
     let text = match &outcome.failure {
         Some(failure) => failure.message.clone(),
-        None if !outcome.errors.is_empty() => outcome.errors.join("; "),
-        None => match outcome.terminal {
-            Terminal::MaxTurns => "the limit of turns is reached. Allow more with --max-turns.".into(),
-            Terminal::AbortedStreaming | Terminal::AbortedTools => "interrupted.".into(),
-            other => format!("the run ended with {}.", other.name()),
-        },
+        None => outcome.errors.join("; "),
     };
     Some(display::line(&text))
 }

@@ -179,6 +179,7 @@ impl CallQueue {
         for seen in &outcome.seen {
             tools.files.insert(seen.path.clone(), seen.clone());
         }
+        tools.readable.extend(outcome.readable.iter().cloned());
         if let Some(cwd) = &outcome.cwd {
             tools.cwd = Arc::new(cwd.clone());
         }
@@ -277,7 +278,7 @@ impl Call {
 
     /// Lets the permission stages decide. An input a person approved is not asked about again, but a denial holds.
     fn judge(&mut self, tool: &str, facts: CallFacts, cx: &mut Cx<'_>) {
-        match permission::decide(tool, &facts, cx.config) {
+        match permission::decide(tool, &facts, &cx.state.carry.tools.readable, cx.config) {
             Verdict::Allow => self.stage = Stage::Ready(facts),
             Verdict::Ask(_) if self.approved => self.stage = Stage::Ready(facts),
             Verdict::Ask(reason) => {

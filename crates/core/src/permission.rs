@@ -1,5 +1,6 @@
 //! Whether a call may run: an ordered list of stages over the facts of the call.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use windlass_protocol::{CallFacts, CallKind, PathFact};
@@ -21,6 +22,8 @@ pub(crate) enum Verdict {
 struct Case<'a> {
     tool: &'a str,
     facts: &'a CallFacts,
+    /// Files outside the working directories that tools made for reading.
+    readable: &'a BTreeSet<PathBuf>,
     config: &'a Config,
 }
 
@@ -32,8 +35,13 @@ const STAGES: [Stage; 6] =
     [disallowed_tool, bypass_mode, plan_mode, allowed_tool, harmless_call, accepted_edit];
 
 /// Decides about a call.
-pub(crate) fn decide(tool: &str, facts: &CallFacts, config: &Config) -> Verdict {
-    let case = Case { tool, facts, config };
+pub(crate) fn decide(
+    tool: &str,
+    facts: &CallFacts,
+    readable: &BTreeSet<PathBuf>,
+    config: &Config,
+) -> Verdict {
+    let case = Case { tool, facts, readable, config };
     STAGES.iter().find_map(|stage| stage(&case)).unwrap_or_else(|| ask(&case))
 }
 
@@ -62,7 +70,7 @@ fn allowed_tool(case: &Case<'_>) -> Option<Verdict> {
 fn harmless_call(case: &Case<'_>) -> Option<Verdict> {
     match case.facts.kind {
         CallKind::Session => Some(Verdict::Allow),
-        CallKind::Read => all_inside(case).then_some(Verdict::Allow),
+        CallKind::Read => case.facts.paths.iter().all(|path| may_read(case, path)).then_some(Verdict::Allow),
         CallKind::Edit | CallKind::Execute => None,
     }
 }
@@ -90,7 +98,7 @@ fn ask(case: &Case<'_>) -> Verdict {
 }
 
 fn no_rule(case: &Case<'_>) -> String {
-    let outside = case.facts.paths.iter().find(|path| !is_inside(path, &case.config.roots));
+    let outside = case.facts.paths.iter().find(|path| !may_read(case, path));
     match (case.facts.kind, outside) {
         (CallKind::Read, Some(path)) => {
             format!("{} of {} is outside the working directories.", case.tool, path.lexical.display())
@@ -101,6 +109,11 @@ fn no_rule(case: &Case<'_>) -> String {
         (CallKind::Edit, _) => format!("{} of {} needs permission.", case.tool, case.facts.target),
         _ => format!("{} needs permission.", case.tool),
     }
+}
+
+fn may_read(case: &Case<'_>, path: &PathFact) -> bool {
+    let made_for_it = path.resolved.as_ref().is_some_and(|resolved| case.readable.contains(resolved));
+    made_for_it || is_inside(path, &case.config.roots)
 }
 
 fn all_inside(case: &Case<'_>) -> bool {
@@ -185,6 +198,10 @@ mod tests {
         config
     }
 
+    fn decide(tool: &str, facts: &CallFacts, config: &Config) -> Verdict {
+        super::decide(tool, facts, &BTreeSet::new(), config)
+    }
+
     fn word(verdict: &Verdict) -> &'static str {
         match verdict {
             Verdict::Allow => "allow",
@@ -228,6 +245,16 @@ mod tests {
             let verdict = decide("Read", &facts, &config(PermissionMode::Default, Asking::Person));
             assert_eq!(word(&verdict), "ask");
         }
+    }
+
+    #[test]
+    fn what_a_tool_made_for_reading_can_be_read_and_nothing_else() {
+        let readable = BTreeSet::from(["/tmp/output/1.txt".into()]);
+        let config = config(PermissionMode::Default, Asking::Person);
+        let verdict = |kind, path: &str| word(&super::decide("Tool", &facts(kind, path), &readable, &config));
+        assert_eq!(verdict(CallKind::Read, "/tmp/output/1.txt"), "allow");
+        assert_eq!(verdict(CallKind::Read, "/tmp/output/2.txt"), "ask");
+        assert_eq!(verdict(CallKind::Edit, "/tmp/output/1.txt"), "ask");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The state of a run: what is carried from one iteration to the next, and where the machine is.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,6 +55,8 @@ pub(crate) struct ToolState {
     pub(crate) cwd: Arc<PathBuf>,
     /// What the conversation knows of files, by resolved path.
     pub(crate) files: BTreeMap<PathBuf, FileSeen>,
+    /// Files outside the working directories that tools made for reading.
+    pub(crate) readable: BTreeSet<PathBuf>,
 }
 
 /// Where the machine is: its program counter as data.
@@ -165,7 +167,7 @@ impl State {
     #[must_use]
     pub fn new(cwd: PathBuf, messages: Transcript) -> Self {
         let message = messages.iter().map(|message| message.id.0).max().unwrap_or(0);
-        let tools = ToolState { cwd: Arc::new(cwd), files: BTreeMap::new() };
+        let tools = ToolState { cwd: Arc::new(cwd), files: BTreeMap::new(), readable: BTreeSet::new() };
         let carry = Carry { messages, tools, ..Carry::default() };
         Self { carry, ids: Ids { message, ..Ids::default() }, ..Self::default() }
     }

@@ -80,6 +80,8 @@ pub struct ToolOutcome {
     pub seen: Vec<FileSeen>,
     /// The working directory from now on, if the call changed it.
     pub cwd: Option<PathBuf>,
+    /// Files of the tool's own making, such as long output, that may be read from now on wherever they lie. Resolved.
+    pub readable: Vec<PathBuf>,
 }
 
 /// Raw JSON that can be compared, by its text.
@@ -122,7 +124,7 @@ impl ToolOutcome {
     /// A success of several blocks.
     #[must_use]
     pub fn blocks(content: Vec<Block>) -> Self {
-        Self { content, is_error: false, structured: None, seen: Vec::new(), cwd: None }
+        Self { content, is_error: false, structured: None, seen: Vec::new(), cwd: None, readable: Vec::new() }
     }
 
     /// A failure the model should read.

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use windlass_testkit::Project;
 
-use crate::support::{STREAM, Stage, WINDLASS, check_refused, result};
+use crate::support::{STREAM, Stage, WINDLASS, check_failed, check_refused, result};
 
 /// Arguments that are refused before anything is sent.
 #[track_caller]
@@ -105,7 +105,7 @@ fn a_refused_connection_ends_the_run_with_the_address() {
         let command = project.command(WINDLASS).args(arguments).env("CLAUDE_CODE_MAX_RETRIES", "0");
         command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_BASE_URL", format!("http://{free}"))
     };
-    check_refused(&command(&["-p", "go"]).run().unwrap(), &[&free.to_string()]);
+    check_failed(&command(&["-p", "go"]).run().unwrap(), &[&free.to_string(), "ANTHROPIC_BASE_URL"]);
     let finished = command(&STREAM).run().unwrap();
     let result = result(&finished);
     assert_eq!(finished.code(), Some(1));
@@ -117,7 +117,7 @@ fn a_refused_connection_ends_the_run_with_the_address() {
 fn a_wrong_key_is_said_at_once_and_in_the_form_hosts_know() {
     let refusal = r#"[{"fault": {"status": {"code": 401, "message": "invalid x-api-key"}}}]"#;
     let stage = Stage::new(refusal);
-    check_refused(&stage.run(&["-p", "go"]), &["401"]);
+    check_failed(&stage.run(&["-p", "go"]), &["401", "ANTHROPIC_API_KEY"]);
     assert_eq!(stage.server.exchanges().len(), 1, "it is not sent again");
 
     let finished = Stage::new(refusal).run(&STREAM);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{STREAM, Stage, result};
+use crate::support::{STREAM, Stage, check_failed, result};
 
 fn types(lines: &[Value]) -> Vec<String> {
     let name = |line: &Value| match line["subtype"].as_str() {
@@ -93,8 +93,7 @@ fn the_limit_of_turns_is_an_error_without_a_text() {
     assert_eq!(result.get("result"), None);
     assert!(!result["errors"][0].as_str().unwrap().is_empty());
     let finished = Stage::new(&format!("[{call}]")).run(&["-p", "go", "--max-turns", "2"]);
-    assert_eq!((finished.code(), finished.stdout.as_str()), (Some(1), ""));
-    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    check_failed(&finished, &["limit of 2 turns", "--max-turns"]);
 }
 
 #[test]

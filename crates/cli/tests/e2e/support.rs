@@ -72,6 +72,16 @@ pub(crate) fn result(finished: &Finished) -> Value {
     last
 }
 
+/// A run that begins and fails: its result, which is what went wrong, is on standard output and holds these words.
+#[track_caller]
+pub(crate) fn check_failed(finished: &Finished, words: &[&str]) {
+    assert_eq!((finished.code(), finished.stderr.as_str()), (Some(1), ""), "{finished:?}");
+    assert_eq!(finished.stdout.lines().count(), 1, "{}", finished.stdout);
+    for word in words {
+        assert!(finished.stdout.contains(word), "{word:?} is not in {:?}", finished.stdout);
+    }
+}
+
 /// A run that must fail before it begins: nothing on standard output, one complaint that holds these words.
 #[track_caller]
 pub(crate) fn check_refused(finished: &Finished, words: &[&str]) {

@@ -40,6 +40,8 @@ pub(crate) struct Answer {
     /// Remarks behind it: what holds from now on.
     pub(crate) after: Vec<String>,
     pub(crate) output: BashOutput,
+    /// Where a command in the background prints to.
+    pub(crate) background_file: Option<PathBuf>,
 }
 
 impl Answer {
@@ -61,6 +63,8 @@ impl Answer {
         parts.retain(|part| !part.is_empty());
         let text = if parts.is_empty() { "(no output)".to_owned() } else { parts.join("\n") };
         let outcome = if self.failed { ToolOutcome::error(&text) } else { ToolOutcome::text(&text) };
-        outcome.with_structured(&self.output)
+        let files = self.output.persisted_output_path.iter().chain(&self.background_file);
+        let readable = files.filter_map(|path| path.canonicalize().ok()).collect();
+        ToolOutcome { readable, ..outcome.with_structured(&self.output) }
     }
 }

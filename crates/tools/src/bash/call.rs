@@ -189,6 +189,7 @@ impl Call<'_> {
             ));
         }
         answer.after.push(in_background(&id, &path));
+        answer.background_file = Some(path);
         answer.output.background_cwd_hint = Rules::in_background(&self.input.command);
         answer.after.extend(answer.output.background_cwd_hint.clone());
         answer.output.background_task_id = Some(id);
