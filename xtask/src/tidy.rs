@@ -58,6 +58,11 @@ pub(crate) fn passes() -> Result<bool> {
     Ok(complaints.is_empty())
 }
 
+/// Every package of the binary with its licence.
+fn licences() -> Result<String> {
+    output(cargo(&["tree", "-p", "windlass-cli", "-e", "normal", "--prefix", "none", "--format", "{p}\t{l}"]))
+}
+
 fn complaints() -> Result<Vec<String>> {
     let sources = sources()?;
     let members = members(&output(cargo(&["metadata", "--format-version", "1", "--no-deps"]))?)?;
@@ -69,6 +74,7 @@ fn complaints() -> Result<Vec<String>> {
         dependencies::core_is_small(&members),
         dependencies::core_is_pure(&tree("windlass-core")?),
         dependencies::binary_is_small(&tree("windlass-cli")?),
+        dependencies::licences_fit(&licences()?),
         dependencies::lock_is_public(document("Cargo.lock")),
         documents::dependencies_are_explained(&members, document("docs/DEPENDENCIES.md")),
         documents::crates_have_invariants(&members, document("ARCHITECTURE.md")),

@@ -64,7 +64,7 @@ impl Tool for Wait {
         let _trace = Trace(self.alive.clone());
         match &*input.trick {
             "panic" => panic!("on purpose"),
-            "deaf" => tokio::time::sleep(Duration::from_secs(3600)).await,
+            "deaf" => tokio::time::sleep(Duration::from_hours(1)).await,
             "chatty" => {
                 for n in 0..100 {
                     cx.progress.send(cx.call, ToolProgress { text: n.to_string() }).await;
@@ -133,7 +133,7 @@ async fn nothing_happens_until_somebody_polls() {
     let tool = Wait::default();
     let mut session = session(TWO_TURNS, &tool);
     drop(session.run("never polled"));
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     assert_eq!(tool.started.load(Ordering::SeqCst), 0);
     assert_eq!(session.waiting(), 1, "a prompt that was never polled waits for the next run");
     assert_eq!(words(&mut session, "go").await.last().unwrap(), "=completed");
@@ -169,7 +169,7 @@ async fn a_slow_reader_stops_the_models_stream() {
     for _ in 0..10 {
         run.next().await.unwrap();
     }
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
     let read = items.load(Ordering::SeqCst);
     assert!(read <= 10, "{read} items were read for 10 updates");
 }

@@ -68,6 +68,38 @@ pub(crate) fn binary_is_small(tree: &str) -> Vec<String> {
     )]
 }
 
+/// Licences that ask for no more than to be named.
+const LICENCES: &[&str] = &[
+    "0BSD",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "ISC",
+    "MIT",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+/// Takes lines of a package and its licence, with a tab between.
+pub(crate) fn licences_fit(tree: &str) -> Vec<String> {
+    let lines: BTreeSet<&str> = tree.lines().map(|line| line.trim_end_matches(" (*)")).collect();
+    let misfits = lines.into_iter().filter_map(|line| {
+        let (package, licence) = line.split_once('\t')?;
+        (!licence_fits(licence))
+            .then(|| format!("{package}: its licence {licence:?} does not fit MIT OR Apache-2.0"))
+    });
+    misfits.collect()
+}
+
+/// Of every part that applies, one choice must be in the list.
+fn licence_fits(licence: &str) -> bool {
+    let licence = licence.replace(['(', ')'], "").replace('/', " OR ");
+    licence.split(" AND ").all(|part| part.split(" OR ").any(|choice| LICENCES.contains(&choice.trim())))
+}
+
 /// A lock file that names another registry builds only where it was made.
 pub(crate) fn lock_is_public(lock: &str) -> Vec<String> {
     let sources = lock.lines().filter_map(|line| line.strip_prefix("source = \"")?.strip_suffix('"'));
@@ -108,6 +140,18 @@ mod tests {
             "tokio v1.0.0\ntokio v1.0.0 (*)\ntokio-util v0.7.0\nrand v0.9\nrand_core v0.9\nfutures-util v0.3\ntime v0.3",
             6,
         );
+    }
+
+    #[test]
+    fn licences_ask_for_no_more_than_to_be_named() {
+        let check =
+            |tree: &str, expected: usize| assert_eq!(licences_fit(tree).len(), expected, "for {tree}");
+        check(
+            "a v1\tMIT\na v1\tMIT (*)\nb v1\tMIT/Apache-2.0\nc v1\t(Apache-2.0 OR MIT) AND BSD-3-Clause",
+            0,
+        );
+        check("d v1\tMIT OR GPL-3.0-only\ne v1\tApache-2.0 WITH LLVM-exception OR GPL-2.0", 0);
+        check("f v1\tGPL-3.0-only\ng v1\tMIT AND AGPL-3.0\nh v1\t", 3);
     }
 
     #[test]
