@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -170,13 +171,17 @@ pub trait AnyTool: Send + Sync + 'static {
 
 impl<T: Tool> AnyTool for T {
     fn spec(&self) -> ToolSpec {
-        let mut schema =
-            SchemaGenerator::new(SchemaSettings::draft2020_12()).into_root_schema_for::<T::Input>();
-        let description = take_string(&mut schema, "description");
-        schema.remove("title");
-        schema.remove("$schema");
-        let json = serde_json::value::to_raw_value(&schema).unwrap_or_default();
-        ToolSpec { name: T::NAME.into(), description: description.into(), input_schema: json.into() }
+        let generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
+        let mut schema = generator.into_root_schema_for::<T::Input>().to_value();
+        let description = take(&mut schema, "description");
+        take(&mut schema, "title");
+        take(&mut schema, "$schema");
+        plain(&mut schema);
+        ToolSpec {
+            name: T::NAME.into(),
+            description: description.as_ref().and_then(Value::as_str).unwrap_or_default().into(),
+            input_schema: serde_json::value::to_raw_value(&schema).unwrap_or_default().into(),
+        }
     }
 
     fn aliases(&self) -> &[&'static str] {
@@ -198,10 +203,28 @@ impl<T: Tool> AnyTool for T {
     }
 }
 
-fn take_string(schema: &mut schemars::Schema, key: &str) -> String {
-    match schema.remove(key) {
-        Some(serde_json::Value::String(text)) => text,
-        _ => String::new(),
+/// Takes a field out and leaves the others in their order.
+fn take(schema: &mut Value, key: &str) -> Option<Value> {
+    schema.as_object_mut()?.shift_remove(key)
+}
+
+/// Leaves out what tells a model nothing: widths of integers, absent defaults, and that what is optional may be null.
+fn plain(schema: &mut Value) {
+    take(schema, "format");
+    if schema["default"].is_null() {
+        take(schema, "default");
+    }
+    if schema["minimum"] == 0 {
+        take(schema, "minimum");
+    }
+    if let Some(kind) = schema.get_mut("type") {
+        let named = kind.as_array().and_then(|types| types.iter().find(|name| *name != "null")).cloned();
+        if let Some(named) = named {
+            *kind = named;
+        }
+    }
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.values_mut().for_each(plain);
     }
 }
 
@@ -216,4 +239,74 @@ fn parse<I: DeserializeOwned>(tool: &str, input: &RawValue) -> Result<I, String>
         let what = inner.split(" at line ").next().unwrap_or(&inner);
         format!("The input of {tool} is not valid{place}: {what}. Correct the input and call the tool again.")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Finds things.
+    #[derive(serde::Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct FindInput {
+        /// What to find.
+        what: String,
+        /// How many.
+        #[serde(default)]
+        count: Option<u64>,
+    }
+
+    struct Find;
+
+    impl Tool for Find {
+        type Input = FindInput;
+        const NAME: &'static str = "Find";
+
+        fn facts(&self, _: &FindInput, _: &ExamineContext) -> Result<CallFacts, String> {
+            Err("not used here".into())
+        }
+
+        async fn run(&self, _: FindInput, _: ToolContext) -> ToolOutcome {
+            ToolOutcome::text("")
+        }
+    }
+
+    #[test]
+    fn a_schema_says_what_the_type_says_and_no_more() {
+        let spec = Find.spec();
+        assert_eq!((&*spec.name, &*spec.description), ("Find", "Finds things."));
+        assert_eq!(
+            spec.input_schema.get(),
+            concat!(
+                r#"{"type":"object","additionalProperties":false,"properties":{"#,
+                r#""what":{"type":"string","description":"What to find."},"#,
+                r#""count":{"type":"integer","description":"How many."}},"required":["what"]}"#
+            )
+        );
+    }
+
+    #[test]
+    fn bad_input_names_the_field() {
+        let check = |input: &str, expected: &str| {
+            let raw = RawValue::from_string(input.into()).unwrap();
+            let cx = ExamineContext { cwd: "/".into(), roots: [].into() };
+            assert_eq!(Find.examine(&raw, &cx).unwrap_err(), expected);
+        };
+        let advice = "Correct the input and call the tool again.";
+        check("{}", &format!("The input of Find is not valid: missing field `what`. {advice}"));
+        check(
+            r#"{"what":"x","count":"many"}"#,
+            &format!(
+                "The input of Find is not valid in `count`: invalid type: string \"many\", expected u64. {advice}"
+            ),
+        );
+        check(
+            r#"{"what":"x","why":1}"#,
+            &format!(
+                "The input of Find is not valid in `why`: unknown field `why`, expected `what` or `count`. {advice}"
+            ),
+        );
+        check(r#"{"what":"x"}"#, "not used here");
+    }
 }
