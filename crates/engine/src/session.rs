@@ -21,6 +21,8 @@ pub struct Session {
     pub(crate) inputs: u64,
     pub(crate) started: Instant,
     pub(crate) inbox: mpsc::Receiver<Event>,
+    /// Whether a prompt has told the model where it is.
+    introduced: bool,
     handle: Handle,
 }
 
@@ -42,6 +44,7 @@ impl Session {
     pub(crate) fn new(shared: Arc<Shared>, seed: SessionSeed, messages: Transcript) -> Self {
         let (events, inbox) = mpsc::channel(INBOX_MAX);
         Self {
+            introduced: !messages.is_empty(),
             state: State::new(shared.cwd.clone(), messages),
             shared,
             seed,
@@ -58,7 +61,7 @@ impl Session {
     pub fn run(&mut self, prompt: impl Into<Prompt>) -> Run<'_> {
         self.drain_inbox();
         let mut prompt = prompt.into();
-        if self.state.messages().is_empty() {
+        if !std::mem::replace(&mut self.introduced, true) {
             prompt.blocks.insert(0, environment_note(&self.shared.cwd));
         }
         Run::new(self, prompt)

@@ -137,7 +137,9 @@ async fn nothing_happens_until_somebody_polls() {
     assert_eq!(tool.started.load(Ordering::SeqCst), 0);
     assert_eq!(session.waiting(), 1, "a prompt that was never polled waits for the next run");
     assert_eq!(words(&mut session, "go").await.last().unwrap(), "=completed");
-    assert!(session.messages().to_json().contains("never polled"));
+    let json = session.messages().to_json();
+    assert!(json.contains("never polled"));
+    assert_eq!(json.matches("<environment>").count(), 1, "{json}");
 }
 
 /// Counts how often its stream is polled for an item.
