@@ -70,12 +70,6 @@ impl Cx<'_> {
                 self.emit(Update::Responding { request, message_id, model, usage });
                 Phase::Streaming(streaming)
             }
-            ModelEvent::BlockStarted { index, block } => {
-                if self.config.partial_messages {
-                    self.emit(Update::BlockStarted { index, block });
-                }
-                Phase::Streaming(streaming)
-            }
             ModelEvent::Delta { index, delta } => {
                 self.on_delta(&mut streaming, index, delta);
                 Phase::Streaming(streaming)

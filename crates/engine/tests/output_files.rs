@@ -23,10 +23,8 @@ impl ModelClient for Curious {
         let (block, stop) = match self.0.fetch_add(1, Ordering::SeqCst) {
             0 => (call("1", "Bash", r#"{"command":"seq 100000"}"#), StopReason::ToolUse),
             1 => {
-                let file = last
-                    .split(['"', ' ', '\\'])
-                    .find(|word| word.starts_with("/tmp") || word.ends_with(".txt"));
-                let file = file.unwrap_or("no file is named").trim_end_matches(['.', ',', ';', ':']);
+                let mut words = last.split(['"', ' ', '\\', ';', ']']);
+                let file = words.find(|word| word.starts_with('/')).unwrap_or("/no file is named");
                 let input = format!(r#"{{"file_path":"{file}","offset":99999,"limit":2}}"#);
                 (call("2", "Read", &input), StopReason::ToolUse)
             }

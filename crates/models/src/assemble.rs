@@ -202,7 +202,7 @@ impl Assembler {
         let skeleton: Arc<RawValue> = required(event.content_block, "content_block")?.to_owned().into();
         self.open.push(OpenBlock::new(index, Arc::clone(&skeleton))?);
         self.next_index = index.saturating_add(1);
-        Ok(ModelEvent::BlockStarted { index, block: skeleton })
+        Ok(ModelEvent::Delta { index, delta: Delta::Start(skeleton) })
     }
 
     fn on_block_delta(&mut self, event: &Event<'_>) -> Result<ModelEvent, String> {

@@ -48,13 +48,6 @@ pub enum ModelEvent {
         /// Usage known so far: the input side.
         usage: Box<Usage>,
     },
-    /// A block begins. `block` is its skeleton as the provider sent it.
-    BlockStarted {
-        /// Position in the response.
-        index: u32,
-        /// The skeleton, a JSON object.
-        block: Arc<RawValue>,
-    },
     /// A piece of a block.
     Delta {
         /// Position in the response.
@@ -82,8 +75,10 @@ pub enum ModelEvent {
 }
 
 /// A piece of a block.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Delta {
+    /// The block begins; its skeleton as the provider sent it, a JSON object.
+    Start(Arc<RawValue>),
     /// More text.
     Text(String),
     /// More thinking.

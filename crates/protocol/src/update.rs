@@ -32,13 +32,6 @@ pub enum Update {
         /// Usage known so far.
         usage: Box<Usage>,
     },
-    /// A block began; only when partial messages are asked for.
-    BlockStarted {
-        /// Position in the response.
-        index: u32,
-        /// Its skeleton.
-        block: Arc<RawValue>,
-    },
     /// A piece of a block; only when partial messages are asked for.
     Delta {
         /// Position in the response.

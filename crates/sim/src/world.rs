@@ -326,7 +326,10 @@ impl World {
         let index = self.response.index;
         if !self.response.open && self.rng.below(3) > 0 {
             self.response.open = true;
-            return ModelEvent::BlockStarted { index, block: raw("{\"type\":\"text\",\"text\":\"\"}") };
+            return ModelEvent::Delta {
+                index,
+                delta: Delta::Start(raw("{\"type\":\"text\",\"text\":\"\"}")),
+            };
         }
         if self.response.open && self.rng.one_in(2) {
             return ModelEvent::Delta { index, delta: Delta::Text("piece ".into()) };

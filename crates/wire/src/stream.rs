@@ -104,7 +104,7 @@ impl<F: FnMut() -> Id> Events<'_, F> {
         self.write(&Event::MessageStart { message }, Some(ttft_ms));
     }
 
-    pub(crate) fn block_started(&mut self, index: u32, block: &RawValue) {
+    fn block_started(&mut self, index: u32, block: &RawValue) {
         if block.get().len() > PIECE_BYTES_MAX {
             // The complete block follows as a message of its own, where it is shortened with a note.
             let stand_in = RawValue::from_string(r#"{"type":"text","text":""}"#.into()).unwrap_or_default();
@@ -116,6 +116,7 @@ impl<F: FnMut() -> Id> Events<'_, F> {
 
     pub(crate) fn delta(&mut self, index: u32, delta: &Delta) {
         match delta {
+            Delta::Start(block) => self.block_started(index, block),
             Delta::Text(text) => {
                 self.pieces(index, text, |text| DeltaJson::Text { kind: "text_delta", text });
             }

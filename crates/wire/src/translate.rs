@@ -174,9 +174,6 @@ impl Translator {
             Update::Responding { message_id, model, usage, .. } => {
                 self.on_responding(message_id, model, usage, out);
             }
-            Update::BlockStarted { index, block } => {
-                self.stream(out, |events| events.block_started(*index, block));
-            }
             Update::Delta { index, delta } => self.stream(out, |events| events.delta(*index, delta)),
             Update::Block { id, index, block, aborted } => {
                 self.on_block(*id, block, *aborted, out);

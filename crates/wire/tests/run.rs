@@ -200,7 +200,7 @@ fn run_with_a_tool() -> Vec<Update> {
     let text = |text: &str| Delta::Text(text.into());
     let input = |json: &str| Delta::InputJson(json.into());
     let delta = |index, delta| Update::Delta { index, delta };
-    let started = |index, json: &str| Update::BlockStarted { index, block: raw(json) };
+    let started = |index, json: &str| Update::Delta { index, delta: Delta::Start(raw(json)) };
     vec![
         requesting(),
         responding("msg_1"),
@@ -229,10 +229,8 @@ fn run_with_a_tool() -> Vec<Update> {
 #[test]
 fn a_run_with_a_tool() {
     let whole = run_with_a_tool();
-    let quiet: Vec<Update> = whole
-        .into_iter()
-        .filter(|update| !matches!(update, Update::BlockStarted { .. } | Update::Delta { .. }))
-        .collect();
+    let quiet: Vec<Update> =
+        whole.into_iter().filter(|update| !matches!(update, Update::Delta { .. })).collect();
     insta::assert_snapshot!(lines(setup(false), &quiet));
 }
 

@@ -43,7 +43,7 @@ fn request(text: &str) -> Arc<ModelRequest> {
 fn line(event: &ModelEvent) -> String {
     match event {
         ModelEvent::Started { message_id, model, .. } => format!("started {message_id} {model}"),
-        ModelEvent::BlockStarted { index, .. } => format!("start {index}"),
+        ModelEvent::Delta { index, delta: windlass_protocol::Delta::Start(_) } => format!("start {index}"),
         ModelEvent::Delta { index, .. } => format!("delta {index}"),
         ModelEvent::Block { index, block } => format!("block {index} {block:?}"),
         ModelEvent::Ended { stop, usage } => {
