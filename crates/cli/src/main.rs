@@ -25,6 +25,7 @@ pub(crate) const VERSION: &str = concat!("2.1.325 (Windlass ", env!("CARGO_PKG_V
 
 fn main() {
     windlass_sandbox::run_if_supervisor();
+    windlass_sandbox::close_to_others();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let code = match arguments::parse(&arguments) {
         Ok(Request::Print(arguments)) => print::run(&arguments),
