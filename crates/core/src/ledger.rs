@@ -49,37 +49,61 @@ impl Ledger {
     }
 
     /// The report at the end of the run.
-    pub(crate) fn report(&mut self, terminal: Terminal, turns: u32, at_ms: u64) -> Outcome {
+    pub(crate) fn report(&mut self, terminal: Terminal, iterations: u32, at_ms: u64) -> Outcome {
         let mut usage = Usage::default();
         for spend in self.models.values() {
             usage.add(&spend.usage);
         }
+        let (errors, warnings) = (self.errors(terminal, iterations), self.warnings(terminal));
         Outcome {
             terminal,
             text: std::mem::take(&mut self.text),
             stop_reason: self.stop.take().map(|stop| stop.name().into()),
-            turns,
+            iterations,
             usage,
             models: std::mem::take(&mut self.models),
             denials: std::mem::take(&mut self.denials),
-            errors: self.errors(terminal, turns),
+            errors,
+            warnings,
             failure: self.failure.take(),
             duration_ms: at_ms.saturating_sub(self.started_at_ms),
             duration_api_ms: self.api_ms,
         }
     }
 
-    fn errors(&self, terminal: Terminal, turns: u32) -> Vec<String> {
+    fn errors(&self, terminal: Terminal, iterations: u32) -> Vec<String> {
         match terminal {
-            Terminal::Completed | Terminal::Refused => Vec::new(),
-            Terminal::MaxTurns => vec![format!(
-                "The limit of {turns} turns is reached. Raise it with --max-turns, or give the session another prompt to go on."
-            )],
+            Terminal::Completed => Vec::new(),
+            Terminal::Refused => {
+                vec!["The model declined to answer. Say it differently, or use another model.".into()]
+            }
+            Terminal::MaxTurns => {
+                let turns = if iterations == 1 { "turn" } else { "turns" };
+                vec![format!("The limit of {iterations} {turns} is reached. Raise it with --max-turns.")]
+            }
             Terminal::AbortedStreaming => vec!["Interrupted while the model was answering.".into()],
             Terminal::AbortedTools => vec!["Interrupted while tools were running.".into()],
             Terminal::ApiError | Terminal::ModelError => {
                 self.failure.iter().map(|failure| failure.message.clone()).collect()
             }
         }
+    }
+
+    /// A completed run may still have said less than it should.
+    fn warnings(&self, terminal: Terminal) -> Vec<String> {
+        let cut = match (&self.stop, terminal) {
+            (Some(StopReason::MaxTokens), Terminal::Completed) => {
+                "The answer was cut off at the output limit. Raise it with CLAUDE_CODE_MAX_OUTPUT_TOKENS."
+            }
+            (Some(StopReason::ContextWindowExceeded), Terminal::Completed) => {
+                "The answer was cut off because the context window is full. Begin a new session."
+            }
+            (Some(StopReason::PauseTurn), Terminal::Completed) => {
+                "The provider paused the answer; it is not complete."
+            }
+            (_, Terminal::Completed) if self.text.trim().is_empty() => "The model's last answer is empty.",
+            _ => return Vec::new(),
+        };
+        vec![cut.into()]
     }
 }

@@ -78,37 +78,69 @@ fn harmless_call(case: &Case<'_>) -> Option<Verdict> {
 fn accepted_edit(case: &Case<'_>) -> Option<Verdict> {
     let edits =
         case.config.permissions.mode == PermissionMode::AcceptEdits && case.facts.kind == CallKind::Edit;
-    (edits && all_inside(case) && !case.facts.paths.iter().any(is_protected)).then_some(Verdict::Allow)
+    (edits && all_inside(case) && !case.facts.paths.iter().any(|path| is_protected(path, &case.config.roots)))
+        .then_some(Verdict::Allow)
 }
 
 /// Asks, or denies with the same reason where nobody answers.
 fn ask(case: &Case<'_>) -> Verdict {
-    let reason = no_rule(case);
+    let (reason, advice) = (reason(case), advice(case));
     let permissions = &case.config.permissions;
     match (permissions.asking, permissions.mode) {
         (Asking::Person, mode) if mode != PermissionMode::DontAsk => Verdict::Ask(reason),
         (Asking::Person, _) => {
             Verdict::Deny(format!("{reason} The mode dontAsk denies what would be asked."))
         }
-        (Asking::Nobody, _) => Verdict::Deny(format!(
-            "{reason} Nobody is there to ask; the user can allow it with --allowedTools {} or another --permission-mode.",
-            case.tool
-        )),
+        (Asking::Nobody, _) => {
+            Verdict::Deny(format!("{reason} Nobody is there to ask; the user can allow it with {advice}."))
+        }
     }
 }
 
-fn no_rule(case: &Case<'_>) -> String {
-    let outside = case.facts.paths.iter().find(|path| !may_read(case, path));
-    match (case.facts.kind, outside) {
-        (CallKind::Read, Some(path)) => {
-            format!("{} of {} is outside the working directories.", case.tool, path.lexical.display())
-        }
-        (CallKind::Edit, _) if case.facts.paths.iter().any(is_protected) => {
-            format!("{} of {} changes a protected file.", case.tool, case.facts.target)
-        }
-        (CallKind::Edit, _) => format!("{} of {} needs permission.", case.tool, case.facts.target),
-        _ => format!("{} needs permission.", case.tool),
+/// Why the call is not simply allowed.
+fn reason(case: &Case<'_>) -> String {
+    let (tool, facts) = (case.tool, case.facts);
+    if facts.kind == CallKind::Edit && facts.paths.iter().any(|path| is_protected(path, &case.config.roots)) {
+        return format!("{tool} of {} changes a protected file.", facts.target);
     }
+    match outside(case) {
+        None if facts.kind == CallKind::Edit => format!("{tool} of {} needs permission.", facts.target),
+        None => format!("{tool} needs permission."),
+        Some(PathFact { lexical, resolved: None }) => {
+            format!("{tool} of {} leads nowhere or where nobody can tell.", lexical.display())
+        }
+        Some(PathFact { lexical, resolved: Some(resolved) }) if is_within(lexical, &case.config.roots) => {
+            format!(
+                "{tool} of {} leads to {}, outside the working directories.",
+                lexical.display(),
+                resolved.display()
+            )
+        }
+        Some(PathFact { lexical, .. }) => {
+            format!("{tool} of {} is outside the working directories.", lexical.display())
+        }
+    }
+}
+
+/// The narrowest thing a user can do about it.
+fn advice(case: &Case<'_>) -> String {
+    let place = outside(case).and_then(|path| path.resolved.as_deref()).and_then(Path::parent);
+    match (case.facts.kind, place) {
+        (CallKind::Read, Some(place)) => format!("--add-dir {}", place.display()),
+        (CallKind::Edit, Some(place)) => {
+            format!(
+                "--add-dir {} and --permission-mode acceptEdits, or --allowedTools {}",
+                place.display(),
+                case.tool
+            )
+        }
+        _ => format!("--allowedTools {} or another --permission-mode", case.tool),
+    }
+}
+
+/// The first path that is not free to read.
+fn outside<'a>(case: &'a Case<'_>) -> Option<&'a PathFact> {
+    case.facts.paths.iter().find(|path| !may_read(case, path))
 }
 
 fn may_read(case: &Case<'_>, path: &PathFact) -> bool {
@@ -122,8 +154,12 @@ fn all_inside(case: &Case<'_>) -> bool {
 
 /// Both names of the path must be inside, compared by components: a link inside may point outside.
 fn is_inside(path: &PathFact, roots: &[PathBuf]) -> bool {
-    let within = |name: &Path| roots.iter().any(|root| name.starts_with(root));
-    within(&path.lexical) && path.resolved.as_deref().is_some_and(within)
+    is_within(&path.lexical, roots)
+        && path.resolved.as_deref().is_some_and(|resolved| is_within(resolved, roots))
+}
+
+fn is_within(name: &Path, roots: &[PathBuf]) -> bool {
+    roots.iter().any(|root| name.starts_with(root))
 }
 
 /// Names whose change can make other programs run something. Compared without case.
@@ -169,10 +205,16 @@ const PROTECTED_FILES: [&str; 27] = [
     ".claude.json",
 ];
 
-fn is_protected(path: &PathFact) -> bool {
+/// What lies above a working directory is the user's choice of place and says nothing about the file.
+fn is_protected(path: &PathFact, roots: &[PathBuf]) -> bool {
     let names = |path: &Path| {
+        let below = roots
+            .iter()
+            .filter_map(|root| path.strip_prefix(root).ok())
+            .min_by_key(|rest| rest.as_os_str().len());
+        let parts = below.unwrap_or(path).components();
         let names: Vec<String> =
-            path.components().map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
+            parts.map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
         let file = names.last().is_some_and(|name| PROTECTED_FILES.contains(&name.as_str()));
         file || names.iter().any(|name| PROTECTED_DIRECTORIES.contains(&name.as_str()))
     };
@@ -272,13 +314,64 @@ mod tests {
     }
 
     #[test]
-    fn a_denial_says_what_would_allow_it() {
-        let verdict =
-            decide("Bash", &facts(CallKind::Execute, ""), &config(PermissionMode::Default, Asking::Nobody));
-        let Verdict::Deny(reason) = verdict else { panic!("{verdict:?}") };
-        assert_eq!(
-            reason,
-            "Bash needs permission. Nobody is there to ask; the user can allow it with --allowedTools Bash or another --permission-mode."
+    fn a_project_below_a_protected_name_can_be_edited() {
+        let mut config = config(PermissionMode::AcceptEdits, Asking::Person);
+        config.roots = ["/home/me/.claude/worktrees/x".into()].into();
+        let verdict = |path: &str| word(&decide("Edit", &facts(CallKind::Edit, path), &config));
+        assert_eq!(verdict("/home/me/.claude/worktrees/x/a.rs"), "allow");
+        assert_eq!(verdict("/home/me/.claude/worktrees/x/.claude/a.json"), "ask");
+    }
+
+    #[test]
+    fn a_denial_says_what_is_wrong_and_what_would_allow_it() {
+        let check = |kind, lexical: &str, resolved: Option<&str>, expected: &str| {
+            let paths = match lexical {
+                "" => vec![],
+                lexical => vec![PathFact { lexical: lexical.into(), resolved: resolved.map(PathBuf::from) }],
+            };
+            let facts = CallFacts { kind, shared: false, paths, target: "a".into() };
+            let verdict = decide("Tool", &facts, &config(PermissionMode::Default, Asking::Nobody));
+            let (reason, advice) = expected.split_once('|').unwrap();
+            let nobody = "Nobody is there to ask; the user can allow it with";
+            assert_eq!(verdict, Verdict::Deny(format!("{reason} {nobody} {advice}.")));
+        };
+        let any = "--allowedTools Tool or another --permission-mode";
+        check(CallKind::Execute, "", None, &format!("Tool needs permission.|{any}"));
+        check(
+            CallKind::Edit,
+            "/srv/app/a",
+            Some("/srv/app/a"),
+            &format!("Tool of a needs permission.|{any}"),
+        );
+        check(
+            CallKind::Edit,
+            "/srv/app/.npmrc",
+            Some("/srv/app/.npmrc"),
+            &format!("Tool of a changes a protected file.|{any}"),
+        );
+        check(
+            CallKind::Read,
+            "/etc/x",
+            Some("/etc/x"),
+            "Tool of /etc/x is outside the working directories.|--add-dir /etc",
+        );
+        check(
+            CallKind::Edit,
+            "/etc/x",
+            Some("/etc/x"),
+            "Tool of /etc/x is outside the working directories.|--add-dir /etc and --permission-mode acceptEdits, or --allowedTools Tool",
+        );
+        check(
+            CallKind::Read,
+            "/srv/app/link",
+            Some("/etc/x"),
+            "Tool of /srv/app/link leads to /etc/x, outside the working directories.|--add-dir /etc",
+        );
+        check(
+            CallKind::Read,
+            "/srv/app/loop",
+            None,
+            &format!("Tool of /srv/app/loop leads nowhere or where nobody can tell.|{any}"),
         );
     }
 }

@@ -1,5 +1,7 @@
 //! Whether a failed request is sent again, and when.
 
+use std::fmt::Write as _;
+
 use windlass_protocol::{Failure, FailureClass};
 
 use crate::config::RetryPolicy;
@@ -30,7 +32,11 @@ impl Attempts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// Send the request again after this pause.
-    Again { delay_ms: u64 },
+    Again {
+        delay_ms: u64,
+        /// How many retries this cause allows in all.
+        retries_max: u32,
+    },
     /// Give up.
     GiveUp,
 }
@@ -44,14 +50,24 @@ pub(crate) fn decide(
     entropy: u64,
 ) -> Decision {
     let may_heal = failure.should_retry.unwrap_or_else(|| may_heal(failure.class));
-    if !may_heal || attempts_left(failure.class, attempts, policy, reached) == 0 {
+    let left = attempts_left(failure.class, attempts, policy, reached);
+    if !may_heal || left == 0 {
         return Decision::GiveUp;
     }
-    match failure.retry_after_ms {
-        Some(wait) if wait > policy.retry_after_ms_max => Decision::GiveUp,
-        Some(wait) if wait > 0 => Decision::Again { delay_ms: wait },
-        _ => Decision::Again { delay_ms: backoff(attempts.retries, policy, entropy) },
+    let delay_ms = match failure.retry_after_ms {
+        Some(wait) if wait > policy.retry_after_ms_max => return Decision::GiveUp,
+        Some(wait) if wait > 0 => wait,
+        _ => backoff(attempts.retries, policy, entropy),
+    };
+    Decision::Again { delay_ms, retries_max: attempts.retries + left }
+}
+
+/// The failure with what was tried against it.
+pub(crate) fn given_up(mut failure: Failure, attempts: Attempts) -> Failure {
+    if attempts.retries > 0 {
+        let _ = write!(failure.message, " Tried {} times; try again later.", attempts.retries + 1);
     }
+    failure
 }
 
 /// Failures that a second try can cure. The others need somebody to act.
@@ -122,7 +138,8 @@ mod tests {
     fn only_what_can_heal_is_tried_again() {
         use FailureClass::*;
         for class in [RateLimited, Overloaded, Server, Connect, Cut, Stalled, Malformed] {
-            check(&failure(class), Attempts::default(), Decision::Again { delay_ms: 375 });
+            let seen = decide(&failure(class), Attempts::default(), &RetryPolicy::default(), true, 0);
+            assert!(matches!(seen, Decision::Again { delay_ms: 375, .. }), "{class:?} {seen:?}");
         }
         for class in [Overflow, Media, Quota, Auth, Forbidden, NotFound, BadRequest, Binding, Tls] {
             check(&failure(class), Attempts::default(), Decision::GiveUp);
@@ -134,9 +151,9 @@ mod tests {
         let no = Failure { should_retry: Some(false), ..failure(FailureClass::Overloaded) };
         check(&no, Attempts::default(), Decision::GiveUp);
         let yes = Failure { should_retry: Some(true), ..failure(FailureClass::BadRequest) };
-        check(&yes, Attempts::default(), Decision::Again { delay_ms: 375 });
+        check(&yes, Attempts::default(), Decision::Again { delay_ms: 375, retries_max: 10 });
         let wait = Failure { retry_after_ms: Some(7_000), ..failure(FailureClass::RateLimited) };
-        check(&wait, Attempts::default(), Decision::Again { delay_ms: 7_000 });
+        check(&wait, Attempts::default(), Decision::Again { delay_ms: 7_000, retries_max: 10 });
         let too_long = Failure { retry_after_ms: Some(3_600_000), ..failure(FailureClass::RateLimited) };
         check(&too_long, Attempts::default(), Decision::GiveUp);
     }
@@ -147,6 +164,11 @@ mod tests {
         check(&failure(FailureClass::Overloaded), tried(10, 0, 0), Decision::GiveUp);
         check(&failure(FailureClass::Stalled), tried(2, 2, 0), Decision::GiveUp);
         check(&failure(FailureClass::Malformed), tried(2, 0, 2), Decision::GiveUp);
+        check(
+            &failure(FailureClass::Stalled),
+            tried(3, 1, 0),
+            Decision::Again { delay_ms: 3_000, retries_max: 4 },
+        );
         let unreachable = failure(FailureClass::Connect);
         assert_eq!(decide(&unreachable, tried(2, 0, 0), &RetryPolicy::default(), false, 0), Decision::GiveUp);
     }

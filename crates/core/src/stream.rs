@@ -159,13 +159,15 @@ impl Cx<'_> {
         }
         let reached = self.state.ledger.reached;
         match retry::decide(&failure, streaming.attempts, &self.config.retry, reached, self.entropy) {
-            Decision::Again { delay_ms } => self.retry(streaming, failure, delay_ms),
+            Decision::Again { delay_ms, retries_max } => {
+                self.retry(streaming, failure, delay_ms, retries_max)
+            }
             Decision::GiveUp => {
                 let terminal = match failure.class {
                     FailureClass::Malformed => Terminal::ModelError,
                     _ => Terminal::ApiError,
                 };
-                self.state.ledger.failure = Some(failure);
+                self.state.ledger.failure = Some(retry::given_up(failure, streaming.attempts));
                 streaming.calls.cancel_all(self);
                 self.record_answer(&mut streaming);
                 self.leave(streaming.calls, After::End(terminal), None)
@@ -173,13 +175,19 @@ impl Cx<'_> {
         }
     }
 
-    fn retry(&mut self, mut streaming: Streaming, failure: Failure, delay_ms: u64) -> Phase {
+    fn retry(
+        &mut self,
+        mut streaming: Streaming,
+        failure: Failure,
+        delay_ms: u64,
+        retries_max: u32,
+    ) -> Phase {
         let attempts = streaming.attempts.and(failure.class);
         streaming.calls.cancel_all(self);
         self.retract(&mut streaming);
         self.emit(Update::Retrying {
             attempt: attempts.retries,
-            retries_max: self.config.retry.retries_max,
+            retries_max,
             delay_ms,
             failure: Box::new(failure),
         });

@@ -304,6 +304,15 @@ fn failures_that_cannot_heal_end_the_run() {
         < fails Malformed            settling done | = model_error after 1: it failed
         ",
     );
+    check(
+        Scenario::new().retries_max(1).submit("x").fails(FailureClass::Overloaded).timer(1).fails(FailureClass::Overloaded),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < fails Overloaded           retry 1 of 1 in 375 | settling waiting | timer t1 375
+        > timer t1                   streaming | call-model #2 [user] same
+        < fails Overloaded           settling done | = api_error after 1: it failed Tried 2 times; try again later.
+        ",
+    );
 }
 
 #[test]

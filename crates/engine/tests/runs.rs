@@ -380,7 +380,8 @@ async fn the_text_of_a_run_is_that_of_its_last_answer() {
     let mut session = session(script, &Wait::default());
     let updates: Vec<Update> = session.run("go").collect().await;
     let Some(Update::Done(outcome)) = updates.last() else { panic!("{updates:?}") };
-    assert_eq!((&*outcome.text, outcome.turns), ("", 2));
+    assert_eq!((&*outcome.text, outcome.iterations), ("", 2));
+    assert_eq!(outcome.warnings, ["The model's last answer is empty."]);
 }
 
 #[test]

@@ -261,6 +261,10 @@ fn explain(class: FailureClass, status: Option<u16>, body: &ErrorBody, place: &s
     let advice = match class {
         FailureClass::Auth => " Check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.",
         FailureClass::NotFound => " Check the model's name, and ANTHROPIC_BASE_URL if it is set.",
+        FailureClass::Forbidden => " Check what the key is allowed to do, and its billing.",
+        FailureClass::Quota => " Raise the limit with the provider, or wait until it is reset.",
+        FailureClass::Overflow => " Begin a new session, or give it less to read.",
+        FailureClass::Media => " Leave it out, or make it smaller.",
         _ => "",
     };
     text.push_str(advice);

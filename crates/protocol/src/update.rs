@@ -260,8 +260,8 @@ pub struct Outcome {
     pub text: String,
     /// The model's last stop reason.
     pub stop_reason: Option<Arc<str>>,
-    /// Iterations of the loop.
-    pub turns: u32,
+    /// Iterations of the loop: requests that were made, retries not counted.
+    pub iterations: u32,
     /// Usage of this run.
     pub usage: Usage,
     /// Usage and cost of this run by model.
@@ -270,6 +270,8 @@ pub struct Outcome {
     pub denials: Vec<Denial>,
     /// What went wrong, for people.
     pub errors: Vec<String>,
+    /// What the caller should know although the run succeeded, such as an answer that was cut off.
+    pub warnings: Vec<String>,
     /// The failure that ended the run, if one did.
     pub failure: Option<Failure>,
     /// From submission to end.
@@ -295,6 +297,6 @@ impl Outcome {
     /// Total cost; `None` if any part is unknown.
     #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
-        self.models.values().map(|spend| spend.cost_usd).sum()
+        self.models.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?))
     }
 }

@@ -110,16 +110,19 @@ pub(crate) fn append(outcome: &Outcome, ending: &Ending<'_>, out: &mut Vec<u8>) 
             duration_ms: outcome.duration_ms,
             duration_api_ms: outcome.duration_api_ms,
             ttft_ms: ending.ttft_ms,
-            num_turns: outcome.turns,
+            num_turns: outcome.iterations,
             result: match (succeeded, failed_call) {
                 (false, _) => None,
+                (true, false) if outcome.terminal == Terminal::Refused && outcome.text.is_empty() => {
+                    Some(&failure_text)
+                }
                 (true, false) => Some(&outcome.text),
                 (true, true) => Some(&failure_text),
             },
             errors: (!succeeded).then(|| limited(&errors, detail)),
             stop_reason: outcome.stop_reason.as_deref(),
             session_id: ending.session_id,
-            total_cost_usd: ending.spent.values().map(|spend| spend.cost_usd).sum(),
+            total_cost_usd: ending.spent.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?)),
             usage: UsageJson::new(&outcome.usage),
             model_usage: (ending.spent.iter())
                 .map(|(model, spend)| (&**model, ModelUsageJson::new(spend)))
@@ -153,16 +156,10 @@ pub(crate) fn failure_text(outcome: &Outcome) -> String {
 
 /// What went wrong; never empty for a run that failed, since hosts show the first of it.
 fn errors_of(outcome: &Outcome) -> Vec<String> {
-    if !outcome.errors.is_empty() {
-        return outcome.errors.clone();
+    if outcome.errors.is_empty() {
+        return vec![format!("The run ended with {}.", outcome.terminal.name())];
     }
-    let text = match (&outcome.failure, outcome.terminal) {
-        (Some(failure), _) => failure.message.clone(),
-        (None, Terminal::MaxTurns) => format!("Reached the limit of turns after {}", outcome.turns),
-        (None, Terminal::AbortedStreaming | Terminal::AbortedTools) => "Interrupted by the user".into(),
-        (None, terminal) => format!("The run ended with {}", terminal.name()),
-    };
-    vec![text]
+    outcome.errors.clone()
 }
 
 fn limited(errors: &[String], detail: Detail) -> &[String] {

@@ -352,9 +352,12 @@ impl Translator {
 
     fn on_done(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
         self.running.clear();
+        for warning in &outcome.warnings {
+            self.informational(warning, "warning", out);
+        }
         match outcome.terminal {
             Terminal::ApiError => self.failed(outcome, out),
-            Terminal::Refused => self.refused(out),
+            Terminal::Refused => self.refused(outcome, out),
             _ if !self.retracted.is_empty() => {
                 self.retracted.clear();
                 self.informational(
@@ -423,13 +426,13 @@ impl Translator {
         });
     }
 
-    fn refused(&mut self, out: &mut Vec<u8>) {
+    fn refused(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
         let retracted = std::mem::take(&mut self.retracted);
         let model = self.model.clone();
         let body = RefusalBody {
             original_model: &model,
             request_id: None,
-            content: "The model declined to answer.",
+            content: &outcome.errors.join(" "),
             retracted_message_uuids: &retracted,
         };
         self.system("model_refusal_no_fallback", &body, out);

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod demo;
+mod endings;
 mod formats;
 mod permissions;
 mod prompts;

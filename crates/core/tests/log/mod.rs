@@ -219,7 +219,7 @@ impl Player {
                 } else {
                     String::new()
                 };
-                words.push(format!("= {} after {}{errors}", outcome.terminal.name(), outcome.turns));
+                words.push(format!("= {} after {}{errors}", outcome.terminal.name(), outcome.iterations));
             }
             Effect::Emit(Update::UserText { blocks, synthetic: true, .. }) => {
                 words.extend(up_to(edges, &[PhaseName::Done]));

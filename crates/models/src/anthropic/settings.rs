@@ -162,7 +162,9 @@ pub(super) fn endpoint(base_url: &str) -> Result<Endpoint, ClientError> {
         return Err(wrong("has a query or fragment, which a path cannot be appended to"));
     }
     let mut url = parsed.clone();
-    url.set_path(&format!("{}/v1/messages", parsed.path().trim_end_matches('/')));
+    // Many write the version with the address, as other clients want it.
+    let path = parsed.path().trim_end_matches('/');
+    url.set_path(&format!("{}/v1/messages", path.strip_suffix("/v1").unwrap_or(path)));
     Ok(Endpoint { url, place: without_credentials(base.trim_end_matches('/')) })
 }
 

@@ -210,8 +210,8 @@ impl Call<'_> {
 
 fn in_background(id: &str, path: &std::path::Path) -> String {
     format!(
-        "Running in the background as task {id}. Its output goes to {}; Read that file to see how it is getting on (its \
-         last line tells when the command has ended), and stop it with TaskStop.",
+        "Running in the background as task {id}, until it ends or the session does. Its output goes to {}; Read that \
+         file to see how it is getting on (its last line tells when the command has ended), and stop it with TaskStop.",
         path.display()
     )
 }
