@@ -63,7 +63,7 @@ impl Config {
         let added_directories =
             flags.add_directories.iter().map(|path| directory(path, place)).collect::<Result<_, _>>()?;
         Ok(Self {
-            model: choose_model(&settings, flags),
+            model: choose_model(&settings, flags)?,
             turns_max: flags.turns_max,
             permissions,
             system_prompt: prompt("--system-prompt-file", flags.system_prompt.as_ref(), place)?,
@@ -89,7 +89,14 @@ fn check_client_certificate(settings: &Settings) -> Result<(), ConfigError> {
     Err(ConfigError::Incomplete { name: missing.0, needs: missing.1 })
 }
 
-fn choose_model(settings: &Settings, flags: &Flags) -> ModelChoice {
+fn choose_model(settings: &Settings, flags: &Flags) -> Result<ModelChoice, ConfigError> {
+    if flags.model.as_deref().is_some_and(|name| name.trim().is_empty()) {
+        return Err(ConfigError::Flag {
+            flag: "--model",
+            value: "''".into(),
+            accepts: "give the id of a model, or opus, sonnet, haiku or fable".into(),
+        });
+    }
     let named = |name: &Option<String>| {
         name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
     };
@@ -103,7 +110,7 @@ fn choose_model(settings: &Settings, flags: &Flags) -> ModelChoice {
     } else {
         (DEFAULT_MODEL.to_owned(), "the default")
     };
-    ModelChoice { name, source }
+    Ok(ModelChoice { name, source })
 }
 
 fn permissions(settings: &Settings, flags: &Flags, place: &Place) -> Result<Permissions, ConfigError> {
@@ -124,11 +131,8 @@ fn permissions(settings: &Settings, flags: &Flags, place: &Place) -> Result<Perm
 
 /// The mode, and the flag that chose it.
 fn permission_mode(flags: &Flags) -> Result<(PermissionMode, &'static str), ConfigError> {
-    if flags.skip_permissions {
-        return Ok((PermissionMode::BypassPermissions, "--dangerously-skip-permissions"));
-    }
     let mode = match flags.permission_mode.as_deref() {
-        None | Some("" | "default" | "manual") => PermissionMode::Default,
+        None | Some("default" | "manual") => PermissionMode::Default,
         Some("acceptEdits") => PermissionMode::AcceptEdits,
         Some("plan") => PermissionMode::Plan,
         Some("dontAsk") => PermissionMode::DontAsk,
@@ -139,10 +143,17 @@ fn permission_mode(flags: &Flags) -> Result<(PermissionMode, &'static str), Conf
                 "auto" => format!("the mode that asks a model is not supported yet; {modes}"),
                 _ => modes.to_owned(),
             };
-            return Err(ConfigError::Flag { flag: "--permission-mode", value: other.to_owned(), accepts });
+            let value = if other.is_empty() { "''" } else { other }.to_owned();
+            return Err(ConfigError::Flag { flag: "--permission-mode", value, accepts });
         }
     };
-    Ok((mode, "--permission-mode bypassPermissions"))
+    match &flags.permission_mode {
+        _ if !flags.skip_permissions => Ok((mode, "--permission-mode bypassPermissions")),
+        Some(other) if mode != PermissionMode::BypassPermissions => {
+            Err(ConfigError::Contradiction { mode: other.clone() })
+        }
+        _ => Ok((PermissionMode::BypassPermissions, "--dangerously-skip-permissions")),
+    }
 }
 
 fn directory(path: &Path, place: &Place) -> Result<PathBuf, ConfigError> {

@@ -51,6 +51,12 @@ pub enum ConfigError {
         /// What is wrong.
         problem: String,
     },
+    /// Two flags ask for different modes.
+    #[error("--dangerously-skip-permissions contradicts --permission-mode {mode}. Give only one of the two.")]
+    Contradiction {
+        /// The other mode.
+        mode: String,
+    },
     /// Everything would be allowed to somebody who may do everything.
     #[error(
         "{flag} is refused for the root user: every command would run unasked with full rights. \

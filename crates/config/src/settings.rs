@@ -113,7 +113,7 @@ pub struct Shell {
     pub output_chars_max: usize,
     /// Whether every command starts in the project's directory again.
     pub keep_directory: bool,
-    /// A script that is sourced before each command.
+    /// A script that is sourced before each command, if it exists.
     pub environment_file: Option<PathBuf>,
     /// Whether commands may go on in the background.
     pub background: bool,

@@ -133,9 +133,13 @@ fn the_nearest_name_of_a_model_wins() {
     let both = [("ANTHROPIC_MODEL", "env"), ("ANTHROPIC_DEFAULT_MODEL", "fallback")];
     check(&both, Some("flag"), ("flag", "--model"));
     check(&both, None, ("env", "ANTHROPIC_MODEL"));
-    check(&both, Some(""), ("env", "ANTHROPIC_MODEL"));
     check(&both[1..], None, ("fallback", "ANTHROPIC_DEFAULT_MODEL"));
     check(&[], None, ("claude-opus-5-5", "the default"));
+    for nothing in ["", " "] {
+        let flags = Flags { model: Some(nothing.into()), ..Flags::default() };
+        let error = config(&both, &flags).unwrap_err().to_string();
+        assert!(error.starts_with("--model '' is not understood: give the id of a model"), "{error}");
+    }
 }
 
 #[test]
@@ -171,6 +175,11 @@ fn modes_are_checked() {
     check("dontAsk", "dontAsk");
     check("bypassPermissions", "bypassPermissions");
     check(
+        "",
+        "--permission-mode '' is not understood: \
+         use default, acceptEdits, plan, dontAsk or bypassPermissions.",
+    );
+    check(
         "yolo",
         "--permission-mode yolo is not understood: \
          use default, acceptEdits, plan, dontAsk or bypassPermissions.",
@@ -180,6 +189,24 @@ fn modes_are_checked() {
         "--permission-mode auto is not understood: the mode that asks a model is not supported yet; \
          use default, acceptEdits, plan, dontAsk or bypassPermissions.",
     );
+}
+
+#[test]
+fn skipping_permissions_leaves_no_other_mode() {
+    let check = |mode: Option<&str>, expected: &str| {
+        let permission_mode = mode.map(str::to_owned);
+        let flags = Flags { permission_mode, skip_permissions: true, ..Flags::default() };
+        let seen = match config(&[], &flags) {
+            Ok(config) => config.permissions.mode.name().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert!(seen.starts_with(expected), "{seen}");
+    };
+    check(None, "bypassPermissions");
+    check(Some("bypassPermissions"), "bypassPermissions");
+    check(Some("plan"), "--dangerously-skip-permissions contradicts --permission-mode plan. Give only one");
+    check(Some("manual"), "--dangerously-skip-permissions contradicts --permission-mode manual.");
+    check(Some("yolo"), "--permission-mode yolo is not understood");
 }
 
 #[test]
