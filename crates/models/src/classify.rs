@@ -3,6 +3,8 @@
 //! The wording of errors changes without notice, so machine codes and types come first and phrases are matched
 //! loosely. One table serves error answers and `error` events of a stream, whose status says 200.
 
+mod phrases;
+
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +17,7 @@ const MESSAGE_CHARS_MAX: usize = 600;
 /// What an error answer says, whatever its shape was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ErrorBody {
-    /// `error.type`, empty if there is none.
+    /// The type of the error, empty if there is none.
     pub(crate) kind: String,
     /// The stable machine code, empty if there is none.
     pub(crate) code: String,
@@ -87,7 +89,7 @@ impl ErrorBody {
             .or_else(|| body.get("detail"))
             .map_or_else(|| value.to_string(), words_of);
         Self {
-            kind: string(&error["type"]),
+            kind: kind_of(value, error),
             code: [&details["error_code"], &error["code"]]
                 .into_iter()
                 .map(string)
@@ -97,6 +99,12 @@ impl ErrorBody {
             request_id: Some(string(&body_field(value, "request_id"))).filter(|id| !id.is_empty()),
         }
     }
+}
+
+/// `error.type`, or the type as AWS writes it, which may have a namespace in front.
+fn kind_of(body: &Value, error: &Value) -> String {
+    let aws = || body["__type"].as_str().and_then(|name| name.rsplit('#').next());
+    error["type"].as_str().or_else(aws).unwrap_or_default().to_owned()
 }
 
 fn body_field(body: &Value, name: &str) -> Value {
@@ -151,34 +159,12 @@ fn html_words(page: &str) -> String {
     format!("an HTML page, “{}”", one_line(&words))
 }
 
-/// Phrases of a 400 (or of a gateway's 500 around one) that tell its class. The first that fits counts.
-const PHRASES: &[(FailureClass, &[&str])] = &[
-    (FailureClass::Overflow, &["prompt is too long"]),
-    (FailureClass::Overflow, &["exceed context limit"]),
-    (FailureClass::Overflow, &["input is too long"]),
-    (FailureClass::Overflow, &["maximum context length"]),
-    (FailureClass::Overflow, &["exceeds the context window"]),
-    (FailureClass::Overflow, &["exceeds the available context size"]),
-    (FailureClass::Overflow, &["maximum prompt length"]),
-    (FailureClass::Overflow, &["input token count", "exceeds"]),
-    (FailureClass::Binding, &["invalid", "signature", "thinking"]),
-    (FailureClass::Binding, &["thinking", "cannot be modified"]),
-    (FailureClass::Media, &["image exceeds"]),
-    (FailureClass::Media, &["image dimensions exceed"]),
-    (FailureClass::Media, &["many-image requests"]),
-    (FailureClass::Media, &["could not process image"]),
-    (FailureClass::Media, &["could not process pdf"]),
-    (FailureClass::Media, &["pdf pages"]),
-    (FailureClass::Forbidden, &["credit balance is too low"]),
-    (FailureClass::Quota, &["reached your specified api usage limits"]),
-];
-
 /// The class of an error answer, or of an `error` event if there is no status.
 pub(crate) fn class_of(status: Option<u16>, body: &ErrorBody) -> FailureClass {
     let by_code = match body.code.as_str() {
         "enforced_spend_limit_reached" | "insufficient_quota" => Some(FailureClass::Quota),
         "ramp_limit_exceeded" | "rate_limit_exceeded" => Some(FailureClass::RateLimited),
-        "context_length_exceeded" => Some(FailureClass::Overflow),
+        "context_length_exceeded" | "model_max_prompt_tokens_exceeded" => Some(FailureClass::Overflow),
         "compaction_unavailable" => Some(FailureClass::Overloaded),
         _ => None,
     };
@@ -192,18 +178,22 @@ pub(crate) fn class_of(status: Option<u16>, body: &ErrorBody) -> FailureClass {
         })
 }
 
-/// Phrases count only where the server complains about the request: a rate limit speaks of tokens too.
+/// Words count only where the type or status leaves their meaning open: a rate limit speaks of long prompts too.
 fn class_of_words(status: Option<u16>, body: &ErrorBody) -> Option<FailureClass> {
     let about_the_request = match status {
-        Some(400 | 413 | 422 | 500) => true,
-        Some(_) => false,
+        Some(status) => matches!(status, 400 | 413 | 422 | 500),
         None => matches!(body.kind.as_str(), "invalid_request_error" | "api_error" | ""),
     };
-    if !about_the_request {
+    let about_a_limit = match status {
+        Some(status) => status == 429,
+        None => body.kind == "rate_limit_error",
+    };
+    if !about_the_request && !about_a_limit {
         return None;
     }
     let message = body.message.to_ascii_lowercase();
-    PHRASES.iter().find(|(_, words)| words.iter().all(|word| message.contains(word))).map(|(class, _)| *class)
+    phrases::class_of_limit(&message)
+        .or_else(|| phrases::class_of_request(&message).filter(|_| about_the_request))
 }
 
 /// The class of the types that mean one thing whatever the status is.
@@ -212,7 +202,8 @@ fn class_of_kind(kind: &str) -> Option<FailureClass> {
         "authentication_error" => FailureClass::Auth,
         "permission_error" | "billing_error" => FailureClass::Forbidden,
         "not_found_error" => FailureClass::NotFound,
-        "rate_limit_error" => FailureClass::RateLimited,
+        "rate_limit_error" | "ThrottlingException" => FailureClass::RateLimited,
+        "insufficient_quota" | "exceeded_current_quota_error" => FailureClass::Quota,
         "overloaded_error" => FailureClass::Overloaded,
         "timeout_error" | "conflict_error" => FailureClass::Server,
         "request_too_large" | "exceed_context_size_error" => FailureClass::Overflow,
@@ -261,10 +252,10 @@ fn explain(class: FailureClass, status: Option<u16>, body: &ErrorBody, place: &s
     let advice = match class {
         FailureClass::Auth => " Check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.",
         FailureClass::NotFound => " Check the model's name, and ANTHROPIC_BASE_URL if it is set.",
-        FailureClass::Forbidden => " Check what the key is allowed to do, and its billing.",
+        FailureClass::Forbidden => " Check what the key is allowed to do, and the billing of its account.",
         FailureClass::Quota => " Raise the limit with the provider, or wait until it is reset.",
         FailureClass::Overflow => " Begin a new session, or give it less to read.",
-        FailureClass::Media => " Leave it out, or make it smaller.",
+        FailureClass::Media => " Give a smaller one in a common format, or begin a new session without it.",
         _ => "",
     };
     text.push_str(advice);

@@ -253,6 +253,9 @@ mod tests {
     fn base_urls() {
         check_url("http://a:1", "http://a:1/v1/messages at http://a:1");
         check_url(" http://a/x/ ", "http://a/x/v1/messages at http://a/x");
+        check_url("http://a/v1", "http://a/v1/messages at http://a/v1");
+        check_url("http://a/x/v1/", "http://a/x/v1/messages at http://a/x/v1");
+        check_url("http://a/xv1", "http://a/xv1/v1/messages at http://a/xv1");
         check_url("https://u:p@a/", "https://u:p@a/v1/messages at https://a");
         check_url(
             "localhost:8080",

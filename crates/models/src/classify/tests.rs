@@ -52,11 +52,78 @@ fn phrases_of_bad_requests() {
     check("At least one of the image dimensions exceed max allowed size for many-image requests", Media);
     check("Could not process image", Media);
     check("A maximum of 100 PDF pages may be provided.", Media);
+    check("messages.2.content.0.pdf.source.base64.data: The PDF specified was not valid.", Media);
+    check(
+        "messages.6.content.5.image.source.base64.data: Image does not match the provided media type",
+        Media,
+    );
+    check("The file format is invalid or unsupported", Media);
+    check(
+        "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When \
+         `thinking` is enabled, a final `assistant` message must start with a thinking block",
+        Binding,
+    );
     check("Your credit balance is too low to access the API.", Forbidden);
     check("You have reached your specified API usage limits.", Quota);
     check("`tool_use` ids were found without `tool_result` blocks immediately after", BadRequest);
     check("text content blocks must be non-empty", BadRequest);
     check("A maximum of 4 blocks with cache_control may be provided. Found 5.", BadRequest);
+}
+
+#[test]
+fn how_other_servers_say_that_a_prompt_is_too_long() {
+    let check = |message: &str| {
+        check_class(400, &serde_json::json!({"error": {"message": message}}).to_string(), Overflow)
+    };
+    check("Your input exceeds the context window of this model.");
+    check("This model's maximum context length is 4096 tokens. However, you requested 5000 tokens");
+    check("The decoder prompt (length 5000) is longer than the maximum model length of 4096.");
+    check("the request exceeds the available context size, try increasing it");
+    check("the input length exceeds the context length");
+    check("prompt too long; exceeded max context length by 12 tokens");
+    check(
+        "The number of tokens to keep from the initial prompt is greater than the context length (n_ctx: 4096).",
+    );
+    check("The input (9000 tokens) is longer than the model's context length (8192 tokens).");
+    check("prompt token count of 130000 exceeds the limit of 128000");
+    check("Invalid request: Your request exceeded model token limit: 262144 (requested: 291351)");
+    check("Prompt exceeds max length");
+    check("invalid params, context window exceeds limit (2013)");
+    check("<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]");
+    check("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).");
+    check("Please reduce the length of the messages or completion.");
+    check("Too many tokens in the request.");
+    check_class(400, r#"{"error":"the input length exceeds the context length"}"#, Overflow);
+    check_class(
+        400,
+        r#"{"object":"error","message":"longer than the maximum model length of 4096.","type":"BadRequestError","code":400}"#,
+        Overflow,
+    );
+    check_class(400, r#"{"error":{"code":"model_max_prompt_tokens_exceeded","message":"m"}}"#, Overflow);
+}
+
+#[test]
+fn what_is_used_up_is_no_matter_of_waiting_a_moment() {
+    let limit = |message: &str| error("rate_limit_error", message);
+    check_class(429, &limit("You've hit your usage limit. Resets at 3pm"), Quota);
+    check_class(429, &limit("You've hit your org's monthly usage limit"), Quota);
+    check_class(429, &limit("Your organization has reached its spend limit"), Quota);
+    check_class(429, &limit("You have reached your specified API usage limits."), Quota);
+    check_class(429, r#"{"error":{"type":"insufficient_quota","code":null,"message":"m"}}"#, Quota);
+    check_class(429, r#"{"error":{"type":"exceeded_current_quota_error","message":"m"}}"#, Quota);
+    let gemini = |message: &str| serde_json::json!({"error": {"code": 429, "message": message}}).to_string();
+    check_class(429, &gemini("You exceeded your current quota, please check your plan and billing"), Quota);
+    check_class(429, &gemini("You exceeded your current quota. Please retry in 58.82s."), RateLimited);
+    assert_eq!(class_of(None, &ErrorBody::parse(&limit("You've hit your usage limit."))), Quota);
+    check_class(429, &limit("This request would exceed your account's rate limit."), RateLimited);
+}
+
+#[test]
+fn throttling_under_another_status_is_a_rate_limit() {
+    let check = |body: &str| check_class(400, body, RateLimited);
+    check(r#"{"__type":"ThrottlingException","message":"Rate exceeded"}"#);
+    check(r#"{"__type":"com.amazon.coral#ThrottlingException","message":"Rate exceeded"}"#);
+    check(r#"{"message":"Too many tokens, please wait before trying again."}"#);
 }
 
 #[test]
@@ -145,4 +212,36 @@ fn messages_end_like_sentences() {
     };
     assert_eq!(told(500, ""), "http://a failed (HTTP 500).");
     assert_eq!(told(400, &error("x", "No.")), "http://a did not accept the request (HTTP 400): No.");
+}
+
+#[test]
+fn messages_say_what_to_do_when_somebody_must_act() {
+    let check = |status, message: &str, expected: &str| {
+        let body = ErrorBody::parse(&error("x", message));
+        let failure = answer_failure(status, &body, ErrorHeaders::default(), "http://a");
+        assert_eq!(failure.message, expected);
+    };
+    check(
+        403,
+        "Not for you",
+        "http://a does not allow this request (HTTP 403): Not for you. Check what the key is allowed to do, and \
+         the billing of its account.",
+    );
+    check(
+        413,
+        "",
+        "http://a cannot take a prompt of this size (HTTP 413). Begin a new session, or give it less to read.",
+    );
+    check(
+        429,
+        "You've hit your usage limit.",
+        "http://a says that a usage limit is reached (HTTP 429): You've hit your usage limit. Raise the limit with \
+         the provider, or wait until it is reset.",
+    );
+    check(
+        400,
+        "Could not process image",
+        "http://a cannot take a picture or document of this request (HTTP 400): Could not process image. Give a \
+         smaller one in a common format, or begin a new session without it.",
+    );
 }
