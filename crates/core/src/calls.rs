@@ -32,6 +32,9 @@ struct Call {
     stage: Stage,
     /// A person has approved this very input.
     approved: bool,
+    /// Its input is empty, which may mean that the response was cut before the input came: it waits for what
+    /// follows in the response.
+    held: bool,
     /// It was told to stop.
     cancelled: bool,
     /// It started, and does more than read.
@@ -77,15 +80,34 @@ impl CallQueue {
     pub(crate) fn admit(&mut self, id: CallId, tool_use: ToolUse) {
         let stage =
             if unparsed(&tool_use) { Stage::Finished(ToolOutcome::error(TRUNCATED)) } else { Stage::Queued };
+        let held = is_empty(&tool_use);
         self.calls.push(Call {
             id,
             tool_use,
             stage,
             approved: false,
+            held,
             cancelled: false,
             acted: false,
             shown: None,
         });
+    }
+
+    /// More of the response came, so no call so far was cut. True if that lets one go on.
+    pub(crate) fn let_go(&mut self) -> bool {
+        self.calls.iter_mut().fold(false, |any, call| std::mem::take(&mut call.held) | any)
+    }
+
+    /// The response was cut right behind a call without input.
+    pub(crate) fn truncate_held(&mut self) {
+        for call in self.calls.iter_mut().filter(|call| call.held) {
+            call.stage = Stage::Finished(ToolOutcome::error(TRUNCATED));
+        }
+    }
+
+    /// The ids of all calls.
+    pub(crate) fn ids(&self) -> Vec<CallId> {
+        self.calls.iter().map(|call| call.id).collect()
     }
 
     /// Moves calls on while the model still talks, as far as the setting allows.
@@ -111,6 +133,7 @@ impl CallQueue {
             match &call.stage {
                 Stage::Finished(_) => continue,
                 Stage::Examining => break,
+                Stage::Queued if call.held => break,
                 Stage::Queued => {
                     call.examine(cx);
                     break;
@@ -317,6 +340,14 @@ impl Call {
             _ => None,
         }
     }
+}
+
+fn is_empty(tool_use: &ToolUse) -> bool {
+    let input = tool_use.input.get().trim();
+    input
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'))
+        .is_some_and(|inside| inside.trim().is_empty())
 }
 
 /// The model client wraps input that is not JSON, see `ModelEvent::Block`.

@@ -54,7 +54,7 @@ impl Default for Config {
             output_tokens_max: 32_000,
             shared_calls_max: 10,
             early_start: EarlyStart::All,
-            stop_grace_ms: 1_000,
+            stop_grace_ms: 800,
             partial_messages: false,
             permissions: Permissions::default(),
             retry: RetryPolicy::default(),

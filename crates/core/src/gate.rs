@@ -65,25 +65,44 @@ impl Watermark {
         match block.kind() {
             BlockKind::ToolUse(tool_use) => {
                 self.open.push(tool_use.id.clone());
-                is_object(tool_use) && self.tool_uses.insert(tool_use.id.clone())
+                is_object(tool_use) && is_valid_id(&tool_use.id) && self.tool_uses.insert(tool_use.id.clone())
             }
             BlockKind::ToolResult { .. } => false,
-            _ => !is_blank(block),
+            _ => !block.is_blank(),
         }
     }
 
     fn check_user(&mut self, block: &Block) -> bool {
         if let BlockKind::ToolResult { tool_use_id, .. } = block.kind() {
             let place = self.open.iter().position(|open| open == tool_use_id);
-            return !self.content && place.map(|place| self.open.remove(place)).is_some();
+            return !self.content
+                && place.map(|place| self.open.remove(place)).is_some()
+                && !holds_blank(block);
         }
         self.content = true;
-        self.open.is_empty() && block.as_tool_use().is_none() && !block.is_thinking() && !is_blank(block)
+        self.open.is_empty() && block.as_tool_use().is_none() && !block.is_thinking() && !block.is_blank()
     }
 }
 
-fn is_blank(block: &Block) -> bool {
-    block.as_text().is_some_and(|text| text.trim().is_empty())
+/// Whether a result of several blocks has blank text among them. One that is a plain text is not looked into.
+fn holds_blank(result: &Block) -> bool {
+    result.json().contains(r#""type":"text""#) && result.result_blocks().iter().any(Block::is_blank)
+}
+
+/// What the API takes as the id of a tool use.
+pub(crate) fn is_valid_id(id: &str) -> bool {
+    !id.is_empty() && id.bytes().all(is_valid_id_byte)
+}
+
+/// The nearest id that the API takes.
+pub(crate) fn valid_id(id: &str) -> String {
+    let id: String =
+        id.chars().map(|c| if c.is_ascii() && is_valid_id_byte(c as u8) { c } else { '_' }).collect();
+    if id.is_empty() { "toolu".into() } else { id }
+}
+
+fn is_valid_id_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
 fn is_object(tool_use: &ToolUse) -> bool {
@@ -93,7 +112,9 @@ fn is_object(tool_use: &ToolUse) -> bool {
 /// Mends a conversation so that it can be sent, and says what was mended.
 #[must_use]
 pub fn repair(messages: &Transcript) -> (Transcript, Vec<Repair>) {
-    let mut mender = Mender::new(messages);
+    let (messages, renamed) = rename(messages);
+    let mut mender = Mender::new(&messages);
+    mender.repairs = renamed;
     while let Some(group) = mender.groups.next_group() {
         match group.role {
             Role::Assistant => mender.mend_assistant(group),
@@ -101,6 +122,32 @@ pub fn repair(messages: &Transcript) -> (Transcript, Vec<Repair>) {
         }
     }
     mender.finish()
+}
+
+/// Gives tool uses whose id the API refuses another one, and their results with them.
+fn rename(messages: &Transcript) -> (Transcript, Vec<Repair>) {
+    let mut repairs = Vec::new();
+    let mut renamed = |block: &Block| {
+        let id = match block.kind() {
+            BlockKind::ToolUse(tool_use) => &tool_use.id,
+            BlockKind::ToolResult { tool_use_id, .. } => tool_use_id,
+            _ => return block.clone(),
+        };
+        if is_valid_id(id) {
+            return block.clone();
+        }
+        if block.as_tool_use().is_some() {
+            repairs.push(Repair::RenamedToolUse { tool_use_id: id.clone() });
+        }
+        // A sum over the bytes keeps ids apart that differ only in what is refused.
+        let sum = id.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+        block.with_tool_use_id(&format!("{}_{sum:x}", valid_id(id)))
+    };
+    let rebuilt = messages.iter().map(|message| {
+        let blocks = message.blocks.iter().map(&mut renamed).collect();
+        Arc::new(Message { blocks, ..(**message).clone() })
+    });
+    (rebuilt.collect(), repairs)
 }
 
 /// Neighbouring messages of one role: the API sees them as one.
@@ -249,11 +296,16 @@ impl Mender {
             self.repairs.push(Repair::MovedResult { tool_use_id });
         }
         self.placed.insert(call.clone());
-        block
+        if !holds_blank(&block) {
+            return block;
+        }
+        self.repairs.push(Repair::DroppedText);
+        let is_error = matches!(block.kind(), BlockKind::ToolResult { is_error: true, .. });
+        Block::tool_result(call, &block.result_blocks(), is_error)
     }
 
     fn unless_blank(&mut self, block: Block) -> Option<Block> {
-        if is_blank(&block) {
+        if block.is_blank() {
             self.repairs.push(Repair::DroppedText);
             return None;
         }

@@ -20,7 +20,7 @@ const LAYERS: [Layer; 1] = [last_gate];
 impl Cx<'_> {
     /// The run begins. What was typed during the last one and never sent goes first.
     pub(crate) fn on_submit(&mut self, phase: Phase, prompt: Prompt) -> Phase {
-        let Phase::Idle = phase else { return phase };
+        let Phase::Idle = phase else { return self.on_steer(phase, prompt) };
         self.state.ledger = self.state.ledger.next_run(self.at_ms);
         let carry = std::mem::take(&mut self.state.carry);
         let blocks = join(carry.waiting.into_iter().chain([prompt]));
@@ -33,14 +33,15 @@ impl Cx<'_> {
             turn_count: 1,
             transition: None,
             waiting: std::collections::VecDeque::new(),
-            sent_to: carry.sent_to,
+            cached_to: carry.cached_to,
+            broken_in_a_row: 0,
             checked: carry.checked,
         };
-        self.prepare()
+        self.prepare(self.at_ms)
     }
 
-    /// Makes the next request and sends it.
-    pub(crate) fn prepare(&mut self) -> Phase {
+    /// Makes the next request and sends it, but not before this time.
+    pub(crate) fn prepare(&mut self, not_before_ms: u64) -> Phase {
         self.enter(PhaseName::Preparing);
         let mut phase = Phase::Preparing { layer: 0 };
         while let Phase::Preparing { layer } = phase {
@@ -49,21 +50,24 @@ impl Cx<'_> {
                     apply(self);
                     Phase::Preparing { layer: layer + 1 }
                 }
-                None => self.send_next(),
+                None => self.send_next(not_before_ms),
             };
         }
         phase
     }
 
-    fn send_next(&mut self) -> Phase {
+    fn send_next(&mut self, not_before_ms: u64) -> Phase {
         let body = Arc::new(self.request());
-        self.state.carry.sent_to = body.transcript.len().checked_sub(1);
+        if not_before_ms > self.at_ms {
+            return self.wait(body, Attempts::default(), not_before_ms);
+        }
         self.send(body, Attempts::default())
     }
 
     /// Sends a request, the first time or again.
     pub(crate) fn send(&mut self, body: Arc<ModelRequest>, attempts: Attempts) -> Phase {
         self.enter(PhaseName::Streaming);
+        self.state.carry.cached_to = body.transcript.len().checked_sub(1);
         let request = self.state.ids.request();
         let model = body.model.clone();
         self.emit(Update::Requesting { request, model, attempt: attempts.retries + 1 });
@@ -75,7 +79,7 @@ impl Cx<'_> {
         let config = self.config;
         let transcript = self.state.carry.messages.clone();
         let last = transcript.len().checked_sub(1);
-        let mut breakpoints: Vec<usize> = self.state.carry.sent_to.into_iter().chain(last).collect();
+        let mut breakpoints: Vec<usize> = self.state.carry.cached_to.into_iter().chain(last).collect();
         breakpoints.dedup();
         ModelRequest {
             model: config.model.id.clone(),
@@ -99,7 +103,7 @@ fn last_gate(cx: &mut Cx<'_>) {
     carry.checked.advance(&messages);
     carry.messages = messages;
     // The cached prefix may have changed, so the old end of it means nothing.
-    carry.sent_to = None;
+    carry.cached_to = None;
     cx.emit(Update::Repaired(repairs));
 }
 

@@ -62,10 +62,21 @@ pub(crate) fn decide(
     Decision::Again { delay_ms, retries_max: attempts.retries + left }
 }
 
-/// The failure with what was tried against it.
-pub(crate) fn given_up(mut failure: Failure, attempts: Attempts) -> Failure {
+/// The failure with what was tried against it, and when it is worth another try.
+pub(crate) fn given_up(mut failure: Failure, attempts: Attempts, policy: &RetryPolicy) -> Failure {
     if attempts.retries > 0 {
-        let _ = write!(failure.message, " Tried {} times; try again later.", attempts.retries + 1);
+        let _ = write!(failure.message, " Tried {} times.", attempts.retries + 1);
+    }
+    match failure.retry_after_ms {
+        Some(wait) if wait > policy.retry_after_ms_max => {
+            let _ = write!(
+                failure.message,
+                " Try again in {} minutes, as the provider asks.",
+                wait.div_ceil(60_000)
+            );
+        }
+        _ if attempts.retries > 0 => failure.message.push_str(" Try again later."),
+        _ => (),
     }
     failure
 }
@@ -108,7 +119,7 @@ fn backoff(retries: u32, policy: &RetryPolicy, entropy: u64) -> u64 {
     let doubled = policy.backoff_ms.saturating_mul(1 << retries.min(20));
     let full = doubled.min(policy.backoff_ms_max);
     let jitter = entropy % (full / 2 + 1);
-    full - full / 4 + jitter
+    (full - full / 4).saturating_add(jitter)
 }
 
 #[cfg(test)]

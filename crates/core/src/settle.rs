@@ -11,17 +11,21 @@ use crate::prepare::join;
 use crate::retry::Attempts;
 use crate::state::{Carry, Phase, PhaseName, Settling, State, Waiting};
 use crate::step::Cx;
+use crate::stream::answer;
 
 /// What happens once the last call is answered.
 #[derive(Clone, Debug)]
 pub(crate) enum After {
-    /// Go round with the results.
-    NextTurn,
+    /// Go round with the results; if the response broke off, not before this time.
+    NextTurn { broken: Option<NotBefore> },
     /// Send the same request again, not before this time.
     Retry { body: Arc<ModelRequest>, attempts: Attempts, not_before_ms: u64 },
     /// End the run.
     End(Terminal),
 }
+
+/// A time in milliseconds before which no request may go out.
+pub(crate) type NotBefore = u64;
 
 impl Cx<'_> {
     /// Applies news about calls, in whichever phase calls are open.
@@ -55,7 +59,7 @@ impl Cx<'_> {
     fn interrupt_settling(&mut self, mut settling: Box<Settling>, kind: Interrupt) -> Phase {
         settling.then = match settling.then {
             After::End(terminal) => After::End(terminal),
-            After::NextTurn => After::End(Terminal::AbortedTools),
+            After::NextTurn { .. } => After::End(Terminal::AbortedTools),
             After::Retry { .. } => After::End(Terminal::AbortedStreaming),
         };
         settling.interrupt = settling.interrupt.or(Some(kind));
@@ -85,7 +89,7 @@ impl Cx<'_> {
         }
         let Settling { calls, then, interrupt, .. } = *settling;
         match then {
-            After::NextTurn => self.decide(&calls),
+            After::NextTurn { broken } => self.decide(&calls, broken),
             After::Retry { body, attempts, not_before_ms } => self.wait(body, attempts, not_before_ms),
             After::End(terminal) => {
                 self.record_results(&calls, Vec::new());
@@ -95,7 +99,7 @@ impl Cx<'_> {
     }
 
     /// Stage 6, as far as its rules exist: the limit of turns.
-    fn decide(&mut self, calls: &CallQueue) -> Phase {
+    fn decide(&mut self, calls: &CallQueue, broken: Option<NotBefore>) -> Phase {
         let next = self.state.carry.turn_count + 1;
         if self.config.turns_max.is_some_and(|limit| next > limit) {
             self.record_results(calls, Vec::new());
@@ -103,11 +107,11 @@ impl Cx<'_> {
         }
         let steered = self.take_waiting();
         self.record_results(calls, steered);
-        self.next_turn()
+        self.next_turn(broken)
     }
 
     /// Transition: tool results exist.
-    fn next_turn(&mut self) -> Phase {
+    fn next_turn(&mut self, broken: Option<NotBefore>) -> Phase {
         let carry = std::mem::take(&mut self.state.carry);
         self.state.carry = Carry {
             messages: carry.messages,
@@ -115,14 +119,15 @@ impl Cx<'_> {
             turn_count: carry.turn_count + 1,
             transition: Some(Transition::NextTurn),
             waiting: carry.waiting,
-            sent_to: carry.sent_to,
+            cached_to: carry.cached_to,
+            broken_in_a_row: if broken.is_some() { carry.broken_in_a_row + 1 } else { 0 },
             checked: carry.checked,
         };
-        self.prepare()
+        self.prepare(broken.unwrap_or(self.at_ms))
     }
 
-    /// The request failed and is sent again when its time has come.
-    fn wait(&mut self, body: Arc<ModelRequest>, attempts: Attempts, not_before_ms: u64) -> Phase {
+    /// A request is sent when its time has come.
+    pub(crate) fn wait(&mut self, body: Arc<ModelRequest>, attempts: Attempts, not_before_ms: u64) -> Phase {
         self.enter(PhaseName::Waiting);
         let timer = self.state.ids.timer();
         let after_ms = not_before_ms.saturating_sub(self.at_ms);
@@ -186,18 +191,12 @@ impl State {
             Phase::Idle | Phase::Preparing { .. } | Phase::Waiting(_) | Phase::Done(_) => return self,
         };
         calls.close();
-        let mut blocks: Vec<Block> = blocks.into_iter().map(|(_, block)| block).collect();
-        while blocks.last().is_some_and(Block::is_thinking) {
-            blocks.pop();
-        }
-        if !blocks.is_empty() {
-            let id = self.ids.message();
-            let message = Message::assistant(id, model, blocks);
-            self.carry.messages.push(Arc::new(message));
+        if let Some(answer) = answer(model, blocks) {
+            self.carry.messages.push(Arc::new(answer));
         }
         let results = calls.results();
         if !results.is_empty() {
-            let id = self.ids.message();
+            let id = calls.last_shown().unwrap_or_else(|| self.ids.message());
             self.carry.messages.push(Arc::new(Message::user(id, Origin::Results, results)));
         }
         self

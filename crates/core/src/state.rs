@@ -42,8 +42,10 @@ pub(crate) struct Carry {
     pub(crate) transition: Option<Transition>,
     /// Messages typed during the run that the model has not seen yet.
     pub(crate) waiting: VecDeque<Prompt>,
-    /// The last message of the previous request: the cache ends there.
-    pub(crate) sent_to: Option<usize>,
+    /// The last message of the previous request: the provider's cache ends there.
+    pub(crate) cached_to: Option<usize>,
+    /// Responses in a row that broke off after something of them had acted.
+    pub(crate) broken_in_a_row: u32,
     /// How far the last gate has checked `messages`.
     pub(crate) checked: Watermark,
 }
@@ -63,16 +65,17 @@ pub(crate) struct ToolState {
 ///
 /// ```text
 ///  Idle ──► Preparing ──► Streaming ──► Settling ──► Done
-///               ▲             ▲          │    │        ▲
-///               └─────────────┼──────────┘    │        │
-///                             └─── Waiting ◄──┘        │
-///                                     └────────────────┘
+///            ▲     │          ▲          │    │        ▲
+///            └─────┼──────────┼──────────┘    │        │
+///                  └───────► Waiting ◄────────┘        │
+///                               └──────────────────────┘
 ///
 ///  Idle      -> Preparing   a prompt is submitted
 ///  Preparing -> Streaming   the request goes out
 ///  Streaming -> Settling    every way out: ended, refused, failed, interrupted
 ///  Settling  -> Preparing   next_turn: all calls are answered
 ///  Settling  -> Waiting     the request failed and is sent again after a pause
+///  Preparing -> Waiting     the last response broke off after it had acted; the next request waits for its pause
 ///  Waiting   -> Streaming   the pause is over
 ///  Waiting   -> Done        interrupted during the pause
 ///  Settling  -> Done        every other end

@@ -32,7 +32,9 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         }
         Event::Timer(timer) => cx.on_timer(phase, timer),
     };
+    let here = cx.here;
     state.phase = next;
+    debug_assert_eq!(here, state.phase(), "every change of phase is noted");
     (state, effects)
 }
 
@@ -62,7 +64,7 @@ impl Cx<'_> {
     }
 
     /// A message typed while something else goes on waits for the next results. After the end it waits for the next run.
-    fn on_steer(&mut self, phase: Phase, prompt: Prompt) -> Phase {
+    pub(crate) fn on_steer(&mut self, phase: Phase, prompt: Prompt) -> Phase {
         self.state.carry.waiting.push_back(prompt);
         phase
     }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, Delta, Failure, FailureClass, MessageId, ModelEvent, ModelRequest, RequestId, StopReason,
+    Block, Delta, Failure, FailureClass, Message, MessageId, ModelEvent, ModelRequest, RequestId, StopReason,
     Terminal, Update, Usage,
 };
 
 use crate::calls::CallQueue;
 use crate::event::{Effect, Interrupt};
+use crate::gate::{is_valid_id, valid_id};
 use crate::retry::{self, Attempts, Decision};
 use crate::settle::After;
 use crate::state::{Phase, PhaseName, Settling};
@@ -101,7 +102,13 @@ impl Cx<'_> {
     /// A complete block is shown; a complete tool use may start at once. Blank text says nothing and cannot be sent back.
     fn on_block(&mut self, streaming: &mut Streaming, index: u32, block: Block) {
         streaming.open = None;
-        if block.as_text().is_some_and(|text| text.trim().is_empty()) {
+        if streaming.calls.let_go() {
+            streaming.calls.advance_early(self);
+        }
+        if block.is_blank() {
+            if self.config.partial_messages {
+                self.emit(Update::Delta { index, delta: Delta::Stop });
+            }
             return;
         }
         let id = self.message_id();
@@ -115,14 +122,14 @@ impl Cx<'_> {
         streaming.blocks.push((id, block));
     }
 
-    /// A model that uses an id twice would make the conversation impossible to send: the second gets another id.
+    /// A model that uses an id twice, or one the API refuses, would make the conversation impossible to send.
     fn with_unique_id(&self, calls: &CallQueue, message: MessageId, block: Block) -> Block {
         let Some(tool_use) = block.as_tool_use() else { return block };
         let used = |id: &str| calls.has_tool_use(id) || self.state.carry.checked.has_tool_use(id);
-        if !used(&tool_use.id) {
+        if is_valid_id(&tool_use.id) && !used(&tool_use.id) {
             return block;
         }
-        Block::tool_use(&format!("{}_{}", tool_use.id, message.0), &tool_use.name, &tool_use.input)
+        block.with_tool_use_id(&format!("{}_{}", valid_id(&tool_use.id), message.0))
     }
 
     fn on_ended(&mut self, mut streaming: Streaming, stop: &StopReason, usage: Box<Usage>) -> Phase {
@@ -133,7 +140,14 @@ impl Cx<'_> {
         if *stop == StopReason::Refusal {
             return self.on_refused(streaming);
         }
-        let then = if streaming.calls.is_empty() { After::End(Terminal::Completed) } else { After::NextTurn };
+        if *stop == StopReason::MaxTokens {
+            streaming.calls.truncate_held();
+        }
+        let then = if streaming.calls.is_empty() {
+            After::End(Terminal::Completed)
+        } else {
+            After::NextTurn { broken: None }
+        };
         self.record_answer(&mut streaming);
         self.leave(streaming.calls, then, None)
     }
@@ -154,8 +168,7 @@ impl Cx<'_> {
     fn on_failed(&mut self, mut streaming: Streaming, failure: Failure) -> Phase {
         self.close_account(&streaming);
         if streaming.calls.has_acted() {
-            self.record_answer(&mut streaming);
-            return self.leave(streaming.calls, After::NextTurn, None);
+            return self.on_broken(streaming, failure);
         }
         let reached = self.state.ledger.reached;
         match retry::decide(&failure, streaming.attempts, &self.config.retry, reached, self.entropy) {
@@ -163,16 +176,40 @@ impl Cx<'_> {
                 self.retry(streaming, failure, delay_ms, retries_max)
             }
             Decision::GiveUp => {
-                let terminal = match failure.class {
-                    FailureClass::Malformed => Terminal::ModelError,
-                    _ => Terminal::ApiError,
-                };
-                self.state.ledger.failure = Some(retry::given_up(failure, streaming.attempts));
+                let attempts = streaming.attempts;
                 streaming.calls.cancel_all(self);
                 self.record_answer(&mut streaming);
-                self.leave(streaming.calls, After::End(terminal), None)
+                let then = self.give_up(failure, attempts);
+                self.leave(streaming.calls, then, None)
             }
         }
+    }
+
+    /// The response broke off after something of it had acted. It stands as far as it came, its calls are answered,
+    /// and the next request goes out after the pause of a retry; too many in a row end the run.
+    fn on_broken(&mut self, mut streaming: Streaming, failure: Failure) -> Phase {
+        let broken = self.state.carry.broken_in_a_row;
+        let attempts = Attempts { retries: broken, stalls: broken, malformed: broken };
+        streaming.calls.let_go();
+        self.record_answer(&mut streaming);
+        let then = match retry::decide(&failure, attempts, &self.config.retry, true, self.entropy) {
+            Decision::Again { delay_ms, retries_max } => {
+                let failure = Box::new(failure);
+                self.emit(Update::Retrying { attempt: broken + 1, retries_max, delay_ms, failure });
+                After::NextTurn { broken: Some(self.at_ms.saturating_add(delay_ms)) }
+            }
+            Decision::GiveUp => self.give_up(failure, attempts),
+        };
+        self.leave(streaming.calls, then, None)
+    }
+
+    fn give_up(&mut self, failure: Failure, attempts: Attempts) -> After {
+        let terminal = match failure.class {
+            FailureClass::Malformed => Terminal::ModelError,
+            _ => Terminal::ApiError,
+        };
+        self.state.ledger.failure = Some(retry::given_up(failure, attempts, &self.config.retry));
+        After::End(terminal)
     }
 
     fn retry(
@@ -191,7 +228,11 @@ impl Cx<'_> {
             delay_ms,
             failure: Box::new(failure),
         });
-        let then = After::Retry { body: streaming.body, attempts, not_before_ms: self.at_ms + delay_ms };
+        let then = After::Retry {
+            body: streaming.body,
+            attempts,
+            not_before_ms: self.at_ms.saturating_add(delay_ms),
+        };
         self.leave(streaming.calls, then, None)
     }
 
@@ -212,6 +253,7 @@ impl Cx<'_> {
     /// The only road out of streaming.
     fn leave(&mut self, mut calls: CallQueue, then: After, interrupt: Option<Interrupt>) -> Phase {
         self.enter(PhaseName::Settling);
+        calls.let_go();
         calls.advance(self);
         let deadline = calls.start_deadline(self);
         self.settle(Box::new(Settling { calls, then, interrupt, deadline }))
@@ -225,29 +267,32 @@ impl Cx<'_> {
         }
     }
 
-    /// The complete blocks become the assistant's message. Thinking that nothing follows cannot be sent back.
+    /// The complete blocks become the assistant's message.
     fn record_answer(&mut self, streaming: &mut Streaming) {
-        while streaming.blocks.last().is_some_and(|(_, block)| block.is_thinking()) {
-            streaming.blocks.pop();
-        }
-        let texts = streaming.blocks.iter().filter_map(|(_, block)| block.as_text());
+        let blocks = std::mem::take(&mut streaming.blocks);
+        let texts = blocks.iter().filter_map(|(_, block)| block.as_text());
         self.state.ledger.text = texts.collect::<Vec<_>>().join("\n");
-        let Some((id, _)) = streaming.blocks.last() else { return };
-        let id = *id;
-        let blocks: Vec<Block> = streaming.blocks.drain(..).map(|(_, block)| block).collect();
-        self.push_message(windlass_protocol::Message::assistant(id, streaming.model.clone(), blocks));
+        if let Some(message) = answer(streaming.model.clone(), blocks) {
+            self.state.carry.messages.push(Arc::new(message));
+        }
     }
 
     /// Takes back what was shown of a response that does not stand, results included.
     fn retract(&mut self, streaming: &mut Streaming) {
         let mut messages: Vec<MessageId> = streaming.blocks.drain(..).map(|(id, _)| id).collect();
         messages.extend(streaming.calls.discard());
+        let calls = streaming.calls.ids();
         if !messages.is_empty() {
-            self.emit(Update::Retracted { messages });
+            self.emit(Update::Retracted { messages, calls });
         }
     }
+}
 
-    fn push_message(&mut self, message: windlass_protocol::Message) {
-        self.state.carry.messages.push(Arc::new(message));
+/// The complete blocks of a response as a message. Thinking that nothing follows cannot be sent back.
+pub(crate) fn answer(model: Arc<str>, mut blocks: Vec<(MessageId, Block)>) -> Option<Message> {
+    while blocks.last().is_some_and(|(_, block)| block.is_thinking()) {
+        blocks.pop();
     }
+    let id = blocks.last()?.0;
+    Some(Message::assistant(id, model, blocks.into_iter().map(|(_, block)| block).collect()))
 }

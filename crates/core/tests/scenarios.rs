@@ -178,7 +178,7 @@ fn an_interrupt_while_streaming_keeps_what_was_said_and_answers_every_call() {
         < call write b               examine c2
         > c2 is write b              denied c2
         < delta half a sen
-        > interrupt                  cancel-model #1 | aborted text half a sen | cancel c1 | settling | timer t1 1000
+        > interrupt                  cancel-model #1 | aborted text half a sen | cancel c1 | settling | timer t1 800
         > c1 finished A              result c1 | result c2 error | done | note The user interrupted this answer. | = aborted_streaming after 1
         ",
     );
@@ -202,7 +202,7 @@ fn an_interrupt_while_tools_run_waits_for_them_but_not_for_ever() {
         < call read b                examine c2
         > c2 is read b               run c2
         < end tool_use               settling
-        > interrupt                  cancel c1 | cancel c2 | timer t1 1000
+        > interrupt                  cancel c1 | cancel c2 | timer t1 800
         > c1 finished A              result c1
         > timer t1                   abandon c2 | result c2 error | done | note The user interrupted while tools were running. | = aborted_tools after 1
         ",
@@ -260,7 +260,7 @@ fn a_failed_request_is_sent_again_byte_for_byte_and_its_blocks_are_taken_back() 
         < text Half
         < call read a                examine c1
         > c1 is read a               run c1
-        < fails Cut                  cancel c1 | retract 2 | retry 1 of 10 in 375 | settling | timer t1 1000
+        < fails Cut                  cancel c1 | retract 2 | retry 1 of 10 in 375 | settling | timer t1 800
         > c1 finished A              waiting | timer t2 275
         > timer t2                   streaming | call-model #2 [user] same
         < text Whole.
@@ -270,20 +270,64 @@ fn a_failed_request_is_sent_again_byte_for_byte_and_its_blocks_are_taken_back() 
 }
 
 #[test]
-fn what_has_acted_stands_and_is_not_asked_for_again() {
+fn what_has_acted_stands_and_the_next_request_waits_its_pause() {
+    let acts = |scenario: Scenario| {
+        scenario.permission_mode(PermissionMode::BypassPermissions).submit("x").call("write a")
+    };
     check(
-        Scenario::new()
-            .permission_mode(PermissionMode::BypassPermissions)
-            .submit("x")
-            .call("write a")
+        acts(Scenario::new())
             .fails(FailureClass::Overloaded)
-            .finished(1, "written"),
+            .finished(1, "written")
+            .timer(1)
+            .text("Done.")
+            .ended(StopReason::EndTurn),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
         > c1 is write a              run c1
-        < fails Overloaded           settling
-        > c1 finished written        result c1 | preparing streaming | call-model #2 [user assistant(write) user(result)]
+        < fails Overloaded           retry 1 of 10 in 375 | settling
+        > c1 finished written        result c1 | preparing waiting | timer t1 275
+        > timer t1                   streaming | call-model #2 [user assistant(write) user(result)]
+        < text Done.
+        < end end_turn               settling done | = completed after 2
+        ",
+    );
+    check(
+        acts(Scenario::new().retries_max(1)).fails(FailureClass::Cut).finished(1, "A").timer(1)
+            .call("write b").fails(FailureClass::Cut).finished(2, "B"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call write a               examine c1
+        > c1 is write a              run c1
+        < fails Cut                  retry 1 of 1 in 375 | settling
+        > c1 finished A              result c1 | preparing waiting | timer t1 275
+        > timer t1                   streaming | call-model #2 [user assistant(write) user(result)]
+        < call write b               examine c2
+        > c2 is write b              run c2
+        < fails Cut                  settling
+        > c2 finished B              result c2 | done | = api_error after 2: it failed Tried 2 times. Try again later.
+        ",
+    );
+}
+
+#[test]
+fn a_call_without_input_waits_for_what_follows_and_does_not_run_if_nothing_can() {
+    check(
+        Scenario::new().submit("x").empty_call().ended(StopReason::MaxTokens),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < empty call
+        < end max_tokens             result c1 error | settling preparing streaming | call-model #2 [user assistant(read) user(result!)]
+        ",
+    );
+    check(
+        Scenario::new().submit("x").empty_call().text("and").ended(StopReason::ToolUse),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < empty call
+        < text and                   examine c1
+        > c1 is                      run c1
+        < end tool_use               settling
         ",
     );
 }
@@ -310,7 +354,7 @@ fn failures_that_cannot_heal_end_the_run() {
         > submit x                   preparing streaming | call-model #1 [user]
         < fails Overloaded           retry 1 of 1 in 375 | settling waiting | timer t1 375
         > timer t1                   streaming | call-model #2 [user] same
-        < fails Overloaded           settling done | = api_error after 1: it failed Tried 2 times; try again later.
+        < fails Overloaded           settling done | = api_error after 1: it failed Tried 2 times. Try again later.
         ",
     );
 }

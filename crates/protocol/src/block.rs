@@ -138,10 +138,12 @@ impl Block {
         Self { json, kind: BlockKind::ToolUse(view) }
     }
 
-    /// The answer to a tool use. One text block is sent as a plain string, the shortest form.
+    /// The answer to a tool use. One text block is sent as a plain string, the shortest form; blank text, which cannot
+    /// be sent, is left out.
     #[must_use]
     pub fn tool_result(tool_use_id: &str, content: &[Block], is_error: bool) -> Self {
-        let content = match content {
+        let content: Vec<&Block> = content.iter().filter(|block| !block.is_blank()).collect();
+        let content = match &content[..] {
             [] => None,
             [Block { kind: BlockKind::Text(text), .. }] => Some(ResultJson::Text(text)),
             blocks => Some(ResultJson::Blocks(blocks)),
@@ -176,6 +178,35 @@ impl Block {
             BlockKind::Text(text) => Some(text),
             _ => None,
         }
+    }
+
+    /// Whether this is text without a visible character.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.as_text().is_some_and(|text| text.trim().is_empty())
+    }
+
+    /// A tool use or tool result under another id, everything else as it was.
+    #[must_use]
+    pub fn with_tool_use_id(&self, id: &str) -> Self {
+        let field = if self.as_tool_use().is_some() { "id" } else { "tool_use_id" };
+        let parsed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&self.json);
+        let Ok(mut object) = parsed else { return self.clone() };
+        object.insert(field.into(), id.into());
+        Self::from_json(&serde_json::Value::Object(object).to_string()).unwrap_or_else(|_| self.clone())
+    }
+
+    /// The blocks inside a tool result that are not just a plain text.
+    #[must_use]
+    pub fn result_blocks(&self) -> Vec<Self> {
+        #[derive(Deserialize)]
+        struct Inside<'a> {
+            #[serde(borrow)]
+            content: Vec<&'a RawValue>,
+        }
+        let inside =
+            serde_json::from_str::<Inside<'_>>(&self.json).map(|inside| inside.content).unwrap_or_default();
+        inside.iter().filter_map(|block| Self::from_json(block.get()).ok()).collect()
     }
 
     /// The tool use, if this is one.
@@ -244,7 +275,7 @@ struct ToolResultJson<'a> {
 #[serde(untagged)]
 enum ResultJson<'a> {
     Text(&'a str),
-    Blocks(&'a [Block]),
+    Blocks(&'a [&'a Block]),
 }
 
 #[derive(Serialize)]
@@ -313,6 +344,7 @@ mod tests {
             assert_eq!(Block::tool_result("t", content, is_error).json(), json);
         };
         check(&[], false, r#"{"type":"tool_result","tool_use_id":"t"}"#);
+        check(&[Block::text(" \n"), Block::text("")], false, r#"{"type":"tool_result","tool_use_id":"t"}"#);
         check(
             &[Block::text("x")],
             true,

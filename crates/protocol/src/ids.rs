@@ -12,7 +12,7 @@ macro_rules! counter {
 }
 
 counter!(
-    /// One request to a model, a retry of the same request included.
+    /// One request on its way to a model. A request that is sent again goes under an id of its own.
     RequestId(u32)
 );
 counter!(

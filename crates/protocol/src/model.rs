@@ -56,7 +56,7 @@ pub enum ModelEvent {
         delta: Delta,
     },
     /// A block is complete. A tool use whose input is not a JSON object has it replaced by
-    /// `{"unparsed": "<the text>"}`, so that replaying it is valid; the tool's own check refuses it.
+    /// `{"unparsed": "<the text>"}`, so that replaying it is valid; the core never runs such a call.
     Block {
         /// Position in the response.
         index: u32,
@@ -89,6 +89,8 @@ pub enum Delta {
     InputJson(String),
     /// A kind of delta without a meaning for the engine, as JSON.
     Other(Arc<str>),
+    /// The block ends and nothing of it is kept, since it said nothing. Made by the core, never by a client.
+    Stop,
 }
 
 /// Why a model stopped.

@@ -63,6 +63,8 @@ pub enum Update {
     Retracted {
         /// The messages to remove.
         messages: Vec<MessageId>,
+        /// The calls that will not be answered, questions about them included.
+        calls: Vec<CallId>,
     },
     /// A tool starts.
     ToolStarted {
@@ -176,6 +178,11 @@ pub enum Repair {
     /// A result stood in the wrong place and was moved.
     MovedResult {
         /// The tool use.
+        tool_use_id: Arc<str>,
+    },
+    /// The id of a tool use has characters that the API refuses; it and its result got another.
+    RenamedToolUse {
+        /// The former id.
         tool_use_id: Arc<str>,
     },
     /// A tool use had the id of an earlier one.

@@ -50,20 +50,32 @@ pub struct ServerToolUse {
 impl Usage {
     /// Adds the usage of another response.
     pub fn add(&mut self, other: &Self) {
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cache_creation_input_tokens += other.cache_creation_input_tokens;
-        self.cache_read_input_tokens += other.cache_read_input_tokens;
-        self.cache_creation.ephemeral_5m_input_tokens += other.cache_creation.ephemeral_5m_input_tokens;
-        self.cache_creation.ephemeral_1h_input_tokens += other.cache_creation.ephemeral_1h_input_tokens;
-        self.server_tool_use.web_search_requests += other.server_tool_use.web_search_requests;
-        self.server_tool_use.web_fetch_requests += other.server_tool_use.web_fetch_requests;
+        let counts = [
+            (&mut self.input_tokens, other.input_tokens),
+            (&mut self.output_tokens, other.output_tokens),
+            (&mut self.cache_creation_input_tokens, other.cache_creation_input_tokens),
+            (&mut self.cache_read_input_tokens, other.cache_read_input_tokens),
+            (
+                &mut self.cache_creation.ephemeral_5m_input_tokens,
+                other.cache_creation.ephemeral_5m_input_tokens,
+            ),
+            (
+                &mut self.cache_creation.ephemeral_1h_input_tokens,
+                other.cache_creation.ephemeral_1h_input_tokens,
+            ),
+            (&mut self.server_tool_use.web_search_requests, other.server_tool_use.web_search_requests),
+            (&mut self.server_tool_use.web_fetch_requests, other.server_tool_use.web_fetch_requests),
+        ];
+        for (total, more) in counts {
+            *total = total.saturating_add(more);
+        }
         self.service_tier.clone_from(&other.service_tier);
     }
 
     /// Everything that went in: fresh, written to the cache and read from it.
     #[must_use]
     pub fn input_total(&self) -> u64 {
-        self.input_tokens + self.cache_creation_input_tokens + self.cache_read_input_tokens
+        let cached = self.cache_creation_input_tokens.saturating_add(self.cache_read_input_tokens);
+        self.input_tokens.saturating_add(cached)
     }
 }

@@ -1,13 +1,16 @@
 //! What must hold after every step of every run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_core::{Config, Effect, Effects, PermissionMode, PhaseName, State};
 use windlass_protocol::{
-    Block, CallFacts, CallId, CallKind, MessageId, ModelRequest, RequestId, ToolUse, Transcript, Update,
+    Block, CallFacts, CallId, CallKind, FileSeen, MessageId, ModelRequest, RequestId, ToolUse, Transcript,
+    Update,
 };
 
+use crate::account::Account;
 use crate::validity::check_request;
 
 /// Watches one session from outside and knows only what the driver would know.
@@ -19,7 +22,12 @@ pub struct Checker {
     pub running: BTreeMap<CallId, bool>,
     /// The facts that were given for each call.
     pub facts: BTreeMap<CallId, CallFacts>,
+    /// The working directory, as the tools reported it.
+    pub cwd: PathBuf,
+    /// What is known of files, as the tools reported it.
+    pub files: BTreeMap<PathBuf, FileSeen>,
     body: Option<Arc<ModelRequest>>,
+    account: Account,
     retrying: bool,
     started: BTreeSet<CallId>,
     /// Side-effecting calls that started in this run, by the provider's id.
@@ -35,11 +43,20 @@ pub struct Checker {
 type Verdict = Result<(), String>;
 
 impl Checker {
+    /// For a session that begins in this directory.
+    #[must_use]
+    pub fn new(cwd: PathBuf) -> Self {
+        Self { cwd, ..Self::default() }
+    }
+
     /// A new run of the same session begins.
     pub fn begin_run(&mut self) {
         *self = Self {
             edges: std::mem::take(&mut self.edges),
             facts: std::mem::take(&mut self.facts),
+            cwd: std::mem::take(&mut self.cwd),
+            files: std::mem::take(&mut self.files),
+            body: self.body.take(),
             ..Self::default()
         };
     }
@@ -51,11 +68,14 @@ impl Checker {
     }
 
     /// Checks the effects of one step and the state it led to.
-    pub fn check(&mut self, state: &State, effects: &Effects, config: &Config) -> Verdict {
+    pub fn check(&mut self, state: &State, effects: &Effects, config: &Config, now_ms: u64) -> Verdict {
         self.edges.extend(effects.edges());
         for effect in effects {
             if self.dones > 0 {
                 return Err(format!("an effect after the end: {effect:?}"));
+            }
+            if let Effect::Emit(update) = effect {
+                self.account.book(update, now_ms, config)?;
             }
             self.check_effect(effect, config)?;
         }
@@ -83,7 +103,10 @@ impl Checker {
                     Err("a request was cancelled that is not out".into())
                 }
             }
-            Effect::RunTool { call, tool_use, .. } => self.check_run_tool(*call, tool_use, config),
+            Effect::RunTool { call, tool_use, cwd, seen, .. } => {
+                self.check_context(*call, cwd, seen)?;
+                self.check_run_tool(*call, tool_use, config)
+            }
             Effect::CancelTool(call) if !self.running.contains_key(call) => {
                 Err(format!("{call:?} was cancelled but does not run"))
             }
@@ -112,10 +135,33 @@ impl Checker {
                 return Err("an old message changed without a recorded reason".into());
             }
         }
+        self.check_breakpoints(body)?;
         self.requests += u32::from(!self.retrying);
-        self.retrying = false;
         self.body = Some(body.clone());
         Ok(())
+    }
+
+    /// A call sees what the calls before it changed.
+    fn check_context(&self, call: CallId, cwd: &Path, seen: &[FileSeen]) -> Verdict {
+        if cwd != self.cwd {
+            return Err(format!("{call:?} runs in {}, not in {}", cwd.display(), self.cwd.display()));
+        }
+        let paths = self.facts.get(&call).map_or(&[][..], |facts| &facts.paths);
+        let known: Vec<&FileSeen> =
+            paths.iter().filter_map(|path| self.files.get(path.resolved.as_ref()?)).collect();
+        if known.iter().copied().ne(seen) {
+            Err(format!("{call:?} is not told what is known of its files"))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The provider's cache ends with the previous request and with this one.
+    fn check_breakpoints(&self, body: &ModelRequest) -> Verdict {
+        let last = |request: &ModelRequest| request.transcript.len() - 1;
+        let before = self.body.as_deref().filter(|_| !self.retrying).map(last);
+        let missing = before.into_iter().chain([last(body)]).find(|index| !body.breakpoints.contains(index));
+        missing.map_or(Ok(()), |index| Err(format!("no cache breakpoint at message {index}")))
     }
 
     fn check_run_tool(&mut self, call: CallId, tool_use: &ToolUse, config: &Config) -> Verdict {
@@ -158,12 +204,12 @@ impl Checker {
                 self.results_shown.push(*call);
                 self.show(*id, result)
             }
-            Update::Retracted { messages } => {
+            Update::Retracted { messages, .. } => {
                 let unknown = messages.iter().find(|id| self.shown.remove(id).is_none());
                 unknown.map_or(Ok(()), |id| Err(format!("{id:?} was retracted but never shown")))
             }
-            Update::Retrying { .. } => {
-                self.retrying = true;
+            Update::Requesting { attempt, .. } => {
+                self.retrying = *attempt > 1;
                 Ok(())
             }
             Update::Repaired(repairs) => {

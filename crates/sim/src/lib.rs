@@ -5,6 +5,7 @@
 //! twice. After every step [`Checker`] compares what the core asked for with what it may ask for. One seed is one
 //! walk, so a failure can be played again.
 
+mod account;
 mod checker;
 mod rng;
 mod validity;

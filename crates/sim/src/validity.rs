@@ -16,9 +16,9 @@ pub fn check_request(messages: &Transcript) -> Result<(), String> {
     let mut ids = BTreeSet::new();
     let mut open: Vec<&str> = Vec::new();
     for (role, blocks) in &groups {
-        if let Some(blank) =
-            blocks.iter().find(|block| block.as_text().is_some_and(|text| text.trim().is_empty()))
-        {
+        let is_blank = |block: &Block| block.as_text().is_some_and(|text| text.trim().is_empty());
+        let inside = |block: &Block| block.result_blocks().iter().any(is_blank);
+        if let Some(blank) = blocks.iter().find(|block| is_blank(block) || inside(block)) {
             return Err(format!("blank text: {blank:?}"));
         }
         match role {
@@ -35,6 +35,12 @@ pub fn check_request(messages: &Transcript) -> Result<(), String> {
                     .filter_map(|block| block.as_tool_use())
                     .map(|tool_use| &*tool_use.id)
                     .collect();
+                let valid = |id: &&&str| {
+                    !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+                };
+                if let Some(strange) = open.iter().find(|id| !valid(id)) {
+                    return Err(format!("the id {strange:?} is refused"));
+                }
                 if let Some(twice) = open.iter().find(|id| !ids.insert(**id)) {
                     return Err(format!("two tool uses have the id {twice}"));
                 }

@@ -8,8 +8,8 @@ use windlass_core::{
     step,
 };
 use windlass_protocol::{
-    Admission, Answer, Block, CallFacts, CallId, CallKind, Delta, Failure, FailureClass, ModelEvent,
-    PathFact, RawValue, StopReason, Terminal, TimerId, ToolOutcome, ToolProgress, Update, Usage,
+    Admission, Answer, Block, CallFacts, CallId, CallKind, Delta, Failure, FailureClass, FileSeen,
+    ModelEvent, PathFact, RawValue, StopReason, Terminal, TimerId, ToolOutcome, ToolProgress, Update, Usage,
 };
 
 use crate::checker::Checker;
@@ -36,7 +36,7 @@ pub fn walk(seed: u64) -> Result<Walk, String> {
         state: State::new("/project".into(), windlass_protocol::Transcript::default()),
         config,
         rng,
-        checker: Checker::default(),
+        checker: Checker::new("/project".into()),
         examine: VecDeque::new(),
         asked: Vec::new(),
         timers: Vec::new(),
@@ -61,7 +61,8 @@ struct World {
     checker: Checker,
     examine: VecDeque<CallId>,
     asked: Vec<CallId>,
-    timers: Vec<TimerId>,
+    /// Timers that run, and when they run out.
+    timers: Vec<(TimerId, u64)>,
     response: Response,
     /// Events that were delivered, to be delivered again.
     past: Vec<Event>,
@@ -137,7 +138,7 @@ impl World {
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
         self.perform(&effects);
-        self.checker.check(&self.state, &effects, &self.config)
+        self.checker.check(&self.state, &effects, &self.config, self.now)
     }
 
     /// Does what the driver would do. The checker keeps what runs.
@@ -146,7 +147,7 @@ impl World {
             match effect {
                 Effect::CallModel { .. } => self.response = Response::default(),
                 Effect::Examine { call, .. } => self.examine.push_back(*call),
-                Effect::StartTimer { timer, .. } => self.timers.push(*timer),
+                Effect::StartTimer { timer, after_ms } => self.timers.push((*timer, self.now + after_ms)),
                 Effect::Emit(Update::Question(question)) => self.asked.push(question.call),
                 _ => (),
             }
@@ -203,7 +204,7 @@ impl World {
             }
             Event::Examined { call, .. } => self.examine.contains(call),
             Event::Answered { call, .. } => self.asked.contains(call),
-            Event::Timer(timer) => self.timers.contains(timer),
+            Event::Timer(timer) => self.timers.iter().any(|(running, _)| running == timer),
             Event::Submit(_) | Event::Steer(_) | Event::Interrupt(_) => false,
         }
     }
@@ -282,7 +283,25 @@ impl World {
         let mut outcome =
             if self.rng.one_in(4) { ToolOutcome::error("failed") } else { ToolOutcome::text("fine") };
         if self.rng.one_in(5) {
-            outcome.cwd = Some("/project/sub".into());
+            outcome.cwd = Some(format!("/project/{}", self.rng.below(3)).into());
+        }
+        if self.rng.one_in(4) {
+            outcome.seen.push(FileSeen {
+                path: "/project/a".into(),
+                hash: self.rng.bits(),
+                lines: [].into(),
+                whole: self.rng.one_in(2),
+            });
+        }
+        if self.rng.one_in(20) {
+            outcome.content.insert(0, Block::text(" "));
+            outcome.content.push(Block::image("image/png", "AA=="));
+        }
+        if let Some(cwd) = &outcome.cwd {
+            self.checker.cwd.clone_from(cwd);
+        }
+        for seen in &outcome.seen {
+            self.checker.files.insert(seen.path.clone(), seen.clone());
         }
         Some(Event::Finished { call, outcome })
     }
@@ -291,7 +310,9 @@ impl World {
         if self.timers.is_empty() {
             return None;
         }
-        Some(Event::Timer(self.timers.remove(0)))
+        let (timer, due) = self.timers.remove(0);
+        self.now = self.now.max(due);
+        Some(Event::Timer(timer))
     }
 
     fn failed(&mut self) -> Option<Event> {
@@ -301,8 +322,8 @@ impl World {
             class,
             message: "it failed".into(),
             status: None,
-            retry_after_ms: self.rng.one_in(4).then_some(1_000),
-            should_retry: self.rng.one_in(6).then_some(true),
+            retry_after_ms: self.rng.pick(&[None, None, Some(1_000), Some(3_600_000)]).flatten(),
+            should_retry: self.rng.pick(&[None, None, None, None, Some(true), Some(false)]).flatten(),
             request_id: None,
         };
         Some(Event::Model { request, event: ModelEvent::Failed(Box::new(failure)) })
@@ -320,7 +341,8 @@ impl World {
     fn next_of_response(&mut self) -> ModelEvent {
         if !self.response.started {
             self.response.started = true;
-            let usage = Box::new(Usage { input_tokens: 10, ..Usage::default() });
+            let input_tokens = if self.rng.one_in(200) { u64::MAX } else { 10 };
+            let usage = Box::new(Usage { input_tokens, ..Usage::default() });
             return ModelEvent::Started { message_id: "msg".into(), model: "sim".into(), usage };
         }
         let index = self.response.index;
@@ -342,6 +364,8 @@ impl World {
         let stop = match self.rng.below(12) {
             0 => StopReason::Refusal,
             1 => StopReason::MaxTokens,
+            2 => StopReason::PauseTurn,
+            3 => StopReason::Other("new".into()),
             _ if self.response.calls => StopReason::ToolUse,
             _ => StopReason::EndTurn,
         };
@@ -359,9 +383,13 @@ impl World {
                 self.response.calls = true;
                 // A model that uses an id twice is rare, but it happens.
                 self.tool_uses += u32::from(!self.rng.one_in(200) || self.tool_uses == 0);
-                let input =
-                    if other == 9 && self.rng.one_in(4) { "{\"unparsed\":\"{\\\"a\"}" } else { "{\"a\":1}" };
-                Ok(Block::tool_use(&format!("toolu_{}", self.tool_uses), "Tool", &raw(input)))
+                let id = if self.rng.one_in(100) { "strange id:" } else { "toolu_" };
+                let input = match other {
+                    8 if self.rng.one_in(4) => "{}",
+                    9 if self.rng.one_in(4) => "{\"unparsed\":\"{\\\"a\"}",
+                    _ => "{\"a\":1}",
+                };
+                Ok(Block::tool_use(&format!("{id}{}", self.tool_uses), "Tool", &raw(input)))
             }
         }
         .unwrap_or_else(|_| Block::text("unreachable: the JSON above is fixed"))

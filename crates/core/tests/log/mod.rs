@@ -125,6 +125,11 @@ impl Scenario {
         self.model(format!("< call {words}"), ModelEvent::Block { index: 0, block })
     }
 
+    pub(crate) fn empty_call(self) -> Self {
+        let block = Block::tool_use("toolu_empty", "read", &raw("{}"));
+        self.model("< empty call".into(), ModelEvent::Block { index: 0, block })
+    }
+
     pub(crate) fn truncated_call(self) -> Self {
         let block = Block::tool_use("toolu_cut", "write", &raw(r#"{"unparsed":"{\"content\":\"ab"}"#));
         self.model("< truncated call".into(), ModelEvent::Block { index: 0, block })
@@ -265,7 +270,7 @@ fn update_words(update: &Update) -> Option<String> {
         Update::UserText { blocks, .. } => format!("said {}", texts(blocks)),
         Update::Question(question) => format!("ask c{}", question.call.0),
         Update::Denied(denial) => format!("denied c{}", denial.call.0),
-        Update::Retracted { messages } => format!("retract {}", messages.len()),
+        Update::Retracted { messages, .. } => format!("retract {}", messages.len()),
         Update::Retrying { attempt, retries_max, delay_ms, .. } => {
             format!("retry {attempt} of {retries_max} in {delay_ms}")
         }
