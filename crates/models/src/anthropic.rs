@@ -94,21 +94,23 @@ impl ModelClient for AnthropicClient {
 /// One request and its answer.
 struct Exchange {
     shared: Arc<Shared>,
-    phase: Phase,
+    stage: Stage,
+    model: Arc<str>,
     watchdog: Watchdog,
     decoder: SseDecoder,
     response: Assembler,
     request_id: Option<String>,
 }
 
-enum Phase {
+/// How far it has come.
+enum Stage {
     /// Nothing was sent yet.
-    Idle(Arc<ModelRequest>),
+    Unsent(Arc<ModelRequest>),
     /// The answer streams.
     Streaming(Response),
     /// The answer came whole.
     Whole(VecDeque<ModelEvent>),
-    Done,
+    Over,
 }
 
 impl Exchange {
@@ -116,9 +118,10 @@ impl Exchange {
         Self {
             watchdog: Watchdog::new(shared.settings.watchdog),
             shared,
-            phase: Phase::Idle(request),
             decoder: SseDecoder::default(),
-            response: Assembler::default(),
+            response: Assembler::for_model(Arc::clone(&request.model)),
+            model: Arc::clone(&request.model),
+            stage: Stage::Unsent(request),
             request_id: None,
         }
     }
@@ -129,7 +132,7 @@ impl Exchange {
         match event {
             Ok(event) => event,
             Err(mut failure) => {
-                self.phase = Phase::Done;
+                self.stage = Stage::Over;
                 failure.request_id = failure.request_id.or_else(|| self.request_id.take());
                 failure.message = self.shared.without_secrets(&failure.message);
                 Some(ModelEvent::Failed(Box::new(failure)))
@@ -139,16 +142,16 @@ impl Exchange {
 
     async fn advance(&mut self) -> Result<Option<ModelEvent>, Failure> {
         loop {
-            match &mut self.phase {
-                Phase::Idle(request) => {
+            match &mut self.stage {
+                Stage::Unsent(request) => {
                     let request = Arc::clone(request);
-                    self.phase = self.open(&request).await?;
+                    self.stage = self.open(&request).await?;
                 }
-                Phase::Whole(events) => match events.pop_front() {
-                    Some(event) => return stand(event).map(Some),
-                    None => self.phase = Phase::Done,
+                Stage::Whole(events) => match events.pop_front() {
+                    Some(event) => return or_failure(event).map(Some),
+                    None => self.stage = Stage::Over,
                 },
-                Phase::Streaming(_) => {
+                Stage::Streaming(_) => {
                     let event = match self.decode()? {
                         Some(event) => Some(event),
                         None => self.read().await?,
@@ -157,13 +160,13 @@ impl Exchange {
                         return self.hand_out(event).await.map(Some);
                     }
                 }
-                Phase::Done => return Ok(None),
+                Stage::Over => return Ok(None),
             }
         }
     }
 
     /// Sends the request and looks at the head of the answer.
-    async fn open(&mut self, request: &ModelRequest) -> Result<Phase, Failure> {
+    async fn open(&mut self, request: &ModelRequest) -> Result<Stage, Failure> {
         let shared = Arc::clone(&self.shared);
         let client = shared.transport.client(&shared.settings, &shared.endpoint, &shared.headers)?;
         let body = shared.bodies.build(request);
@@ -192,11 +195,11 @@ impl Exchange {
         }
     }
 
-    async fn take_answer(&mut self, response: Response) -> Result<Phase, Failure> {
+    async fn take_answer(&mut self, response: Response) -> Result<Stage, Failure> {
         let kind =
             header(&response, CONTENT_TYPE.as_str()).unwrap_or("text/event-stream").to_ascii_lowercase();
         if kind.starts_with("text/event-stream") {
-            return Ok(Phase::Streaming(response));
+            return Ok(Stage::Streaming(response));
         }
         let place = self.shared.endpoint.place.clone();
         let malformed = |what: &str| {
@@ -211,8 +214,8 @@ impl Exchange {
         let status = response.status().as_u16();
         let body = self.read_whole(response).await?;
         let text = String::from_utf8_lossy(&body);
-        match unstreamed::events(&text) {
-            Ok(events) => Ok(Phase::Whole(events)),
+        match unstreamed::events(&text, Arc::clone(&self.model)) {
+            Ok(events) => Ok(Stage::Whole(events)),
             Err(problem) => {
                 let error = ErrorBody::parse(&text);
                 if error.kind.is_empty() {
@@ -269,7 +272,7 @@ impl Exchange {
 
     /// Takes more bytes. An item comes of it only if there are no more.
     async fn read(&mut self) -> Result<Option<ModelEvent>, Failure> {
-        let Phase::Streaming(answer) = &mut self.phase else {
+        let Stage::Streaming(answer) = &mut self.stage else {
             return Ok(None);
         };
         match self.watchdog.wait(answer.chunk()).await {
@@ -285,9 +288,9 @@ impl Exchange {
     }
 
     async fn hand_out(&mut self, event: ModelEvent) -> Result<ModelEvent, Failure> {
-        let event = stand(event)?;
+        let event = or_failure(event)?;
         if matches!(event, ModelEvent::Ended { .. })
-            && let Phase::Streaming(answer) = std::mem::replace(&mut self.phase, Phase::Done)
+            && let Stage::Streaming(answer) = std::mem::replace(&mut self.stage, Stage::Over)
         {
             keep_connection(answer).await;
         }
@@ -317,8 +320,8 @@ impl Shared {
     }
 }
 
-/// A failure goes the way of all failures.
-fn stand(event: ModelEvent) -> Result<ModelEvent, Failure> {
+/// The event, unless it tells a failure: that is finished as every other failure is.
+fn or_failure(event: ModelEvent) -> Result<ModelEvent, Failure> {
     match event {
         ModelEvent::Failed(failure) => Err(*failure),
         event => Ok(event),

@@ -14,7 +14,8 @@ use windlass_protocol::{
 
 use crate::block::OpenBlock;
 use crate::classify::{ErrorBody, stream_failure};
-use crate::usage::UsageFields;
+use crate::piece::Piece;
+use crate::usage;
 
 /// More than any model's output; only a broken or hostile server sends more in one response.
 const RESPONSE_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -27,7 +28,7 @@ const EXCERPT_CHARS_MAX: usize = 160;
 /// ```
 /// use windlass_models::Assembler;
 /// use windlass_protocol::ModelEvent;
-/// let mut response = Assembler::default();
+/// let mut response = Assembler::for_model("x".into());
 /// let start = r#"{"type":"message_start","message":{"id":"m","model":"x","usage":{"input_tokens":3}}}"#;
 /// assert!(matches!(response.on_event(start), Some(ModelEvent::Started { .. })));
 /// assert!(response.on_event(r#"{"type":"ping"}"#).is_none());
@@ -36,6 +37,8 @@ const EXCERPT_CHARS_MAX: usize = 160;
 /// ```
 #[derive(Debug, Default)]
 pub struct Assembler {
+    /// The model that was asked, for a server that does not say which one answers.
+    model: Arc<str>,
     started: bool,
     ended: bool,
     open: Vec<OpenBlock>,
@@ -87,26 +90,31 @@ struct BlockDelta<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow)]
-    text: Option<Cow<'a, str>>,
+    text: Option<Piece<'a>>,
     #[serde(borrow)]
-    thinking: Option<Cow<'a, str>>,
+    thinking: Option<Piece<'a>>,
     #[serde(borrow)]
-    partial_json: Option<Cow<'a, str>>,
+    partial_json: Option<Piece<'a>>,
     #[serde(borrow)]
-    signature: Option<Cow<'a, str>>,
+    signature: Option<Piece<'a>>,
     #[serde(borrow)]
     citation: Option<&'a RawValue>,
 }
 
 impl Assembler {
+    /// Waits for the response to a request to this model.
+    #[must_use]
+    pub fn for_model(model: Arc<str>) -> Self {
+        Self { model, ..Self::default() }
+    }
+
     /// Takes the JSON text of the next event.
     pub fn on_event(&mut self, data: &str) -> Option<ModelEvent> {
         self.news = false;
         if self.ended {
             return None;
         }
-        let text = replace_lone_surrogates(data);
-        match self.advance(&text) {
+        match self.advance(data) {
             Ok(event) => {
                 self.ended = matches!(event, Some(ModelEvent::Ended { .. } | ModelEvent::Failed(_)));
                 event
@@ -155,25 +163,31 @@ impl Assembler {
         }))
     }
 
-    fn advance(&mut self, text: &str) -> Result<Option<ModelEvent>, String> {
-        self.bytes = self.bytes.saturating_add(text.len());
+    fn advance(&mut self, data: &str) -> Result<Option<ModelEvent>, String> {
+        self.bytes = self.bytes.saturating_add(data.len());
         if self.bytes > RESPONSE_BYTES_MAX {
             return Err(format!("the response is larger than {RESPONSE_BYTES_MAX} bytes"));
         }
-        let event: Event<'_> = serde_json::from_str(text).map_err(|error| format!("not JSON ({error})"))?;
-        let kind = match (&event.kind, event.error) {
-            (Some(kind), _) => &**kind,
-            (None, Some(_)) => "error",
-            (None, None) => return Err("an event without a type".to_owned()),
-        };
-        self.news = kind != "ping";
-        match kind {
+        let event = Event::parse(data)?;
+        self.news = event.name() != "ping";
+        if event.name() == "content_block_delta" {
+            // Half a character at the end of it may find its other half in the next one.
+            return self.on_block_delta(&event).map(Some);
+        }
+        match replace_lone_surrogates(data) {
+            Cow::Borrowed(_) => self.on_whole(&event, data),
+            Cow::Owned(fixed) => self.on_whole(&Event::parse(&fixed)?, &fixed),
+        }
+    }
+
+    /// Takes an event that has no part of a string in it.
+    fn on_whole(&mut self, event: &Event<'_>, text: &str) -> Result<Option<ModelEvent>, String> {
+        match event.name() {
             "error" => Ok(Some(ModelEvent::Failed(Box::new(stream_failure(&ErrorBody::parse(text)))))),
-            "message_start" => self.on_message_start(&event).map(Some),
-            "content_block_start" => self.on_block_start(&event).map(Some),
-            "content_block_delta" => self.on_block_delta(&event).map(Some),
-            "content_block_stop" => self.on_block_stop(&event).map(Some),
-            "message_delta" => self.on_message_delta(&event).map(|()| None),
+            "message_start" => self.on_message_start(event).map(Some),
+            "content_block_start" => self.on_block_start(event).map(Some),
+            "content_block_stop" => self.on_block_stop(event).map(Some),
+            "message_delta" => self.on_message_delta(event).map(|()| None),
             "message_stop" => self.on_message_stop().map(Some),
             _ => Ok(None),
         }
@@ -184,11 +198,12 @@ impl Assembler {
             return Err("a second `message_start`".to_owned());
         }
         let message: MessageStart<'_> = parse(event.message, "message")?;
-        self.merge_usage(message.usage)?;
+        usage::overwrite(&mut self.usage, message.usage);
         self.started = true;
+        let named = message.model.filter(|name| !name.trim().is_empty());
         Ok(ModelEvent::Started {
             message_id: message.id.unwrap_or_default().into(),
-            model: message.model.unwrap_or_default().into(),
+            model: named.map_or_else(|| Arc::clone(&self.model), Arc::from),
             usage: Box::new(self.usage.clone()),
         })
     }
@@ -210,23 +225,32 @@ impl Assembler {
         let block = &mut self.open[position];
         let raw = required(event.delta, "delta")?;
         let fields: BlockDelta<'_> = parse(Some(raw), "delta")?;
-        let field = |value: Option<Cow<'_, str>>, name: &str| {
-            value.map(Cow::into_owned).ok_or_else(|| format!("a `{}` without `{name}`", fields.kind))
-        };
+        let missing = |name: &str| format!("a `{}` without `{name}`", fields.kind);
         let delta = match &*fields.kind {
-            "text_delta" => Delta::Text(block.push_text(field(fields.text, "text")?)?),
-            "thinking_delta" => Delta::Thinking(block.push_thinking(field(fields.thinking, "thinking")?)?),
-            "input_json_delta" => {
-                Delta::InputJson(block.push_input(field(fields.partial_json, "partial_json")?)?)
+            "text_delta" => {
+                let text = fields.text.ok_or_else(|| missing("text"))?;
+                Delta::Text(block.push_text(text)?)
             }
-            "signature_delta" => Delta::Signature(block.set_signature(field(fields.signature, "signature")?)),
+            "thinking_delta" => {
+                let thinking = fields.thinking.ok_or_else(|| missing("thinking"))?;
+                Delta::Thinking(block.push_thinking(thinking)?)
+            }
+            "input_json_delta" => {
+                let json = fields.partial_json.ok_or_else(|| missing("partial_json"))?;
+                Delta::InputJson(block.push_input(json)?)
+            }
+            "signature_delta" => {
+                let signature = fields.signature.ok_or_else(|| missing("signature"))?;
+                Delta::Signature(block.set_signature(signature))
+            }
             kind => {
+                let json = replace_lone_surrogates(raw.get());
                 match (kind, fields.citation) {
                     ("citations_delta", Some(citation)) => block.push_citation(citation),
-                    ("compaction_delta", _) => block.set_fields_of(raw)?,
+                    ("compaction_delta", _) => block.set_fields_of(&json)?,
                     _ => {}
                 }
-                Delta::Other(raw.get().into())
+                Delta::Other((&*json).into())
             }
         };
         Ok(ModelEvent::Delta { index: block.index(), delta })
@@ -248,7 +272,8 @@ impl Assembler {
                 self.stop = Some(StopReason::from_name(&name));
             }
         }
-        self.merge_usage(event.usage)
+        usage::overwrite(&mut self.usage, event.usage);
+        Ok(())
     }
 
     fn on_message_stop(&mut self) -> Result<ModelEvent, String> {
@@ -276,15 +301,20 @@ impl Assembler {
             .position(|block| block.index() == index)
             .ok_or_else(|| format!("block {index} is not open"))
     }
+}
 
-    fn merge_usage(&mut self, usage: Option<&RawValue>) -> Result<(), String> {
-        if let Some(raw) = usage {
-            let fields: Option<UsageFields<'_>> = parse(Some(raw), "usage")?;
-            if let Some(fields) = fields {
-                fields.overwrite(&mut self.usage);
-            }
+impl<'a> Event<'a> {
+    fn parse(data: &'a str) -> Result<Self, String> {
+        let event: Self = serde_json::from_str(data).map_err(|error| format!("not JSON ({error})"))?;
+        if event.kind.is_none() && event.error.is_none() {
+            return Err("an event without a type".to_owned());
         }
-        Ok(())
+        Ok(event)
+    }
+
+    /// The type; some servers leave out that of an error.
+    fn name(&self) -> &str {
+        self.kind.as_deref().unwrap_or("error")
     }
 }
 

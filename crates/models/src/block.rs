@@ -9,6 +9,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use windlass_protocol::{Block, replace_lone_surrogates};
 
+use crate::piece::{Half, Piece};
+
 /// A block between its start and its stop.
 #[derive(Debug)]
 pub(crate) struct OpenBlock {
@@ -19,6 +21,8 @@ pub(crate) struct OpenBlock {
     thinking: Option<String>,
     /// The JSON text of the input; parsed only when it is complete.
     input: String,
+    /// What the last delta ended in, if that was half a character.
+    half: Option<Half>,
     signature: Option<String>,
     /// JSON values with a comma in front of each.
     citations: String,
@@ -58,6 +62,7 @@ impl OpenBlock {
             text: None,
             thinking: None,
             input: String::new(),
+            half: None,
             signature: None,
             citations: String::new(),
             fields: Vec::new(),
@@ -68,36 +73,40 @@ impl OpenBlock {
         self.index
     }
 
-    pub(crate) fn push_text(&mut self, piece: String) -> Result<String, String> {
+    pub(crate) fn push_text(&mut self, piece: Piece<'_>) -> Result<String, String> {
         self.expect(Kind::Text, "text_delta")?;
-        self.text.get_or_insert_default().push_str(&piece);
-        Ok(piece)
+        let text = piece.join(&mut self.half);
+        self.text.get_or_insert_default().push_str(&text);
+        Ok(text)
     }
 
-    pub(crate) fn push_thinking(&mut self, piece: String) -> Result<String, String> {
+    pub(crate) fn push_thinking(&mut self, piece: Piece<'_>) -> Result<String, String> {
         self.expect(Kind::Thinking, "thinking_delta")?;
-        self.thinking.get_or_insert_default().push_str(&piece);
-        Ok(piece)
+        let text = piece.join(&mut self.half);
+        self.thinking.get_or_insert_default().push_str(&text);
+        Ok(text)
     }
 
-    pub(crate) fn push_input(&mut self, piece: String) -> Result<String, String> {
+    pub(crate) fn push_input(&mut self, piece: Piece<'_>) -> Result<String, String> {
         self.expect(Kind::ToolUse, "input_json_delta")?;
-        self.input.push_str(&piece);
-        Ok(piece)
+        let text = piece.join(&mut self.half);
+        self.input.push_str(&text);
+        Ok(text)
     }
 
-    pub(crate) fn set_signature(&mut self, signature: String) -> String {
+    pub(crate) fn set_signature(&mut self, signature: Piece<'_>) -> String {
+        let signature = signature.into_text();
         self.signature = Some(signature.clone());
         signature
     }
 
     pub(crate) fn push_citation(&mut self, citation: &RawValue) {
         self.citations.push(',');
-        self.citations.push_str(citation.get());
+        self.citations.push_str(&replace_lone_surrogates(citation.get()));
     }
 
-    /// Sets every field of a delta except its type.
-    pub(crate) fn set_fields_of(&mut self, delta: &RawValue) -> Result<(), String> {
+    /// Sets every field of a delta, given as JSON, except its type.
+    pub(crate) fn set_fields_of(&mut self, delta: &str) -> Result<(), String> {
         for (name, value) in object(delta)?.0 {
             if name == "type" {
                 continue;
@@ -109,15 +118,27 @@ impl OpenBlock {
     }
 
     /// The block as it is replayed: the skeleton, in its own key order, with what the deltas said.
-    pub(crate) fn complete(self) -> Result<Block, String> {
+    pub(crate) fn complete(mut self) -> Result<Block, String> {
+        if self.half.is_some() {
+            self.close_half();
+        }
         let skeleton = Arc::clone(&self.skeleton);
-        let Object(start) = object(&skeleton)?;
+        let Object(start) = object(skeleton.get())?;
         let fields = self.filled(&start)?;
         if fields.is_empty() {
             return Block::from_json(skeleton.get()).map_err(|error| error.to_string());
         }
         let json = rewrite(&start, &fields).map_err(|error| error.to_string())?;
         Block::from_json(&json).map_err(|error| error.to_string())
+    }
+
+    /// Gives up on the other half of the last character.
+    fn close_half(&mut self) {
+        let text = match (&mut self.text, &mut self.thinking) {
+            (Some(text), _) | (None, Some(text)) => text,
+            (None, None) => &mut self.input,
+        };
+        text.push(char::REPLACEMENT_CHARACTER);
     }
 
     fn expect(&self, kind: Kind, delta: &str) -> Result<(), String> {
@@ -222,8 +243,8 @@ fn rewrite(
 /// The fields of a JSON object, in order.
 struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-fn object(raw: &RawValue) -> Result<Object<'_>, String> {
-    serde_json::from_str(raw.get()).map_err(|error| error.to_string())
+fn object(json: &str) -> Result<Object<'_>, String> {
+    serde_json::from_str(json).map_err(|error| error.to_string())
 }
 
 impl<'de> Deserialize<'de> for Object<'de> {

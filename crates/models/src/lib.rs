@@ -8,6 +8,7 @@ mod anthropic;
 mod assemble;
 mod block;
 mod classify;
+mod piece;
 #[cfg(test)]
 mod random;
 mod script;

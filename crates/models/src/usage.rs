@@ -1,104 +1,88 @@
 //! Reads token usage: counts are cumulative, so later values take the place of earlier ones.
-
-use std::borrow::Cow;
-use std::fmt;
+//!
+//! Usage is worth less than the response it comes with: what is not as it should be says nothing.
 
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, Visitor};
 use serde_json::value::RawValue;
 use windlass_protocol::Usage;
 
-/// The usage of one event. A field that is absent or null says nothing.
-#[derive(Deserialize)]
-pub(crate) struct UsageFields<'a> {
-    input_tokens: Option<Count>,
-    output_tokens: Option<Count>,
-    cache_creation_input_tokens: Option<Count>,
-    cache_read_input_tokens: Option<Count>,
-    cache_creation: Option<CacheCreationFields>,
-    server_tool_use: Option<ServerToolUseFields>,
+/// More than any real list of iterations has; they are shown again with every message.
+const ITERATIONS_BYTES_MAX: usize = 64 * 1024;
+
+/// The usage of one event, its values not looked at yet.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct UsageFields<'a> {
     #[serde(borrow)]
-    service_tier: Option<Cow<'a, str>>,
+    input_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    output_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cache_creation_input_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cache_read_input_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    cache_creation: Option<&'a RawValue>,
+    #[serde(borrow)]
+    server_tool_use: Option<&'a RawValue>,
+    #[serde(borrow)]
+    service_tier: Option<&'a RawValue>,
     #[serde(borrow)]
     iterations: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct CacheCreationFields {
-    ephemeral_5m_input_tokens: Option<Count>,
-    ephemeral_1h_input_tokens: Option<Count>,
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct CacheCreationFields<'a> {
+    #[serde(borrow)]
+    ephemeral_5m_input_tokens: Option<&'a RawValue>,
+    #[serde(borrow)]
+    ephemeral_1h_input_tokens: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct ServerToolUseFields {
-    web_search_requests: Option<Count>,
-    web_fetch_requests: Option<Count>,
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ServerToolUseFields<'a> {
+    #[serde(borrow)]
+    web_search_requests: Option<&'a RawValue>,
+    #[serde(borrow)]
+    web_fetch_requests: Option<&'a RawValue>,
 }
 
-impl UsageFields<'_> {
-    /// Puts every value that is said in the place of the former one.
-    pub(crate) fn overwrite(&self, usage: &mut Usage) {
-        set(&mut usage.input_tokens, self.input_tokens.as_ref());
-        set(&mut usage.output_tokens, self.output_tokens.as_ref());
-        set(&mut usage.cache_creation_input_tokens, self.cache_creation_input_tokens.as_ref());
-        set(&mut usage.cache_read_input_tokens, self.cache_read_input_tokens.as_ref());
-        if let Some(split) = &self.cache_creation {
-            let target = &mut usage.cache_creation;
-            set(&mut target.ephemeral_5m_input_tokens, split.ephemeral_5m_input_tokens.as_ref());
-            set(&mut target.ephemeral_1h_input_tokens, split.ephemeral_1h_input_tokens.as_ref());
-        }
-        if let Some(tools) = &self.server_tool_use {
-            let target = &mut usage.server_tool_use;
-            set(&mut target.web_search_requests, tools.web_search_requests.as_ref());
-            set(&mut target.web_fetch_requests, tools.web_fetch_requests.as_ref());
-        }
-        if let Some(tier) = &self.service_tier {
-            usage.service_tier = Some(tier.clone().into_owned());
-        }
-        if let Some(iterations) = self.iterations {
-            usage.iterations = Some(iterations.to_owned().into());
-        }
+/// Puts every value that `said` holds in the place of the former one.
+pub(crate) fn overwrite(usage: &mut Usage, said: Option<&RawValue>) {
+    let fields: UsageFields<'_> = read(said).unwrap_or_default();
+    set(&mut usage.input_tokens, fields.input_tokens);
+    set(&mut usage.output_tokens, fields.output_tokens);
+    set(&mut usage.cache_creation_input_tokens, fields.cache_creation_input_tokens);
+    set(&mut usage.cache_read_input_tokens, fields.cache_read_input_tokens);
+    let split: CacheCreationFields<'_> = read(fields.cache_creation).unwrap_or_default();
+    set(&mut usage.cache_creation.ephemeral_5m_input_tokens, split.ephemeral_5m_input_tokens);
+    set(&mut usage.cache_creation.ephemeral_1h_input_tokens, split.ephemeral_1h_input_tokens);
+    let tools: ServerToolUseFields<'_> = read(fields.server_tool_use).unwrap_or_default();
+    set(&mut usage.server_tool_use.web_search_requests, tools.web_search_requests);
+    set(&mut usage.server_tool_use.web_fetch_requests, tools.web_fetch_requests);
+    if let Some(tier) = read(fields.service_tier) {
+        usage.service_tier = Some(tier);
+    }
+    let is_list = |raw: &&RawValue| raw.get().starts_with('[') && raw.get().len() <= ITERATIONS_BYTES_MAX;
+    if let Some(iterations) = fields.iterations.filter(is_list) {
+        usage.iterations = Some(iterations.to_owned().into());
     }
 }
 
-fn set(target: &mut u64, value: Option<&Count>) {
-    if let Some(Count(count)) = value {
-        *target = *count;
-    }
+fn read<'a, T: Deserialize<'a>>(value: Option<&'a RawValue>) -> Option<T> {
+    serde_json::from_str(value?.get()).ok()
 }
 
-/// A token count. Gateways write some as `12.0` or as a negative "unknown"; the latter counts as zero.
-struct Count(u64);
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct CountVisitor;
-
-        impl Visitor<'_> for CountVisitor {
-            type Value = Count;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a token count")
-            }
-
-            fn visit_u64<E: Error>(self, count: u64) -> Result<Count, E> {
-                Ok(Count(count))
-            }
-
-            fn visit_i64<E: Error>(self, count: i64) -> Result<Count, E> {
-                Ok(Count(u64::try_from(count).unwrap_or(0)))
-            }
-
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "the cast saturates, which is what is wanted"
-            )]
-            fn visit_f64<E: Error>(self, count: f64) -> Result<Count, E> {
-                Ok(Count(count as u64))
-            }
-        }
-
-        deserializer.deserialize_any(CountVisitor)
+/// Gateways write some counts as `12.0` or as a negative "unknown"; the latter counts as zero.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates, which is what is wanted"
+)]
+fn set(target: &mut u64, value: Option<&RawValue>) {
+    if let Some(count) = read::<u64>(value).or_else(|| read::<f64>(value).map(|count| count as u64)) {
+        *target = count;
     }
 }

@@ -252,6 +252,20 @@ async fn an_answer_that_does_not_stream_is_taken_too() {
 }
 
 #[tokio::test]
+async fn an_answer_without_a_model_is_from_the_one_that_was_asked() {
+    let start = r#"{"type":"message_start","message":{"id":"m1","model":""}}"#;
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let streamed = vec![send(head), send(format!("data: {start}\n\n")), Step::Close];
+    let message = r#"{"id":"m1","type":"message","content":[],"stop_reason":"end_turn"}"#;
+    let in_one = whole("200 OK", "content-type: application/json\r\n", message);
+    let server = Server::start(vec![streamed, in_one]);
+    let client = client(&server.url());
+    for _ in 0..2 {
+        assert_eq!(lines(&ask(&client).await)[0], "started m1 m");
+    }
+}
+
+#[tokio::test]
 async fn a_stream_needs_no_content_type() {
     let head = send("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n");
     let server = Server::start(vec![vec![head, send(format!("data:\n\n{}", events())), Step::Close]]);

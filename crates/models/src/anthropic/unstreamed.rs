@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -25,8 +26,8 @@ struct Whole<'a> {
     usage: Option<&'a RawValue>,
 }
 
-/// The events of a whole message, or what is wrong with it.
-pub(super) fn events(json: &str) -> Result<VecDeque<ModelEvent>, String> {
+/// The events of a whole message, or what is wrong with it. `model` is the one that was asked.
+pub(super) fn events(json: &str, model: Arc<str>) -> Result<VecDeque<ModelEvent>, String> {
     let json = replace_lone_surrogates(json);
     let whole: Whole<'_> = serde_json::from_str(&json).map_err(|error| error.to_string())?;
     if whole.kind != "message" {
@@ -34,8 +35,8 @@ pub(super) fn events(json: &str) -> Result<VecDeque<ModelEvent>, String> {
     }
     let or_null = |field: Option<&RawValue>| field.map_or("null", RawValue::get).to_owned();
     let usage = or_null(whole.usage);
+    let mut response = Assembler::for_model(model);
     let (id, model, stop) = (or_null(whole.id), or_null(whole.model), or_null(whole.stop_reason));
-    let mut response = Assembler::default();
     let mut events = VecDeque::new();
     let mut take = |event: String| events.extend(response.on_event(&event));
     take(format!(r#"{{"type":"message_start","message":{{"id":{id},"model":{model},"usage":{usage}}}}}"#));

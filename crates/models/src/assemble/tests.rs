@@ -245,6 +245,107 @@ fn lone_surrogates_do_not_stop_a_response() {
 }
 
 #[test]
+fn a_surrogate_pair_may_be_split_over_two_deltas() {
+    let text = r#"{"type":"text","text":""}"#;
+    let check = |pieces: &[&str], expected: &str| {
+        let deltas: Vec<_> =
+            pieces.iter().map(|piece| format!(r#"{{"type":"text_delta","text":"{piece}"}}"#)).collect();
+        let deltas: Vec<_> = deltas.iter().map(String::as_str).collect();
+        check_block(text, &deltas, &format!(r#"{{"type":"text","text":"{expected}"}}"#));
+    };
+    check(&[r"a\ud83d", r"\ude00b"], "a\u{1f600}b");
+    check(&[r"a\uD83D", "", r"\uDE00"], "a\u{1f600}");
+    check(&[r"a\ud83d", "mpa"], "a\u{fffd}mpa");
+    check(&[r"a\ud83d", r"\ud83d", r"\ude00"], "a\u{fffd}\u{1f600}");
+    check(&[r"\ude00", r"a\ud83d"], "\u{fffd}a\u{fffd}");
+    check(&[r"\ud83d", "\u{1f600}"], "\u{fffd}\u{1f600}");
+    check_block(
+        r#"{"type":"thinking","thinking":"","signature":""}"#,
+        &[
+            r#"{"type":"thinking_delta","thinking":"\ud83d"}"#,
+            r#"{"type":"thinking_delta","thinking":"\ude00"}"#,
+            r#"{"type":"signature_delta","signature":"s"}"#,
+        ],
+        "{\"type\":\"thinking\",\"thinking\":\"\u{1f600}\",\"signature\":\"s\"}",
+    );
+    check_block(
+        r#"{"type":"tool_use","id":"t","name":"N","input":{}}"#,
+        &[
+            r#"{"type":"input_json_delta","partial_json":"{\"a\":\"\ud83d"}"#,
+            r#"{"type":"input_json_delta","partial_json":"\ude00\"}"}"#,
+        ],
+        "{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"N\",\"input\":{\"a\":\"\u{1f600}\"}}",
+    );
+    let shown: String = run(&[
+        START,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a\ud83d"}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\ude00b"}}"#,
+    ])
+    .iter()
+    .filter_map(|event| match event {
+        ModelEvent::Delta { delta: Delta::Text(text), .. } => Some(text.as_str()),
+        _ => None,
+    })
+    .collect();
+    assert_eq!(shown, "a\u{1f600}b");
+}
+
+#[test]
+fn lone_surrogates_of_other_deltas_are_replaced() {
+    check_block(
+        r#"{"type":"text","text":"x"}"#,
+        &[
+            r#"{"type":"citations_delta","citation":{"t":"\ud83d"}}"#,
+            r#"{"type":"compaction_delta","more":"\ude00"}"#,
+        ],
+        r#"{"type":"text","text":"x","citations":[{"t":"\ufffd"}],"more":"\ufffd"}"#,
+    );
+}
+
+#[test]
+fn the_model_that_was_asked_stands_in_for_one_without_a_name() {
+    let check = |message: &str, expected: &str| {
+        let mut response = Assembler::for_model("asked".into());
+        let start = format!(r#"{{"type":"message_start","message":{message}}}"#);
+        let Some(ModelEvent::Started { model, .. }) = response.on_event(&start) else {
+            panic!("not started: {message}");
+        };
+        assert_eq!(&*model, expected, "{message}");
+    };
+    check(r#"{"id":"m","model":"answering"}"#, "answering");
+    check(r#"{"id":"m","model":""}"#, "asked");
+    check(r#"{"id":"m","model":" "}"#, "asked");
+    check(r#"{"id":"m","model":null}"#, "asked");
+    check(r#"{"id":"m"}"#, "asked");
+}
+
+#[test]
+fn odd_usage_says_nothing_and_stops_nothing() {
+    let check = |usage: &str, expected: &str| {
+        let end =
+            format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{usage}}}"#);
+        let seen = run(&[START, &end, STOP]);
+        assert_eq!(line(seen.last().unwrap()), expected, "{usage}");
+    };
+    check(r#"{"input_tokens":"12","output_tokens":3}"#, "ended end_turn in=7 out=3");
+    check(r#"{"output_tokens":true,"input_tokens":9}"#, "ended end_turn in=9 out=1");
+    check(r#"{"output_tokens":3,"cache_creation":0}"#, "ended end_turn in=7 out=3");
+    check(r#"{"output_tokens":3,"cache_creation":null,"server_tool_use":null}"#, "ended end_turn in=7 out=3");
+    check(r#"{"output_tokens":3,"server_tool_use":{"web_search_requests":{}}}"#, "ended end_turn in=7 out=3");
+    check(r#"{"output_tokens":3,"service_tier":1,"iterations":{}}"#, "ended end_turn in=7 out=3");
+    check(r#"{"output_tokens":3,"output_tokens":4}"#, "ended end_turn in=7 out=1");
+    check("[]", "ended end_turn in=7 out=1");
+    check("null", "ended end_turn in=7 out=1");
+    let many = format!(r#"{{"output_tokens":3,"iterations":[{}1]}}"#, "1,".repeat(100_000));
+    let end = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{many}}}"#);
+    let Some(ModelEvent::Ended { usage, .. }) = run(&[START, &end, STOP]).pop() else {
+        panic!("not ended");
+    };
+    assert!(usage.iterations.is_none(), "a list of this size is not usage");
+}
+
+#[test]
 fn usage_is_cumulative() {
     let mut response = Assembler::default();
     response.on_event(

@@ -73,7 +73,7 @@ fn phrases_of_bad_requests() {
 #[test]
 fn how_other_servers_say_that_a_prompt_is_too_long() {
     let check = |message: &str| {
-        check_class(400, &serde_json::json!({"error": {"message": message}}).to_string(), Overflow)
+        check_class(400, &serde_json::json!({"error": {"message": message}}).to_string(), Overflow);
     };
     check("Your input exceeds the context window of this model.");
     check("This model's maximum context length is 4096 tokens. However, you requested 5000 tokens");

@@ -104,7 +104,8 @@ impl Answer {
         match opening {
             Opening::Stream => {
                 let events = events.into_iter();
-                Ok(Stage::Playing { events, ending, assembler: Box::default() })
+                let assembler = Box::new(Assembler::for_model(Arc::clone(&self.request.model)));
+                Ok(Stage::Playing { events, ending, assembler })
             }
             Opening::Status(status) => Err(status_failure(&status)),
             Opening::Refuse => {
