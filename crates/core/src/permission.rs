@@ -31,8 +31,8 @@ struct Case<'a> {
 type Stage = fn(&Case<'_>) -> Option<Verdict>;
 
 /// The stages, in order; the first that settles decides. What none settles is asked.
-const STAGES: [Stage; 6] =
-    [disallowed_tool, bypass_mode, plan_mode, allowed_tool, harmless_call, accepted_edit];
+const STAGES: [Stage; 7] =
+    [disallowed_tool, bypass_mode, plan_mode, protected_edit, allowed_tool, harmless_call, accepted_edit];
 
 /// Decides about a call.
 pub(crate) fn decide(
@@ -62,6 +62,11 @@ fn plan_mode(case: &Case<'_>) -> Option<Verdict> {
     })
 }
 
+/// Files that can make other programs run something are always asked about: allowing a tool does not mean these.
+fn protected_edit(case: &Case<'_>) -> Option<Verdict> {
+    changes_protected(case).then(|| ask(case))
+}
+
 fn allowed_tool(case: &Case<'_>) -> Option<Verdict> {
     case.config.permissions.allowed.contains(case.tool).then_some(Verdict::Allow)
 }
@@ -78,8 +83,7 @@ fn harmless_call(case: &Case<'_>) -> Option<Verdict> {
 fn accepted_edit(case: &Case<'_>) -> Option<Verdict> {
     let edits =
         case.config.permissions.mode == PermissionMode::AcceptEdits && case.facts.kind == CallKind::Edit;
-    (edits && all_inside(case) && !case.facts.paths.iter().any(|path| is_protected(path, &case.config.roots)))
-        .then_some(Verdict::Allow)
+    (edits && all_inside(case)).then_some(Verdict::Allow)
 }
 
 /// Asks, or denies with the same reason where nobody answers.
@@ -100,7 +104,7 @@ fn ask(case: &Case<'_>) -> Verdict {
 /// Why the call is not simply allowed.
 fn reason(case: &Case<'_>) -> String {
     let (tool, facts) = (case.tool, case.facts);
-    if facts.kind == CallKind::Edit && facts.paths.iter().any(|path| is_protected(path, &case.config.roots)) {
+    if changes_protected(case) {
         return format!("{tool} of {} changes a protected file.", facts.target);
     }
     match outside(case) {
@@ -124,6 +128,9 @@ fn reason(case: &Case<'_>) -> String {
 
 /// The narrowest thing a user can do about it.
 fn advice(case: &Case<'_>) -> String {
+    if changes_protected(case) {
+        return "--permission-mode bypassPermissions".into();
+    }
     let place = outside(case).and_then(|path| path.resolved.as_deref()).and_then(Path::parent);
     match (case.facts.kind, place) {
         (CallKind::Read, Some(place)) => format!("--add-dir {}", place.display()),
@@ -141,6 +148,11 @@ fn advice(case: &Case<'_>) -> String {
 /// The first path that is not free to read.
 fn outside<'a>(case: &'a Case<'_>) -> Option<&'a PathFact> {
     case.facts.paths.iter().find(|path| !may_read(case, path))
+}
+
+fn changes_protected(case: &Case<'_>) -> bool {
+    case.facts.kind == CallKind::Edit
+        && case.facts.paths.iter().any(|path| is_protected(path, &case.config.roots))
 }
 
 fn may_read(case: &Case<'_>, path: &PathFact) -> bool {
@@ -175,35 +187,19 @@ const PROTECTED_DIRECTORIES: [&str; 10] = [
     ".claude",
     ".windlass",
 ];
-const PROTECTED_FILES: [&str; 27] = [
-    ".gitconfig",
-    ".gitmodules",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".profile",
-    ".zshrc",
-    ".zprofile",
-    ".zshenv",
-    ".envrc",
-    ".npmrc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".pnp.cjs",
-    ".pnp.loader.mjs",
-    ".pnpmfile.cjs",
-    "bunfig.toml",
-    ".bunfig.toml",
-    ".bazelrc",
-    ".bazelversion",
-    ".bazeliskrc",
-    ".pre-commit-config.yaml",
-    ".devcontainer.json",
-    ".ripgreprc",
-    "pyrightconfig.json",
-    ".mcp.json",
-    ".claude.json",
+#[rustfmt::skip]
+const PROTECTED_FILES: [&str; 38] = [
+    ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
+    ".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".envrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnp.cjs",
+    ".pnp.loader.mjs", ".pnpmfile.cjs", "bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazelversion", ".bazeliskrc",
+    ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", ".lefthook.yml",
+    "gradle-wrapper.properties", "maven-wrapper.properties", ".devcontainer.json", ".ripgreprc", "pyrightconfig.json",
+    ".mcp.json", ".claude.json",
 ];
+/// Protected only together.
+const PROTECTED_PAIRS: [[&str; 2]; 1] = [[".config", "git"]];
+/// Where a protected directory holds ordinary work.
+const UNPROTECTED_PAIRS: [[&str; 2]; 1] = [[".claude", "worktrees"]];
 
 /// What lies above a working directory is the user's choice of place and says nothing about the file.
 fn is_protected(path: &PathFact, roots: &[PathBuf]) -> bool {
@@ -215,8 +211,10 @@ fn is_protected(path: &PathFact, roots: &[PathBuf]) -> bool {
         let parts = below.unwrap_or(path).components();
         let names: Vec<String> =
             parts.map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
+        let pair = |pairs: &[[&str; 2]]| names.windows(2).any(|two| pairs.iter().any(|pair| two == pair));
         let file = names.last().is_some_and(|name| PROTECTED_FILES.contains(&name.as_str()));
-        file || names.iter().any(|name| PROTECTED_DIRECTORIES.contains(&name.as_str()))
+        let directory = names.iter().any(|name| PROTECTED_DIRECTORIES.contains(&name.as_str()));
+        file || (directory && !pair(&UNPROTECTED_PAIRS)) || pair(&PROTECTED_PAIRS)
     };
     names(&path.lexical) || path.resolved.as_deref().is_some_and(names)
 }
@@ -274,6 +272,8 @@ mod tests {
         check(Edit, "/etc/passwd", ["ask", "ask", "deny", "deny", "allow"]);
         check(Edit, "/srv/app/.GIT/hooks/x", ["ask", "ask", "deny", "deny", "allow"]);
         check(Edit, "/srv/app/.npmrc", ["ask", "ask", "deny", "deny", "allow"]);
+        check(Edit, "/srv/app/.config/git/config", ["ask", "ask", "deny", "deny", "allow"]);
+        check(Edit, "/srv/app/.claude/worktrees/x/a.rs", ["ask", "allow", "deny", "deny", "allow"]);
         check(Execute, "", ["ask", "ask", "deny", "deny", "allow"]);
         check(Session, "", ["allow", "allow", "allow", "allow", "allow"]);
     }
@@ -314,6 +314,15 @@ mod tests {
     }
 
     #[test]
+    fn allowing_a_tool_does_not_mean_protected_files() {
+        let mut config = config(PermissionMode::Default, Asking::Person);
+        config.permissions.allowed.insert("Write".into());
+        let verdict = |path: &str| word(&decide("Write", &facts(CallKind::Edit, path), &config));
+        assert_eq!(verdict("/srv/app/a.rs"), "allow");
+        assert_eq!(verdict("/srv/app/.git/hooks/pre-commit"), "ask");
+    }
+
+    #[test]
     fn a_project_below_a_protected_name_can_be_edited() {
         let mut config = config(PermissionMode::AcceptEdits, Asking::Person);
         config.roots = ["/home/me/.claude/worktrees/x".into()].into();
@@ -347,7 +356,7 @@ mod tests {
             CallKind::Edit,
             "/srv/app/.npmrc",
             Some("/srv/app/.npmrc"),
-            &format!("Tool of a changes a protected file.|{any}"),
+            "Tool of a changes a protected file.|--permission-mode bypassPermissions",
         );
         check(
             CallKind::Read,

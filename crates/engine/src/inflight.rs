@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use futures_util::future::{AbortHandle, Aborted, BoxFuture, FutureExt, abortable};
 use futures_util::stream::{BoxStream, FuturesUnordered, Stream, StreamExt};
-use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Effect, Event};
@@ -19,6 +18,7 @@ use windlass_protocol::{
 };
 
 use crate::builder::Shared;
+use crate::session::Inbox;
 
 /// The model's stream, the running calls, the timers and the inbox.
 pub(crate) struct Inflight {
@@ -52,15 +52,11 @@ impl Inflight {
     }
 
     /// The next thing that happened. The only place where the driver waits.
-    pub(crate) fn poll_event(
-        &mut self,
-        inbox: &mut mpsc::Receiver<Event>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Event> {
+    pub(crate) fn poll_event(&mut self, inbox: &mut Inbox, cx: &mut Context<'_>) -> Poll<Event> {
         if let Some(event) = self.ready.pop_front() {
             return Poll::Ready(event);
         }
-        if let Poll::Ready(Some(event)) = inbox.poll_recv(cx) {
+        if let Some(event) = inbox.poll(cx) {
             return Poll::Ready(event);
         }
         if let Some(event) = self.poll_timers(cx) {
@@ -79,7 +75,10 @@ impl Inflight {
     pub(crate) fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::CallModel { request, body } => {
-                self.model = Some((request, self.shared.model.stream(body)));
+                let answers = AssertUnwindSafe(self.shared.model.stream(body)).catch_unwind();
+                let failed =
+                    |_| ModelEvent::Failed(Box::new(broken("The model client failed: this is a bug in it.")));
+                self.model = Some((request, answers.map(move |item| item.unwrap_or_else(failed)).boxed()));
             }
             Effect::CancelModel(request) => {
                 self.model.take_if(|(current, _)| *current == request);
@@ -153,7 +152,9 @@ impl Inflight {
         let Some((request, stream)) = &mut self.model else { return Poll::Pending };
         let Poll::Ready(item) = stream.poll_next_unpin(cx) else { return Poll::Pending };
         let request = *request;
-        let event = item.unwrap_or_else(|| ModelEvent::Failed(Box::new(ended_without_end())));
+        let event = item.unwrap_or_else(|| {
+            ModelEvent::Failed(Box::new(broken("The model's stream ended before the response did.")))
+        });
         if matches!(event, ModelEvent::Ended { .. } | ModelEvent::Failed(_)) {
             self.model = None;
         }
@@ -170,10 +171,10 @@ impl Drop for Inflight {
     }
 }
 
-fn ended_without_end() -> Failure {
+fn broken(message: &str) -> Failure {
     Failure {
         class: FailureClass::Cut,
-        message: "The model's stream ended before the response did.".into(),
+        message: message.into(),
         status: None,
         retry_after_ms: None,
         should_retry: None,

@@ -44,7 +44,7 @@ mod toolbox;
 pub use builder::{Engine, EngineBuilder, EngineError};
 pub use prompt::default_system_prompt;
 pub use run::Run;
-pub use session::{Handle, RunEnded, Session};
+pub use session::{Handle, Session, SessionEnded};
 pub use windlass_core::{Asking, EarlyStart, PermissionMode, Permissions, Prompt, RetryPolicy};
 pub use windlass_protocol::{
     Answer, Block, CallId, Denial, MessageId, ModelCard, Outcome, Question, SessionSeed, Terminal,

@@ -11,6 +11,10 @@ use windlass_protocol::Update;
 use crate::inflight::Inflight;
 use crate::session::{Handle, Session};
 
+/// How many events a poll may take that nothing is shown for. A model that never pauses must not keep the thread from
+/// whoever wants to interrupt it.
+const EVENTS_IN_A_ROW: usize = 128;
+
 /// One submission at work: a stream of updates that ends after exactly one [`Update::Done`].
 ///
 /// No poll, no progress: a reader that pauses pauses the model's stream and, once their pipes are full, the tools.
@@ -54,7 +58,7 @@ impl Stream for Run<'_> {
         if let Some(prompt) = run.prompt.take() {
             run.advance(Event::Submit(prompt));
         }
-        loop {
+        for _ in 0..EVENTS_IN_A_ROW {
             if let Some(update) = run.outbox.pop_front() {
                 return Poll::Ready(Some(update));
             }
@@ -64,6 +68,8 @@ impl Stream for Run<'_> {
             let event = ready!(run.inflight.poll_event(&mut run.session.inbox, cx));
             run.advance(event);
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 

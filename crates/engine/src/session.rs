@@ -1,7 +1,10 @@
 //! A session: one conversation, one prompt after the other.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use futures_util::task::AtomicWaker;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -20,7 +23,7 @@ pub struct Session {
     /// How many inputs the machine has had: the position in the session's randomness.
     pub(crate) inputs: u64,
     pub(crate) started: Instant,
-    pub(crate) inbox: mpsc::Receiver<Event>,
+    pub(crate) inbox: Inbox,
     /// Whether a prompt has told the model where it is.
     introduced: bool,
     handle: Handle,
@@ -30,12 +33,56 @@ pub struct Session {
 #[derive(Clone, Debug)]
 pub struct Handle {
     events: mpsc::Sender<Event>,
+    interrupts: Arc<Interrupts>,
 }
 
 /// The session is gone, so nobody can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the session has ended")]
-pub struct RunEnded;
+pub struct SessionEnded;
+
+/// The wish to interrupt, beside the inbox: it must never wait behind messages.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupts {
+    wish: Mutex<Option<Interrupt>>,
+    waker: AtomicWaker,
+}
+
+impl Interrupts {
+    fn ask(&self, kind: Interrupt) {
+        *self.wish.lock().unwrap_or_else(PoisonError::into_inner) = Some(kind);
+        self.waker.wake();
+    }
+
+    fn take(&self) -> Option<Interrupt> {
+        self.wish.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn poll(&self, cx: &Context<'_>) -> Option<Interrupt> {
+        self.waker.register(cx.waker());
+        self.take()
+    }
+}
+
+/// What handles have to say.
+pub(crate) struct Inbox {
+    events: mpsc::Receiver<Event>,
+    interrupts: Arc<Interrupts>,
+}
+
+impl Inbox {
+    /// The next thing somebody said. What was said before an interrupt goes before it.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Option<Event> {
+        let interrupt = self.interrupts.poll(cx);
+        if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
+            if let Some(kind) = interrupt {
+                self.interrupts.ask(kind);
+            }
+            return Some(event);
+        }
+        interrupt.map(Event::Interrupt)
+    }
+}
 
 /// How many messages from handles wait at most; further senders wait themselves.
 const INBOX_MAX: usize = 16;
@@ -43,6 +90,7 @@ const INBOX_MAX: usize = 16;
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, seed: SessionSeed, messages: Transcript) -> Self {
         let (events, inbox) = mpsc::channel(INBOX_MAX);
+        let interrupts = Arc::<Interrupts>::default();
         Self {
             introduced: !messages.is_empty(),
             state: State::new(shared.cwd.clone(), messages),
@@ -50,8 +98,8 @@ impl Session {
             seed,
             inputs: 0,
             started: Instant::now(),
-            inbox,
-            handle: Handle { events },
+            inbox: Inbox { events: inbox, interrupts: interrupts.clone() },
+            handle: Handle { events, interrupts },
         }
     }
 
@@ -99,7 +147,8 @@ impl Session {
 
     /// Keeps what was typed between runs; an interrupt or answer that came too late means nothing to the next run.
     fn drain_inbox(&mut self) {
-        while let Ok(event) = self.inbox.try_recv() {
+        self.inbox.interrupts.take();
+        while let Ok(event) = self.inbox.events.try_recv() {
             if matches!(event, Event::Steer(_)) {
                 self.advance_at_rest(event);
             }
@@ -108,28 +157,30 @@ impl Session {
 }
 
 impl Handle {
-    /// Asks the run to stop: every call is answered, the run ends with its terminal.
-    pub async fn interrupt(&self) -> Result<(), RunEnded> {
-        self.send(Event::Interrupt(Interrupt::Stop)).await
+    /// Asks the run to stop: every call is answered, the run ends with its terminal. Between runs it means nothing.
+    pub fn interrupt(&self) {
+        self.interrupts.ask(Interrupt::Stop);
     }
 
     /// Stops the run because the user has said something else, which waits for the next run.
-    pub async fn interrupt_with(&self, prompt: impl Into<Prompt>) -> Result<(), RunEnded> {
+    pub async fn interrupt_with(&self, prompt: impl Into<Prompt>) -> Result<(), SessionEnded> {
         self.steer(prompt).await?;
-        self.send(Event::Interrupt(Interrupt::Replace)).await
+        self.interrupts.ask(Interrupt::Replace);
+        Ok(())
     }
 
-    /// Hands the session a message: the model sees it with the next results, or in the next run.
-    pub async fn steer(&self, prompt: impl Into<Prompt>) -> Result<(), RunEnded> {
+    /// Hands the session a message: the model sees it with the next results, or in the next run. Waits while many
+    /// messages have not been taken; they are taken by a run that is polled.
+    pub async fn steer(&self, prompt: impl Into<Prompt>) -> Result<(), SessionEnded> {
         self.send(Event::Steer(prompt.into())).await
     }
 
     /// Answers a question of the run.
-    pub async fn answer(&self, call: CallId, answer: Answer) -> Result<(), RunEnded> {
+    pub async fn answer(&self, call: CallId, answer: Answer) -> Result<(), SessionEnded> {
         self.send(Event::Answered { call, answer }).await
     }
 
-    async fn send(&self, event: Event) -> Result<(), RunEnded> {
-        self.events.send(event).await.map_err(|_| RunEnded)
+    async fn send(&self, event: Event) -> Result<(), SessionEnded> {
+        self.events.send(event).await.map_err(|_| SessionEnded)
     }
 }

@@ -186,7 +186,7 @@ async fn an_interrupt_answers_every_call_and_ends_once() {
     let handle = session.handle();
     let interrupter = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        handle.interrupt().await.unwrap();
+        handle.interrupt();
     };
     let (words, ()) = tokio::join!(words(&mut session, "go"), interrupter);
     assert_eq!(words, ["request", "call", "start1", "call", "result1!", "result2!", "=aborted_streaming"]);
@@ -202,11 +202,11 @@ async fn a_call_that_does_not_listen_is_given_up_after_a_second() {
     let before = tokio::time::Instant::now();
     let interrupter = async {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        handle.interrupt().await.unwrap();
+        handle.interrupt();
     };
     let (words, ()) = tokio::join!(words(&mut session, "go"), interrupter);
     assert_eq!(words.last().unwrap(), "=aborted_tools");
-    assert!(before.elapsed() < Duration::from_millis(1_200), "{:?}", before.elapsed());
+    assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
     assert_eq!(tool.alive.load(Ordering::SeqCst), 0);
 }
 
@@ -234,7 +234,7 @@ async fn a_message_that_comes_too_late_is_part_of_the_next_run() {
     let mut session = session(script, &Wait::default());
     words(&mut session, "go").await;
     session.handle().steer("too late").await.unwrap();
-    session.handle().interrupt().await.unwrap();
+    session.handle().interrupt();
     assert_eq!(words(&mut session, "again").await, ["request", "two", "=completed"]);
 }
 
@@ -384,10 +384,48 @@ async fn the_text_of_a_run_is_that_of_its_last_answer() {
     assert_eq!(outcome.warnings, ["The model's last answer is empty."]);
 }
 
+/// Answers for ever, with pieces that nobody is shown.
+struct Endless;
+
+impl ModelClient for Endless {
+    fn stream(&self, _: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
+        let piece = ModelEvent::Delta { index: 0, delta: windlass_protocol::Delta::Text("x".into()) };
+        futures_util::stream::repeat(piece).boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_never_pauses_can_be_interrupted() {
+    let engine = Engine::builder(Arc::new(Endless), model_card("x")).build().unwrap();
+    let mut session = engine.session();
+    let handle = session.handle();
+    let interrupter = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        handle.interrupt();
+    };
+    let (words, ()) = tokio::join!(words(&mut session, "go"), interrupter);
+    assert_eq!(words.last().unwrap(), "=aborted_streaming");
+}
+
+struct Broken;
+
+impl ModelClient for Broken {
+    fn stream(&self, _: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
+        futures_util::stream::poll_fn(|_| panic!("on purpose")).boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_client_that_panics_ends_the_run_and_nothing_more() {
+    let engine = Engine::builder(Arc::new(Broken), model_card("x")).build().unwrap();
+    assert_eq!(words(&mut engine.session(), "go").await.last().unwrap(), "=api_error");
+}
+
 #[test]
 fn a_handle_outlives_its_session_without_harm() {
     let script = r#"{"responses": [{"blocks": [{"text": "ok"}]}]}"#;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let handle = runtime.block_on(async { session(script, &Wait::default()).handle() });
-    assert!(handle.interrupt().now_or_never().unwrap().is_err());
+    handle.interrupt();
+    assert!(handle.steer("x").now_or_never().unwrap().is_err());
 }

@@ -117,6 +117,7 @@ impl<F: FnMut() -> Id> Events<'_, F> {
     pub(crate) fn delta(&mut self, index: u32, delta: &Delta) {
         match delta {
             Delta::Start(block) => self.block_started(index, block),
+            Delta::Stop => self.block_stopped(index),
             Delta::Text(text) => {
                 self.pieces(index, text, |text| DeltaJson::Text { kind: "text_delta", text });
             }

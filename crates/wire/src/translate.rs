@@ -184,7 +184,8 @@ impl Translator {
             Update::Responded { stop_reason, usage, .. } => {
                 self.stream(out, |events| events.responded(stop_reason, usage));
             }
-            Update::Retracted { messages } => {
+            Update::Retracted { messages, calls } => {
+                self.running.retain(|running| !calls.contains(&running.call));
                 let ids = messages.iter().map(|id| self.ids.of(*id));
                 self.retracted.extend(ids);
             }
@@ -497,6 +498,9 @@ fn describe_one(repair: &Repair) -> String {
         Repair::AddedResult { tool_use_id } => format!("added a missing result for {tool_use_id}"),
         Repair::DroppedResult { tool_use_id } => format!("dropped a stray result for {tool_use_id}"),
         Repair::MovedResult { tool_use_id } => format!("moved the result for {tool_use_id}"),
+        Repair::RenamedToolUse { tool_use_id } => {
+            format!("tool use {tool_use_id} got an id that can be sent")
+        }
         Repair::DroppedToolUse { tool_use_id } => format!("dropped a second tool use {tool_use_id}"),
         Repair::DroppedText => "dropped an empty text".into(),
         Repair::WrappedInput { tool_use_id } => format!("wrapped the input of {tool_use_id}"),

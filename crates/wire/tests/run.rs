@@ -289,7 +289,7 @@ fn an_interrupted_run_with_denials_and_repairs() {
 
 #[test]
 fn a_retracted_answer_is_superseded_or_reported() {
-    let retracted = Update::Retracted { messages: vec![MessageId(1)] };
+    let retracted = Update::Retracted { messages: vec![MessageId(1)], calls: Vec::new() };
     let replaced = [
         responding("msg_1"),
         block(1, 0, Block::text("Half")),
@@ -381,6 +381,88 @@ fn huge_messages_are_shortened_and_stay_valid() {
     for long in [&users[1], &users[2], &of_type("result")[0]] {
         assert!(long.to_string().contains("left out to keep this line short"));
     }
+}
+
+/// Whatever one update holds too much of, its lines stay under what hosts read.
+#[test]
+fn no_line_is_ever_too_long() {
+    let words = |count: usize| "word ".repeat(count);
+    let numbers = format!(r#"{{"n":[{}1]}}"#, "1,".repeat(600_000));
+    let denial = |input: &str, name: &str| Denial {
+        call: CallId(1),
+        tool_use: ToolUse { id: name.into(), name: name.into(), input: raw(input) },
+        reason: words(300_000).into(),
+        by_person: false,
+    };
+    let user = |blocks| Update::UserText { id: MessageId(1), blocks, synthetic: false };
+    let ended = |text: String, denials| Outcome { text, denials, ..outcome(Terminal::Completed) };
+    let failed = |errors| Outcome { errors, ..outcome(Terminal::ModelError) };
+    let results: Vec<Block> =
+        (0..20_000).map(|n| Block::tool_result(&format!("{n}{}", words(100)), &[], true)).collect();
+    let server_tool = format!(r#"{{"type":"server_tool_use","id":"s","name":"n","input":{numbers}}}"#);
+    let table: Vec<(&str, Update)> = vec![
+        ("blocks", user((0..20_000).map(|n| Block::text(&format!("{n} {}", words(12)))).collect())),
+        ("empty blocks", user(vec![Block::text(""); 100_000])),
+        ("results", user(results)),
+        ("ids", block(1, 0, Block::tool_use(&words(300_000), &words(300_000), &raw(&numbers)))),
+        ("parts", tool_result(1, &ToolOutcome::blocks(vec![Block::text("part"); 50_000]))),
+        ("server tool", block(1, 0, Block::from_json(&server_tool).unwrap())),
+        ("denied", Update::Denied(denial(&numbers, &words(300_000)))),
+        ("warnings", done(Outcome { warnings: vec![words(300_000)], ..ended("x".into(), vec![]) })),
+        ("text", done(ended(words(300_000), vec![]))),
+        ("text and input", done(ended(words(300_000), vec![denial(&numbers, "X")]))),
+        ("denials", done(ended(words(300_000), vec![denial(&numbers, &words(60)); 5_000]))),
+        ("errors", done(failed(vec![words(10); 50_000]))),
+        ("long errors", done(failed(vec![words(300_000); 3]))),
+    ];
+    for (what, update) in table {
+        let mut translator = Translator::new(SessionSeed(7), setup(true));
+        let mut out = Vec::new();
+        translator.update(&update, At::default(), &mut out);
+        let text = String::from_utf8(out).unwrap();
+        assert!(!text.is_empty(), "{what} says nothing");
+        for line in text.lines() {
+            assert!(line.len() < 1_048_576, "{what}: {} bytes", line.len());
+            let json: Value = serde_json::from_str(line).expect(what);
+            json.pointer("/message/content").inspect(|content| check_blocks(content));
+        }
+        let cut = text.contains("left out to keep this line short");
+        assert!(cut || what == "denials", "{what} does not say that something is missing");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_long_line_is_its_most_useful_part() {
+    let first_line = |update: &Update| -> Value {
+        let mut out = Vec::new();
+        Translator::new(SessionSeed(7), setup(false)).update(update, At::default(), &mut out);
+        serde_json::from_slice(&out).unwrap()
+    };
+    let numbers = format!(r#"{{"n":[{}1]}}"#, "1,".repeat(600_000));
+    let denial = Denial {
+        call: CallId(1),
+        tool_use: ToolUse { id: "t".into(), name: "X".into(), input: raw(&numbers) },
+        reason: "r".into(),
+        by_person: false,
+    };
+    let ended =
+        Outcome { text: "a".repeat(1_200_000), denials: vec![denial], ..outcome(Terminal::Completed) };
+    let line = first_line(&done(ended));
+    assert!(line["result"].as_str().unwrap().len() > 200_000, "the text is not given up for an input");
+    assert_eq!(line["permission_denials"][0]["tool_input"], serde_json::json!({}));
+
+    let blocks = vec![Block::text(&"b".repeat(60)); 20_000];
+    let line = first_line(&Update::UserText { id: MessageId(1), blocks, synthetic: false });
+    let content = line["message"]["content"].as_array().unwrap();
+    assert_eq!(content.len(), 501);
+    assert_eq!(content[500]["text"], "[19500 more left out to keep this line short]");
+}
+
+#[test]
+fn a_run_that_cannot_start_says_why_in_a_line_that_fits() {
+    let mut out = Vec::new();
+    startup_failure(SessionSeed(7), &vec!["No key. ".repeat(50); 50_000], &mut out);
+    check_required(&String::from_utf8(out).unwrap());
 }
 
 #[test]
