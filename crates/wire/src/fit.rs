@@ -20,29 +20,39 @@ pub(crate) enum Detail {
     WithoutStructured,
     /// Also without large pictures and documents, and strings cut to this many bytes of JSON.
     Shortened(usize),
-    /// Only what makes the message valid.
+    /// Only what makes the message valid, and plain text.
     Bare,
 }
 
-const LADDER: [Detail; 6] = [
-    Detail::Whole,
-    Detail::WithoutStructured,
-    Detail::Shortened(256 * 1024),
-    Detail::Shortened(16 * 1024),
-    Detail::Shortened(256),
-    Detail::Bare,
+const ALL: usize = usize::MAX;
+
+/// The most items of a list on a line that is too long because of their number.
+const ITEMS_MAX: usize = 500;
+
+/// How to make a line shorter, from what costs a host least to what always fits: the detail, the most bytes of a
+/// string, the most items of a list.
+const LADDER: [(Detail, usize, usize); 8] = [
+    (Detail::Whole, ALL, ALL),
+    (Detail::WithoutStructured, ALL, ALL),
+    (Detail::Shortened(256 * 1024), 256 * 1024, ALL),
+    (Detail::Shortened(16 * 1024), 16 * 1024, ALL),
+    (Detail::Shortened(256), 256, ALL),
+    (Detail::Bare, 256 * 1024, ALL),
+    (Detail::Shortened(256), 256, ITEMS_MAX),
+    (Detail::Bare, 256, ITEMS_MAX),
 ];
 
 /// Appends a line, with as much detail as fits. `write` must write one JSON object at the given detail.
 pub(crate) fn append(out: &mut Vec<u8>, mut write: impl FnMut(Detail, &mut Vec<u8>)) {
     let start = out.len();
-    for detail in LADDER {
+    for (detail, string_bytes_max, items_max) in LADDER {
         out.truncate(start);
         write(detail, out);
-        if let Detail::Shortened(bytes_max) = detail {
-            let short = shorten_strings(&out[start..], bytes_max);
-            out.truncate(start);
-            out.extend_from_slice(&short);
+        if string_bytes_max < ALL {
+            replace_from(out, start, |json| shorten_strings(json, string_bytes_max));
+        }
+        if items_max < ALL {
+            replace_from(out, start, |json| shorten_lists(json, items_max));
         }
         if out.len() - start <= LINE_BYTES_MAX {
             break;
@@ -51,6 +61,12 @@ pub(crate) fn append(out: &mut Vec<u8>, mut write: impl FnMut(Detail, &mut Vec<u
     if out.len() > start {
         out.push(b'\n');
     }
+}
+
+fn replace_from(out: &mut Vec<u8>, start: usize, shorten: impl FnOnce(&[u8]) -> Vec<u8>) {
+    let short = shorten(&out[start..]);
+    out.truncate(start);
+    out.extend_from_slice(&short);
 }
 
 /// Appends a line whose size is known to be small.
@@ -168,6 +184,74 @@ fn measure_string(inside: &[u8], bytes_max: usize) -> (usize, usize) {
     (at.min(inside.len()), cut)
 }
 
+/// Cuts every list of a JSON text that has more than `items_max` items, with a note of how many are missing if
+/// the list can hold one: a list of texts, or of content blocks.
+fn shorten_lists(json: &[u8], items_max: usize) -> Vec<u8> {
+    let mut short = Vec::with_capacity(json.len().min(LINE_BYTES_MAX));
+    // The lists and objects around the place; for a list, where its first item begins and how many there were.
+    let mut around: Vec<Option<(usize, usize)>> = Vec::new();
+    let mut at = 0;
+    while at < json.len() {
+        let mut next = at + token_length(&json[at..]);
+        match json[at] {
+            b'{' => around.push(None),
+            b'[' => around.push(Some((next, 1))),
+            b'}' | b']' => drop(around.pop()),
+            b',' => {
+                if let Some(Some((first, items))) = around.last_mut() {
+                    if *items == items_max {
+                        let (length, left) = rest_of_list(&json[at..]);
+                        short.extend_from_slice(note_item(&json[*first..], left).as_bytes());
+                        at += length;
+                        continue;
+                    }
+                    *items += 1;
+                }
+            }
+            _ => {}
+        }
+        next = next.min(json.len());
+        short.extend_from_slice(&json[at..next]);
+        at = next;
+    }
+    short
+}
+
+/// A string with its quotes, or one byte.
+fn token_length(json: &[u8]) -> usize {
+    if json[0] == b'"' { measure_string(&json[1..], 0).0 + 2 } else { 1 }
+}
+
+/// The length of a list's text from one of its commas up to its closing bracket, and the items in it.
+fn rest_of_list(json: &[u8]) -> (usize, usize) {
+    let mut items = 0;
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while at < json.len() {
+        match json[at] {
+            b'{' | b'[' => depth += 1,
+            b']' if depth == 0 => break,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b',' if depth == 0 => items += 1,
+            _ => {}
+        }
+        at += token_length(&json[at..]);
+    }
+    (at.min(json.len()), items)
+}
+
+/// A last item for a list that begins with `first`, where such an item does no harm.
+fn note_item(first: &[u8], left: usize) -> String {
+    let note = format!("[{left} more left out to keep this line short]");
+    match first {
+        [b'"', ..] => format!(",\"{note}\""),
+        [b'{', rest @ ..] if rest.starts_with(b"\"type\":") => {
+            format!(r#",{{"type":"text","text":"{note}"}}"#)
+        }
+        _ => String::new(),
+    }
+}
+
 fn unicode_escape_length(escape: &[u8]) -> usize {
     let is_high = escape.get(2..4).is_some_and(|digits| {
         digits[0].eq_ignore_ascii_case(&b'd') && (b'8'..=b'b').contains(&digits[1].to_ascii_lowercase())
@@ -198,6 +282,29 @@ mod tests {
         check(r#""\ud83d\ude00xx""#, 8, r#""[14 bytes left out to keep this line short]""#);
         check("\"aé€😀\"", 4, "\"aé[7 bytes left out to keep this line short]\"");
         check(r#"["\\","x\"y"]"#, 4, r#"["\\","x\"y"]"#);
+    }
+
+    fn check_lists(json: &str, items_max: usize, expected: &str) {
+        let short = String::from_utf8(shorten_lists(json.as_bytes(), items_max)).unwrap();
+        assert_eq!(short, expected);
+        serde_json::from_str::<serde_json::Value>(&short).unwrap();
+    }
+
+    #[test]
+    fn lists_are_cut_between_items() {
+        check_lists(r#"{"a":[1,2],"b":[],"c":"[,"}"#, 2, r#"{"a":[1,2],"b":[],"c":"[,"}"#);
+        check_lists(r#"{"a":[1,2,3,4],"b":5,"c":6,"d":7}"#, 2, r#"{"a":[1,2],"b":5,"c":6,"d":7}"#);
+        check_lists(r#"[[1,2,3],{"x":[]},[[4,5],6]]"#, 2, r#"[[1,2],{"x":[]}]"#);
+        check_lists(
+            r#"{"a":["x","y]","[\"",","],"b":1}"#,
+            1,
+            r#"{"a":["x","[3 more left out to keep this line short]"],"b":1}"#,
+        );
+        check_lists(
+            r#"[{"type":"text","text":"a"},{"type":"text","text":"b"},{"x":[1,2]}]"#,
+            1,
+            r#"[{"type":"text","text":"a"},{"type":"text","text":"[2 more left out to keep this line short]"}]"#,
+        );
     }
 
     #[test]

@@ -119,7 +119,7 @@ pub(crate) fn append(outcome: &Outcome, ending: &Ending<'_>, out: &mut Vec<u8>) 
                 (true, false) => Some(&outcome.text),
                 (true, true) => Some(&failure_text),
             },
-            errors: (!succeeded).then(|| limited(&errors, detail)),
+            errors: (!succeeded).then_some(&*errors),
             stop_reason: outcome.stop_reason.as_deref(),
             session_id: ending.session_id,
             total_cost_usd: ending.spent.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?)),
@@ -160,13 +160,6 @@ fn errors_of(outcome: &Outcome) -> Vec<String> {
         return vec![format!("The run ended with {}.", outcome.terminal.name())];
     }
     outcome.errors.clone()
-}
-
-fn limited(errors: &[String], detail: Detail) -> &[String] {
-    match detail {
-        Detail::Bare => &errors[..errors.len().min(1)],
-        _ => errors,
-    }
 }
 
 fn denial_json(denial: &Denial, detail: Detail) -> DenialJson<'_> {

@@ -391,7 +391,7 @@ fn no_line_is_ever_too_long() {
     let denial = |input: &str, name: &str| Denial {
         call: CallId(1),
         tool_use: ToolUse { id: name.into(), name: name.into(), input: raw(input) },
-        reason: words(300_000).into(),
+        reason: name.into(),
         by_person: false,
     };
     let user = |blocks| Update::UserText { id: MessageId(1), blocks, synthetic: false };
@@ -411,7 +411,7 @@ fn no_line_is_ever_too_long() {
         ("warnings", done(Outcome { warnings: vec![words(300_000)], ..ended("x".into(), vec![]) })),
         ("text", done(ended(words(300_000), vec![]))),
         ("text and input", done(ended(words(300_000), vec![denial(&numbers, "X")]))),
-        ("denials", done(ended(words(300_000), vec![denial(&numbers, &words(60)); 5_000]))),
+        ("denials", done(ended(words(300_000), vec![denial("{}", &words(60)); 5_000]))),
         ("errors", done(failed(vec![words(10); 50_000]))),
         ("long errors", done(failed(vec![words(300_000); 3]))),
     ];
@@ -455,6 +455,7 @@ fn what_is_left_of_a_long_line_is_its_most_useful_part() {
     let line = first_line(&Update::UserText { id: MessageId(1), blocks, synthetic: false });
     let content = line["message"]["content"].as_array().unwrap();
     assert_eq!(content.len(), 501);
+    assert_eq!(content[499]["text"], "b".repeat(60));
     assert_eq!(content[500]["text"], "[19500 more left out to keep this line short]");
 }
 
