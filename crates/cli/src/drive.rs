@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use windlass_engine::{Handle, Outcome, Run, Update};
+use windlass_engine::{Outcome, Run, Update};
 
 use crate::output::{BATCH_BYTES, Output};
 use crate::view::View;
@@ -31,8 +31,11 @@ pub(crate) enum End {
 
 /// Runs to the end. A second Ctrl-C ends the process at once.
 pub(crate) async fn drive(mut run: Run<'_>, view: &mut dyn View) -> io::Result<End> {
-    let mut signals =
-        Signals { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? };
+    let mut signals = Signals {
+        interrupt: signal(SignalKind::interrupt())?,
+        terminate: signal(SignalKind::terminate())?,
+        hang_up: if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) },
+    };
     let handle = run.handle();
     let mut showing = pin!(show(&mut run, view));
     let mut interrupted = false;
@@ -45,20 +48,14 @@ pub(crate) async fn drive(mut run: Run<'_>, view: &mut dyn View) -> io::Result<E
         match received {
             Received::Interrupt if interrupted => return Ok(End::Signal(130)),
             Received::Interrupt => interrupted = true,
-            Received::Terminate => {
-                interrupt(&handle);
+            Received::Terminate(code) => {
+                handle.interrupt();
                 let _ = tokio::time::timeout(TERMINATE_TIME, showing).await;
-                return Ok(End::Signal(143));
+                return Ok(End::Signal(code));
             }
         }
-        interrupt(&handle);
+        handle.interrupt();
     }
-}
-
-/// Tells the run beside showing it: the run takes the news only while it is polled.
-fn interrupt(handle: &Handle) {
-    let handle = handle.clone();
-    tokio::spawn(async move { handle.interrupt().await });
 }
 
 fn unread(end: io::Result<Box<Outcome>>) -> io::Result<End> {
@@ -132,19 +129,37 @@ async fn wait(run: &mut Run<'_>, view: &mut dyn View, output: &mut Output) -> io
 
 enum Received {
     Interrupt,
-    Terminate,
+    /// With the exit code that tells of it.
+    Terminate(i32),
 }
 
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// None under `nohup`, which asks to go on.
+    hang_up: Option<Signal>,
 }
 
 impl Signals {
     async fn next(&mut self) -> Received {
         tokio::select! {
             _ = self.interrupt.recv() => Received::Interrupt,
-            _ = self.terminate.recv() => Received::Terminate,
+            _ = self.terminate.recv() => Received::Terminate(143),
+            () = received(&mut self.hang_up) => Received::Terminate(129),
         }
     }
+}
+
+async fn received(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether whoever started this process arranged that a hang-up does not end it.
+fn ignores_hang_up() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }

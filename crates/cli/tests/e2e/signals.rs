@@ -87,6 +87,59 @@ fn sigterm_ends_everything_with_its_code() {
 }
 
 #[test]
+fn a_lost_terminal_ends_everything_unless_nohup_asked_to_go_on() {
+    let hang_up = |running: &Running| {
+        let id = rustix::process::Pid::from_raw(running.id().cast_signed()).unwrap();
+        rustix::process::kill_process(id, rustix::process::Signal::HUP).unwrap();
+    };
+    let (stage, running) = busy("echo $$ > pid; sleep 30");
+    hang_up(&running);
+    let finished = running.finish().unwrap();
+    assert_eq!(finished.code(), Some(129), "{finished:?}");
+    assert_eq!(result(&finished)["terminal_reason"], "aborted_tools");
+    assert!(is_gone(&stage));
+
+    let stage = Stage::call("Bash", r#"{"command": "echo $$ > pid; sleep 0.3; echo still here"}"#);
+    let command = stage
+        .project
+        .command("/usr/bin/nohup")
+        .args([WINDLASS])
+        .args(STREAM)
+        .args(["--allowedTools", "Bash"]);
+    let command = command.env("ANTHROPIC_BASE_URL", stage.server.url()).env("ANTHROPIC_API_KEY", "k");
+    let running = command.start().unwrap();
+    wait_for_pid(&stage);
+    hang_up(&running);
+    let finished = running.finish().unwrap();
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    assert!(finished.stdout.contains("still here"));
+}
+
+/// Nobody is left to clean up but the supervisors: a daemon in a session of its own, one that ignores requests.
+#[test]
+fn nothing_outlives_an_engine_that_is_killed() {
+    let (stage, running) =
+        busy("trap '' TERM INT; setsid sleep 31 & (trap '' TERM; sleep 32) & echo $$ > pid; sleep 33");
+    running.kill().unwrap();
+    drop(running.finish());
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(5) && !is_gone(&stage) {}
+    assert!(is_gone(&stage));
+    let project = stage.project.path().to_owned();
+    let alive = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        processes
+            .filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok())
+            .filter(|cwd| *cwd == project)
+            .count()
+    };
+    while began.elapsed() < Duration::from_secs(6) && alive() > 0 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(alive(), 0);
+}
+
+#[test]
 fn the_end_ends_what_runs_in_the_background_and_leaves_no_files() {
     let call =
         r#"{"tool": "Bash", "input": {"command": "echo $$ > pid; sleep 30", "run_in_background": true}}"#;
