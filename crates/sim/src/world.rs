@@ -432,6 +432,7 @@ fn random_config(rng: &mut Rng) -> Config {
     config.permissions.mode = rng.pick(&modes).unwrap_or_default();
     config.permissions.asking = if rng.one_in(2) { Asking::Person } else { Asking::Nobody };
     config.retry.retries_max = u32::try_from(rng.below(4)).unwrap_or(0);
+    config.retry.stalls_max = u32::try_from(rng.below(2)).unwrap_or(0);
     config
 }
 
