@@ -5,7 +5,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, waitid};
 use tokio::io::unix::AsyncFd;
@@ -13,13 +14,25 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
+use tokio::time::{Instant, interval, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use crate::children::{self, Kind, Left};
 use crate::job::{self, ShellJob};
 use crate::process::{Exit, ExitReceiver, Process, Status, TERMINATE_TIME, Tree};
-use crate::supervisor::{ARGUMENT, TRACK_CWD};
+use crate::request::{self, PART_BYTES_MAX};
+use crate::supervisor::ARGUMENT;
 use crate::system::{self, Leader};
 use crate::{report, tree};
+
+/// How often a supervisor is set going again, should it have been stopped.
+const AWAKE_EVERY: Duration = Duration::from_secs(1);
+/// A supervisor that is asked to end everything has this long beyond the time it gives the command. It is killed then.
+const REACT_TIME: Duration = Duration::from_secs(1);
+const COLLECT_AGAIN: Duration = Duration::from_millis(1);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// What cannot be killed now is tried again, less and less often.
+const KILL_AGAIN_MAX: Duration = Duration::from_secs(10);
 
 /// Starts commands.
 #[derive(Clone, Debug)]
@@ -56,6 +69,10 @@ impl Launcher {
     /// Every command runs below a supervisor, for which `program` is started: a binary that calls
     /// [`run_if_supervisor`](crate::run_if_supervisor) first thing in `main`. `/proc/self/exe` is this very program,
     /// even when its file has been replaced since.
+    ///
+    /// From the first command on, this process adopts what a supervisor leaves when it is killed, and ends it. Children
+    /// that somebody else started in this process, later than that supervisor and as leaders of a session, cannot be told
+    /// from such processes.
     #[must_use]
     pub fn supervised(program: PathBuf) -> Self {
         Self(Mode::Supervised(program))
@@ -70,6 +87,9 @@ impl Launcher {
 
     /// Starts the command. Must be called inside a tokio runtime with I/O and time enabled.
     pub fn start(&self, job: &ShellJob) -> Result<Process, LaunchError> {
+        if job.script.len() > PART_BYTES_MAX {
+            return Err(LaunchError::TooLong);
+        }
         let (reader, writer) = io::pipe()?;
         let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
         let stop = CancellationToken::new();
@@ -105,9 +125,9 @@ fn place(command: &mut Command, job: &ShellJob) {
     command.env_clear().envs(environment).current_dir(&job.cwd);
 }
 
-fn spawn(command: &mut Command, writer: io::PipeWriter) -> Result<Child, LaunchError> {
+fn spawn(command: &mut Command, kind: Kind, writer: io::PipeWriter) -> Result<Pid, LaunchError> {
     command.stdout(writer.try_clone()?).stderr(writer);
-    command.spawn().map_err(|source| match source.raw_os_error() {
+    children::spawn(command, kind).map_err(|source| match source.raw_os_error() {
         Some(libc::E2BIG) => LaunchError::TooLong,
         _ => LaunchError::Program { program: command.get_program().to_string_lossy().into_owned(), source },
     })
@@ -123,20 +143,25 @@ fn start_supervised(
     ours.set_nonblocking(true)?;
     let control = UnixStream::from_std(ours)?;
     let mut command = Command::new(program);
-    command.arg(ARGUMENT).arg(if job.track_cwd { TRACK_CWD } else { "" });
-    command.arg(job.source.as_deref().unwrap_or("".as_ref())).arg(&job.script);
-    command.stdin(Stdio::from(OwnedFd::from(theirs)));
+    command.arg(ARGUMENT).stdin(Stdio::from(OwnedFd::from(theirs)));
     place(&mut command, job);
-    let child = spawn(&mut command, writer)?;
-    tokio::spawn(watch_supervisor(child, control, watch));
+    let supervisor = spawn(&mut command, Kind::Supervisor, writer)?;
+    tokio::spawn(watch_supervisor(supervisor, control, request::encode(job), watch));
     Ok(())
 }
 
-/// Passes on the supervisor's report and the wish to stop, until the supervisor is gone.
-async fn watch_supervisor(mut child: Child, control: UnixStream, mut watch: Watch) {
+/// Passes on the request, the supervisor's report and the wish to stop, until the supervisor is gone and nothing of
+/// what was below it is left.
+async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>, mut watch: Watch) {
     let (mut reader, mut writer) = control.into_split();
+    tokio::select! {
+        // If it cannot be written, the supervisor is gone.
+        _ = writer.write_all(&request) => {}
+        () = watch.stop.cancelled() => {}
+    }
     let mut bytes = Vec::new();
-    let mut stopping = false;
+    let mut killed_at = None;
+    let mut awake = interval(AWAKE_EVERY);
     loop {
         tokio::select! {
             read = reader.read_buf(&mut bytes) => match read {
@@ -145,33 +170,45 @@ async fn watch_supervisor(mut child: Child, control: UnixStream, mut watch: Watc
                     watch.report(exit);
                 },
             },
-            () = watch.stop.cancelled(), if !stopping => {
-                stopping = true;
+            () = watch.stop.cancelled(), if killed_at.is_none() => {
+                killed_at = Some(Instant::now() + TERMINATE_TIME + REACT_TIME);
                 // Closing our half is the request; if it is closed already, the supervisor is gone.
                 let _ = writer.shutdown().await;
+                awake.reset_immediately();
+            }
+            now = awake.tick() => {
+                // A command may have stopped its supervisor, and may do so again and again.
+                let late = killed_at.is_some_and(|at| now >= at);
+                children::signal(supervisor, if late { Signal::KILL } else { Signal::CONT });
             }
         }
     }
     // Its end of the socket was the last thing it held; the process itself follows at once.
-    let _ = child.wait();
+    while let Ok(None) = children::collect(supervisor) {
+        sleep(COLLECT_AGAIN).await;
+    }
+    let mut again = COLLECT_AGAIN;
+    while children::end_adopted() == Left::Something {
+        sleep(again).await;
+        again = (again * 2).min(KILL_AGAIN_MAX);
+    }
 }
 
 fn start_direct(job: &ShellJob, writer: io::PipeWriter, watch: Watch) -> Result<(), LaunchError> {
     let mut command = job::bash(job.script.as_ref());
     place(&mut command, job);
     let cwd = job::attach(&mut command, job.track_cwd, job.source.as_deref(), Leader::Session)?;
-    let child = spawn(&mut command, writer)?;
-    let handle = rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::NONBLOCK)
+    let leader = spawn(&mut command, Kind::Session, writer)?;
+    let handle = rustix::process::pidfd_open(leader, PidfdFlags::NONBLOCK)
         .map_err(io::Error::from)
         .and_then(system::watch)?;
-    tokio::spawn(watch_direct(child, handle, cwd, watch));
+    tokio::spawn(watch_direct(leader, handle, cwd, watch));
     Ok(())
 }
 
 /// Waits for the shell and for the wish to stop. The shell is collected only at the very end, so that its number,
 /// which is also its session's, belongs to nobody else meanwhile.
-async fn watch_direct(mut child: Child, handle: AsyncFd<OwnedFd>, cwd: Option<OwnedFd>, mut watch: Watch) {
-    let leader = Pid::from_child(&child);
+async fn watch_direct(leader: Pid, handle: AsyncFd<OwnedFd>, cwd: Option<OwnedFd>, mut watch: Watch) {
     let ended = tokio::select! {
         _ = handle.readable() => true,
         () = watch.stop.cancelled() => false,
@@ -179,20 +216,20 @@ async fn watch_direct(mut child: Child, handle: AsyncFd<OwnedFd>, cwd: Option<Ow
     if ended {
         watch.report(Exit { status: peek(leader), cwd: job::read_cwd(cwd) });
         if tree::in_session(leader).is_empty() {
-            let _ = child.wait();
+            let _ = children::collect(leader);
             return;
         }
         watch.stop.cancelled().await;
     }
     tree::signal(&tree::in_session(leader), Signal::TERM);
-    let deadline = tokio::time::Instant::now() + TERMINATE_TIME;
+    let deadline = Instant::now() + TERMINATE_TIME;
     while !tree::in_session(leader).is_empty() {
-        if tokio::time::Instant::now() >= deadline {
+        if Instant::now() >= deadline {
             tree::kill(|| tree::in_session(leader));
         }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        sleep(LOOK_AGAIN).await;
     }
-    if let Ok(status) = child.wait() {
+    if let Ok(Some(status)) = children::collect(leader) {
         watch.report(Exit { status: crate::supervisor::status_of(status), cwd: None });
     }
 }

@@ -2,21 +2,25 @@
 //!
 //! A command never runs as a child of the engine itself. Between the two stands the *supervisor*, a small
 //! single-threaded process of the same binary: it adopts every process the command leaves behind, and it ends them
-//! all when the engine asks for it or is gone, however it went. [`Launcher::direct`] does without it, with weaker
+//! all when the engine asks for it or is gone, however it went. Should a command kill its supervisor, the engine adopts
+//! and ends what was below; at its own end it can wait until all is gone ([`wait_for_trees`]). [`Launcher::direct`] does without it, with weaker
 //! promises, for programs that cannot offer themselves as supervisor.
 //!
 //! Nothing here decides whether a command may run. Linux only.
 
+mod children;
 mod environment;
 mod job;
 mod launch;
 mod process;
 mod report;
+mod request;
 mod secrecy;
 mod supervisor;
 mod system;
 mod tree;
 
+pub use children::wait_for_trees;
 pub use environment::child_environment;
 pub use job::ShellJob;
 pub use launch::{LaunchError, Launcher};

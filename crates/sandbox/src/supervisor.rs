@@ -7,17 +7,21 @@
 //!      └───────────────────────── output pipe ◄───────────────────────┘
 //! ```
 //!
-//! It leads a session of its own, so there is no terminal, and it adopts every process whose parent ended, so nothing
-//! below it can escape by starting a session or daemonising. It reports once, when the command itself ends, and
-//! stays as long as anything below it lives. When the engine's end of the socket is closed — on request, or because
+//! What to run comes over the socket, not as arguments: nobody who looks for the command by its text finds the
+//! supervisor. It leads a session of its own, so there is no terminal, and it adopts every process whose parent ended,
+//! so nothing below it can escape by starting a session or daemonising. It reports once, when the command itself ends,
+//! and stays as long as anything below it lives. When the engine's end of the socket is closed — on request, or because
 //! the engine is gone — it asks everything to terminate, waits two seconds, and kills what is left.
+//!
+//! A command runs as the same user and can stop or kill its supervisor. The engine sets a stopped one going again, and
+//! when one is lost the engine itself adopts and kills what was below (see `children`). If the engine is killed while
+//! the supervisor is stopped, the kernel wakes the supervisor. What remains is a command that kills its supervisor and
+//! the engine, or stops its supervisor once the engine is gone: then nobody is left to end it.
 
-use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -26,14 +30,13 @@ use rustix::process::{Pid, Signal, WaitOptions, wait};
 
 use crate::job;
 use crate::process::{Exit, Status, TERMINATE_TIME};
-use crate::report;
+use crate::request::{self, Request};
+use crate::secrecy::close_to_others;
 use crate::system::{self, CHILD_ENDED, Leader, SIGNAL_RECORD};
-use crate::tree;
+use crate::{report, tree};
 
 /// The first argument that makes a binary the supervisor.
 pub(crate) const ARGUMENT: &str = "__supervise";
-/// Its next argument when the final working directory is wanted.
-pub(crate) const TRACK_CWD: &str = "cwd";
 
 /// The first look after killing comes soon, later ones less and less often.
 const KILL_AGAIN: Duration = Duration::from_millis(5);
@@ -44,26 +47,29 @@ const KILL_AGAIN_MAX: Duration = Duration::from_secs(10);
 /// A binary that is given to [`Launcher::supervised`](crate::Launcher::supervised) calls this first thing in `main`,
 /// before it opens a file or starts a thread.
 pub fn run_if_supervisor() {
-    let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_none_or(|first| first != ARGUMENT) {
+    if std::env::args_os().nth(1).is_none_or(|first| first != ARGUMENT) {
         return;
     }
-    let arguments: [OsString; 3] = std::array::from_fn(|_| arguments.next().unwrap_or_default());
-    let code = match supervise(&arguments) {
+    let code = match supervise() {
         Ok(()) => 0,
         Err(_) => 1,
     };
     std::process::exit(code);
 }
 
-fn supervise([track, source, script]: &[OsString; 3]) -> io::Result<()> {
+fn supervise() -> io::Result<()> {
     system::close_inherited();
+    // Nor can the command reach into this process and make it end as if all were well.
+    close_to_others();
     let signals = system::signals()?;
     // Fails only for a process group's leader, which has been started by hand.
     let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    let source = (!source.is_empty()).then(|| Path::new(source));
-    let mut supervisor = match start(script, track == TRACK_CWD, source) {
+    // Whoever is stopped does not notice that the engine is gone. It may come early, when only the thread that
+    // started this process ends; then it does nothing.
+    rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
+    let Some(request) = request::read(rustix::stdio::stdin())? else { return Ok(()) };
+    let mut supervisor = match start(&request) {
         Ok((direct, cwd)) => Supervisor { signals, direct: Some(direct), cwd },
         Err(error) => {
             let status = Status::NotStarted(error.raw_os_error().unwrap_or(0));
@@ -74,9 +80,9 @@ fn supervise([track, source, script]: &[OsString; 3]) -> io::Result<()> {
     supervisor.run()
 }
 
-fn start(script: &OsStr, track_cwd: bool, source: Option<&Path>) -> io::Result<(Pid, Option<OwnedFd>)> {
-    let mut command = job::bash(script);
-    let cwd = job::attach(&mut command, track_cwd, source, Leader::Group)?;
+fn start(request: &Request) -> io::Result<(Pid, Option<OwnedFd>)> {
+    let mut command = job::bash(&request.script);
+    let cwd = job::attach(&mut command, request.track_cwd, request.source.as_deref(), Leader::Group)?;
     let child = command.spawn()?;
     Ok((Pid::from_child(&child), cwd))
 }
@@ -153,7 +159,7 @@ impl Supervisor {
         rustix::io::retry_on_intr(|| poll(&mut fds, None))?;
         let [signals, control] = fds.map(|fd| !fd.revents().is_empty());
         let asked = signals && self.asked_to_terminate();
-        // The engine never writes; whatever comes from it means its end of the socket is closed.
+        // The engine writes nothing more; whatever comes from it means its end of the socket is closed.
         Ok(if control || asked { Wake::Stop } else { Wake::ChildEnded })
     }
 

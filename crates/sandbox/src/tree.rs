@@ -17,8 +17,44 @@ pub(crate) struct Entry {
 
 /// All living processes below `root`, which itself is not among them.
 pub(crate) fn below(root: Pid) -> Vec<Entry> {
+    let root = root.as_raw_pid();
+    let mut below = with_descendants(all_processes(), BTreeSet::from([root]));
+    below.retain(|entry| !entry.ended && entry.pid != root);
+    below
+}
+
+/// Processes that this one adopted, with everything below them.
+pub(crate) struct Adopted {
+    pub(crate) living: Vec<Entry>,
+    /// Children that have ended and wait to be collected.
+    pub(crate) ended: Vec<Pid>,
+}
+
+/// What this process adopted: children that it did not start (`own` lists those it did) and that began at `since` or
+/// later. A command leads a session of its own, and no process can enter another's session, so children in the session
+/// of this process are not adopted ones. Neither is who is in a session that an own child leads.
+pub(crate) fn adopted(own: &[i32], since: u64) -> Adopted {
     let all = all_processes();
-    let mut inside = BTreeSet::from([root.as_raw_pid()]);
+    let me = rustix::process::getpid().as_raw_pid();
+    let session = rustix::process::getsid(None).map_or(me, Pid::as_raw_pid);
+    let is_root = |entry: &&Entry| {
+        entry.parent == me
+            && entry.session != session
+            && entry.started >= since
+            && !own.contains(&entry.pid)
+            && !own.contains(&entry.session)
+    };
+    let roots: Vec<Entry> = all.iter().filter(is_root).copied().collect();
+    let ended =
+        roots.iter().filter(|entry| entry.ended).filter_map(|entry| Pid::from_raw(entry.pid)).collect();
+    let mut living = with_descendants(all, roots.iter().map(|entry| entry.pid).collect());
+    living.retain(|entry| !entry.ended);
+    Adopted { living, ended }
+}
+
+/// Of `all`, those in `roots` and whatever descends from them.
+fn with_descendants(all: Vec<Entry>, roots: BTreeSet<i32>) -> Vec<Entry> {
+    let mut inside = roots;
     loop {
         let before = inside.len();
         for entry in &all {
@@ -30,9 +66,12 @@ pub(crate) fn below(root: Pid) -> Vec<Entry> {
             break;
         }
     }
-    all.into_iter()
-        .filter(|entry| !entry.ended && entry.pid != root.as_raw_pid() && inside.contains(&entry.pid))
-        .collect()
+    all.into_iter().filter(|entry| inside.contains(&entry.pid)).collect()
+}
+
+/// When a process began, in the kernel's own unit. It may have ended, as long as nobody collected it.
+pub(crate) fn started(pid: Pid) -> Option<u64> {
+    read_entry(pid.as_raw_pid()).map(|entry| entry.started)
 }
 
 /// All living processes of the session that `leader` leads.

@@ -1,0 +1,183 @@
+//! The children of this process: those it started for commands, and those it adopted because a supervisor was lost.
+//!
+//! Every child stands in one list from before it can run until it has been collected, so that whatever else turns up
+//! below this process can be told from it. Children are started, collected and killed under the lock of that list: a
+//! number is never signalled after it may belong to somebody else.
+
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+
+use crate::tree;
+
+static CHILDREN: Mutex<Children> = Mutex::new(Children { own: Vec::new(), adopts: false, lost_since: None });
+
+/// After the time given to [`wait_for_trees`], what was killed gets this long to disappear.
+const LAST_TIME: Duration = Duration::from_millis(300);
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+const LOOK_AGAIN_MAX: Duration = Duration::from_millis(20);
+
+/// What a child of ours is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It ends everything below it, and itself when that is done.
+    Supervisor,
+    /// A command that leads a session and has nobody above it but us.
+    Session,
+}
+
+/// Whether something is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    Something,
+    Nothing,
+}
+
+struct Own {
+    child: Child,
+    kind: Kind,
+}
+
+struct Children {
+    own: Vec<Own>,
+    /// Whether this process adopts what a lost supervisor leaves.
+    adopts: bool,
+    /// When the first of the lost supervisors began whose processes may still be there.
+    lost_since: Option<u64>,
+}
+
+fn children() -> MutexGuard<'static, Children> {
+    CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a child of ours.
+pub(crate) fn spawn(command: &mut Command, kind: Kind) -> io::Result<Pid> {
+    let mut children = children();
+    if kind == Kind::Supervisor && !children.adopts {
+        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        children.adopts = true;
+    }
+    let child = command.spawn()?;
+    let pid = Pid::from_child(&child);
+    children.own.push(Own { child, kind });
+    Ok(pid)
+}
+
+/// Sends a signal to a child of ours that has not been collected.
+pub(crate) fn signal(pid: Pid, signal: Signal) {
+    if children().own.iter().any(|own| own.pid() == pid) {
+        // It may have ended.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// How a child of ours ended; `None` while it has not.
+pub(crate) fn collect(pid: Pid) -> io::Result<Option<ExitStatus>> {
+    let mut children = children();
+    let place = children.own.iter().position(|own| own.pid() == pid).ok_or(io::ErrorKind::NotFound)?;
+    children.collect(place)
+}
+
+/// Kills what lost supervisors left to us, and collects it.
+pub(crate) fn end_adopted() -> Left {
+    children().end_adopted()
+}
+
+impl Own {
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+}
+
+impl Children {
+    fn collect(&mut self, place: usize) -> io::Result<Option<ExitStatus>> {
+        let own = &mut self.own[place];
+        let pid = own.pid();
+        // Looked up as long as it has not been collected.
+        let started = tree::started(pid);
+        let Some(status) = own.child.try_wait()? else { return Ok(None) };
+        let own = self.own.swap_remove(place);
+        if own.kind == Kind::Supervisor && !status.success() {
+            let started = started.unwrap_or(0);
+            self.lost_since = Some(self.lost_since.map_or(started, |since| since.min(started)));
+        }
+        Ok(Some(status))
+    }
+
+    fn end_adopted(&mut self) -> Left {
+        let Some(since) = self.lost_since else { return Left::Nothing };
+        let own: Vec<i32> = self.own.iter().map(|own| own.pid().as_raw_pid()).collect();
+        tree::kill(|| tree::adopted(&own, since).living);
+        let rest = tree::adopted(&own, since);
+        for pid in &rest.ended {
+            let _ = waitid(WaitId::Pid(*pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
+        }
+        if rest.living.is_empty() && rest.ended.is_empty() {
+            self.lost_since = None;
+            return Left::Nothing;
+        }
+        Left::Something
+    }
+
+    /// Collects what has ended and kills what is lost.
+    fn settle(&mut self) -> Left {
+        for place in (0..self.own.len()).rev() {
+            let own = &self.own[place];
+            if own.kind == Kind::Supervisor || tree::in_session(own.pid()).is_empty() {
+                // What cannot be collected stays in the list.
+                let _ = self.collect(place);
+            }
+        }
+        match self.end_adopted() {
+            Left::Nothing if self.own.is_empty() => Left::Nothing,
+            _ => Left::Something,
+        }
+    }
+
+    fn signal_all(&self, signal: Signal) {
+        for own in &self.own {
+            match own.kind {
+                Kind::Supervisor => {
+                    let _ = rustix::process::kill_process(own.pid(), signal);
+                }
+                Kind::Session => tree::signal(&tree::in_session(own.pid()), signal),
+            }
+        }
+    }
+}
+
+/// Ends everything that was started in this process and is still there, and waits until it is gone. After `limit`
+/// whatever is left is killed at once, and a moment later this returns, come what may.
+///
+/// For the very end of a program, when its runtime is gone. A command that is asked to terminate has two seconds, so a
+/// limit of two and a half leaves everybody their time. Without any child this returns at once.
+pub fn wait_for_trees(limit: Duration) {
+    let deadline = Instant::now() + limit;
+    children().signal_all(Signal::TERM);
+    if wait_until(deadline) == Left::Nothing {
+        return;
+    }
+    children().signal_all(Signal::KILL);
+    wait_until(deadline + LAST_TIME);
+}
+
+fn wait_until(deadline: Instant) -> Left {
+    let mut pause = LOOK_AGAIN;
+    loop {
+        let mut children = children();
+        if children.settle() == Left::Nothing {
+            return Left::Nothing;
+        }
+        // Whoever is stopped would not notice that it is to end.
+        children.signal_all(Signal::CONT);
+        drop(children);
+        if Instant::now() >= deadline {
+            return Left::Something;
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(LOOK_AGAIN_MAX);
+    }
+}
