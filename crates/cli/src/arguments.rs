@@ -3,13 +3,15 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, ValueEnum};
 use windlass_config::{Flags, PromptText};
 
 use crate::suggest::closest;
+use crate::{display, help, usage};
 
 /// The commands beside the prompt.
-pub(crate) const COMMANDS: [&str; 1] = ["demo"];
+pub(crate) const COMMANDS: [&str; 2] = ["demo", "help"];
 
 /// What the command line asks for.
 pub(crate) enum Request {
@@ -17,26 +19,13 @@ pub(crate) enum Request {
     Print(Box<Arguments>),
     /// Show a scripted session.
     Demo,
+    /// Print a text that was asked for.
+    Show(String),
 }
-
-/// Why the command line cannot be followed.
-pub(crate) enum Refusal {
-    /// Help or version were asked for, or the line cannot be parsed.
-    Parser(clap::Error),
-    /// It can be parsed but not followed.
-    Usage(String),
-}
-
-const AFTER_HELP: &str = "\
-Commands:
-  demo  Fix a small sample project under a scripted model; needs no key
-
-Environment variables are described in docs/environment.md. Without a key and without a model of your own,
-try `windlass demo`.";
 
 /// An agent that works on your files: one prompt, real tools, one answer.
 #[derive(Debug, Parser)]
-#[command(name = "windlass", after_help = AFTER_HELP, disable_version_flag = true, max_term_width = 110)]
+#[command(name = "windlass", after_help = help::AFTER_FLAGS, disable_version_flag = true)]
 #[command(version = crate::VERSION)]
 pub(crate) struct Arguments {
     /// The prompt; text on standard input is added to it
@@ -50,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) output_format: Format,
 
-    /// Show on standard error what is happening, also when it is not a terminal; stream-json needs it
+    /// Say on standard error what is happening: with text this happens on a terminal anyway, with json only so; stream-json needs the flag, and says everything on standard output
     #[arg(long)]
     pub(crate) verbose: bool,
 
@@ -63,10 +52,10 @@ pub(crate) struct Arguments {
     model: Option<String>,
 
     /// Stop after this many turns
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = turns, allow_negative_numbers = true)]
     max_turns: Option<u32>,
 
-    /// What runs unasked: default, acceptEdits, plan, dontAsk or bypassPermissions
+    /// What runs unasked: default (or manual), acceptEdits, plan, dontAsk or bypassPermissions
     #[arg(long, value_name = "MODE")]
     permission_mode: Option<String>,
 
@@ -74,11 +63,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     dangerously_skip_permissions: bool,
 
-    /// Tools that run without permission, by name
+    /// Tools that run without permission, by name; takes every word that follows
     #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "TOOLS", num_args = 1..)]
     allowed_tools: Vec<String>,
 
-    /// Tools that are not offered, by name
+    /// Tools that are not offered, by name; takes every word that follows
     #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "TOOLS", num_args = 1..)]
     disallowed_tools: Vec<String>,
 
@@ -98,12 +87,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATH", conflicts_with = "append_system_prompt")]
     append_system_prompt_file: Option<PathBuf>,
 
-    /// More working directories
+    /// More working directories; takes every word that follows
     #[arg(long, value_name = "DIRS", num_args = 1..)]
     add_dir: Vec<PathBuf>,
 
     /// Print the version
-    #[arg(short = 'v', long, action = ArgAction::Version)]
+    #[arg(short = 'v', visible_short_alias = 'V', long, action = ArgAction::Version)]
     version: Option<bool>,
 }
 
@@ -140,6 +129,21 @@ impl Arguments {
         }
     }
 
+    /// What to say about a missing prompt if a list may have taken it.
+    pub(crate) fn swallowed_prompt(&self) -> Option<String> {
+        if self.prompt().is_some() {
+            return None;
+        }
+        if let Some(no_directory) = self.add_dir.last().filter(|last| !last.exists()) {
+            return Some(usage::swallowed("--add-dir", &no_directory.to_string_lossy()));
+        }
+        let tools = [("--allowedTools", &self.allowed_tools), ("--disallowedTools", &self.disallowed_tools)];
+        tools.into_iter().find_map(|(flag, list)| {
+            let last = list.last().filter(|last| list.len() > 1 || last.contains(char::is_whitespace))?;
+            Some(usage::swallowed(flag, last))
+        })
+    }
+
     /// Combinations that the parser cannot judge.
     pub(crate) fn check(&self) -> Result<(), String> {
         if !self.print {
@@ -167,28 +171,43 @@ impl Arguments {
     }
 }
 
-/// Reads the command line.
-pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, Refusal> {
-    if arguments.get(1).is_some_and(|first| first == "demo") {
-        return parse_demo(&arguments[2..]);
+/// Reads the command line. Each error is for the user.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
+    let rest = arguments.get(2..).unwrap_or_default();
+    match arguments.get(1).and_then(|first| first.to_str()) {
+        Some("demo") => return parse_demo(rest),
+        Some("help") => return parse_help(rest),
+        Some(word) => usage::command_not_yet(word).map_or(Ok(()), Err)?,
+        None => {}
     }
-    let arguments = Arguments::try_parse_from(arguments).map_err(Refusal::Parser)?;
-    Ok(Request::Print(Box::new(arguments)))
+    match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => Ok(Request::Print(Box::new(arguments))),
+        Err(error) if error.kind() == ErrorKind::DisplayVersion => {
+            Ok(Request::Show(format!("{}\n", crate::VERSION)))
+        }
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => help::about(None).map(Request::Show),
+        Err(error) => Err(usage::explain(&error)),
+    }
 }
 
-fn parse_demo(rest: &[OsString]) -> Result<Request, Refusal> {
+fn parse_demo(rest: &[OsString]) -> Result<Request, String> {
     match rest.first() {
         None => Ok(Request::Demo),
-        Some(flag) if flag == "--help" || flag == "-h" => Err(Refusal::Usage(
-            "windlass demo takes no arguments. It copies a small project with a failing test into a temporary \
-             folder and fixes it with real tools under a scripted model."
-                .into(),
-        )),
-        Some(other) => Err(Refusal::Usage(format!(
+        Some(flag) if flag == "--help" || flag == "-h" => help::about(Some("demo")).map(Request::Show),
+        Some(other) => Err(format!(
             "windlass demo takes no arguments, but got {}. For a prompt of your own: `windlass -p \"your prompt\"`.",
-            crate::display::line(&other.to_string_lossy())
-        ))),
+            display::line(&other.to_string_lossy())
+        )),
     }
+}
+
+fn parse_help(rest: &[OsString]) -> Result<Request, String> {
+    let topic = rest.first().map(|topic| topic.to_string_lossy());
+    help::about(topic.as_deref()).map(Request::Show)
+}
+
+fn turns(text: &str) -> Result<u32, &'static str> {
+    text.parse().ok().filter(|turns| *turns > 0).ok_or("it must be a whole number from 1 on")
 }
 
 #[cfg(test)]
@@ -199,8 +218,7 @@ mod tests {
         match parse(&[&["windlass"], line].concat().iter().map(OsString::from).collect::<Vec<_>>()) {
             Ok(Request::Print(arguments)) => *arguments,
             Ok(Request::Demo) => panic!("the demo"),
-            Err(Refusal::Parser(error)) => panic!("{error}"),
-            Err(Refusal::Usage(text)) => panic!("{text}"),
+            Ok(Request::Show(text)) | Err(text) => panic!("{text}"),
         }
     }
 

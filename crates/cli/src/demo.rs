@@ -18,7 +18,7 @@ use windlass_protocol::{BlockKind, ModelCard, ToolUse};
 
 use crate::drive::{End, drive};
 use crate::view::{self, Clock, View};
-use crate::{complain, display, print, wiring};
+use crate::{complain, display, help, print, wiring};
 
 /// The sample project: what lies in the folder `demo` beside the sources.
 const FILES: [(&str, &str); 2] =
@@ -96,36 +96,48 @@ fn test_passes(folder: &Path) -> anyhow::Result<bool> {
 }
 
 fn introduction(folder: &Path) -> String {
+    let what = "Windlass demo. The files, the tools and the test are real; the model is a script that comes with \
+         the program, so no key is needed and nothing leaves this machine.";
     format!(
-        "Windlass demo. The files, the tools and the test are real; the model is a script that comes with the\n\
-         program, so no key is needed and nothing leaves this machine.\n\n\
-         Project: {} (total.sh adds up a ledger, test.sh checks it)\n\n\
-         > {PROMPT}\n",
-        folder.display()
+        "{}\n\nProject: {}\n{}\n\n> {PROMPT}\n",
+        help::page(what),
+        display::line(&folder.to_string_lossy()),
+        help::page("total.sh adds up a ledger, test.sh checks it.")
     )
 }
 
 fn ending(outcome: &Outcome, folder: &Path, passes: bool) -> String {
-    let mut text = format!(
-        "\n{}, {} tokens in, {} out (as a model would count them), no cost, {}\n",
-        display::counted(outcome.turns.into(), "turn"),
-        display::number(outcome.usage.input_total()),
+    let spent = format!(
+        "{}, {} in, {} out (as a model would count them), no cost, {}",
+        display::counted(outcome.iterations.into(), "request"),
+        display::counted(outcome.usage.input_total(), "token"),
         display::number(outcome.usage.output_tokens),
         display::duration(outcome.duration_ms)
     );
+    let mut text = format!("\n{}\n", help::page(&spent));
     if let Some(complaint) = view::complaint(outcome) {
-        let _ = writeln!(text, "The session failed: {complaint}");
+        let _ = writeln!(text, "{}", help::page(&format!("The session failed: {complaint}")));
     }
     text.push_str(if passes { "Checked again: the test passes.\n" } else { "The test still fails.\n" });
+    let next = "Next, with a model (or with ANTHROPIC_BASE_URL=http://... for a local server):";
+    // Commands are for copying, so they stay in one line.
     let _ = write!(
         text,
-        "\nLook at the result:  cd {0} && cat total.sh && bash test.sh\n\
-         Next, with a model:  export ANTHROPIC_API_KEY=...  (or ANTHROPIC_BASE_URL=http://... for a local server)\n\
-         {1:21}windlass -p \"explain this project\"\n",
-        folder.display(),
-        ""
+        "\nLook at the result:\n  cd {} && cat total.sh && bash test.sh\n\n\
+         {}\n  export ANTHROPIC_API_KEY=...\n  windlass -p \"explain this project\"\n",
+        quoted(&folder.to_string_lossy()),
+        help::page(next)
     );
     text
+}
+
+/// A word as the shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
+    if word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn say(text: &str) -> std::io::Result<()> {
@@ -154,7 +166,7 @@ impl View for DemoView {
         match update {
             Update::Block { block, .. } => {
                 if let Some(text) = block.as_text() {
-                    out.extend_from_slice(format!("\n{}\n", wrapped(&display::line(text))).as_bytes());
+                    out.extend_from_slice(format!("\n{}\n", help::page(&display::line(text))).as_bytes());
                 }
             }
             Update::ToolStarted { call, tool_use, facts } => self.open.push(OpenCall {
@@ -213,20 +225,14 @@ fn details(open: &OpenCall, result: &Block) -> Vec<String> {
     }
 }
 
-/// Breaks a paragraph into lines that fit most terminals.
-fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let current = lines.last().map_or(0, |line| line.chars().count());
-        if current > 0 && current + 1 + word.chars().count() > 100 {
-            lines.push(String::new());
-        }
-        if let Some(line) = lines.last_mut() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_quoted_when_the_shell_needs_it() {
+        assert_eq!(quoted("/tmp/windlass-demo-x1"), "/tmp/windlass-demo-x1");
+        assert_eq!(quoted("/tmp/my files"), "'/tmp/my files'");
+        assert_eq!(quoted("/tmp/it's $x"), r"'/tmp/it'\''s $x'");
     }
-    lines.join("\n")
 }

@@ -1,11 +1,13 @@
 //! Texts and numbers for people. What a model, a tool or a server wrote is shown without its power over
-//! the terminal: no control characters, no characters that reorder or hide others.
+//! the terminal: no escape sequences, no control characters, no characters that reorder or hide others.
+
+use crate::escape::without_sequences;
 
 /// One line without control characters; runs of blanks become one.
 pub(crate) fn line(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_whitespace() || (is_unsafe(c) && c.is_control()) {
+    for c in without_sequences(text).chars() {
+        if c.is_whitespace() || c.is_control() {
             if !clean.ends_with(' ') {
                 clean.push(' ');
             }
@@ -18,31 +20,16 @@ pub(crate) fn line(text: &str) -> String {
 
 /// Several lines without control characters; line ends and tabs stay.
 pub(crate) fn paragraph(text: &str) -> String {
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_unsafe(*c)).collect()
+    let mut clean = without_sequences(text);
+    clean.retain(|c| matches!(c, '\n' | '\t') || !is_unsafe(c));
+    clean
 }
 
-/// Characters that can change what a terminal shows of others: controls, and marks of direction.
+/// Characters that can change what a terminal shows of others: controls, marks of direction, and blanks without
+/// width. The joiners stay: scripts and pictures are spelled with them.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
-/// Cuts a line to a number of columns. A character outside ASCII counts as two, which is never too few.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
-    let width = |c: char| if c.is_ascii() { 1 } else { 2 };
-    if text.chars().map(width).sum::<usize>() <= columns {
-        return text.to_owned();
-    }
-    let mut used = 3;
-    let mut short: String = text
-        .chars()
-        .take_while(|c| {
-            used += width(*c);
-            used <= columns
-        })
-        .collect();
-    short.push_str("...");
-    short
+        || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// `340 ms`, `3.2 s` or `2 min 5 s`.
@@ -72,7 +59,7 @@ pub(crate) fn cost(usd: Option<f64>) -> String {
     usd.map_or_else(|| "cost unknown".into(), |usd| format!("${usd:.4}"))
 }
 
-/// `1 turn`, `2 turns`.
+/// `1 request`, `2 requests`.
 pub(crate) fn counted(n: u64, thing: &str) -> String {
     let ending = if n == 1 { "" } else { "s" };
     format!("{} {thing}{ending}", number(n))
@@ -85,20 +72,12 @@ mod tests {
     #[test]
     fn nothing_reaches_the_terminal_but_text() {
         let check = |text: &str, expected: &str| assert_eq!(line(text), expected);
-        check("a\x1b[31mb\x07\u{9b}2Jc", "a [31mb 2Jc");
+        check("a\x1b[31mb\x07\u{9b}2Jc", "ab c");
         check("  two\n\n lines\t", "two lines");
         check("x\u{202e}gnp.exe\u{200b}", "xgnp.exe");
         check("é 日本", "é 日本");
-        assert_eq!(paragraph("a\x1b]0;t\x07\n\tb\r\u{202e}"), "a]0;t\n\tb");
-    }
-
-    #[test]
-    fn lines_are_cut_to_the_terminal() {
-        let check = |text: &str, columns, expected: &str| assert_eq!(cut(text, columns), expected);
-        check("12345", 5, "12345");
-        check("123456", 5, "12...");
-        check("日本語", 5, "日...");
-        check("abc", 2, "...");
+        check("می\u{200c}خواهم \u{1f469}\u{200d}\u{1f4bb}", "می\u{200c}خواهم \u{1f469}\u{200d}\u{1f4bb}");
+        assert_eq!(paragraph("a\x1b]0;t\x07\n\tb\r\u{202e}\u{200d}"), "a\n\tb\u{200d}");
     }
 
     #[test]
@@ -109,6 +88,6 @@ mod tests {
         );
         assert_eq!([0, 999, 1000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([cost(Some(0.012_34)), cost(None)], ["$0.0123", "cost unknown"]);
-        assert_eq!([counted(1, "turn"), counted(2, "turn")], ["1 turn", "2 turns"]);
+        assert_eq!([counted(1, "request"), counted(2, "request")], ["1 request", "2 requests"]);
     }
 }

@@ -1,24 +1,28 @@
 //! The `windlass` command: flags, wiring, and the forms in which a run is shown.
 //!
-//! Standard output carries the answer or the protocol and nothing else; everything said to people beside it goes
-//! to standard error.
+//! Standard output carries the result of a run and nothing else: the answer or what went wrong, or the protocol.
+//! Everything said to people beside it goes to standard error, and so does why no run begins.
 
 mod arguments;
 mod demo;
 mod display;
 mod drive;
+mod escape;
+mod help;
+mod layout;
 mod output;
 mod print;
 mod progress;
 mod prompt;
 mod suggest;
+mod usage;
 mod view;
 mod wiring;
 
 use std::ffi::OsString;
 use std::io::Write as _;
 
-use arguments::{Refusal, Request};
+use arguments::Request;
 
 /// What `--version` prints: the version hosts compare with, then our own.
 pub(crate) const VERSION: &str = concat!("2.1.325 (Windlass ", env!("CARGO_PKG_VERSION"), ")");
@@ -30,30 +34,14 @@ fn main() {
     let code = match arguments::parse(&arguments) {
         Ok(Request::Print(arguments)) => print::run(&arguments),
         Ok(Request::Demo) => demo::run(),
-        Err(refusal) => refuse(&refusal),
+        Ok(Request::Show(text)) => i32::from(std::io::stdout().write_all(text.as_bytes()).is_err()),
+        Err(error) => {
+            complain(&error);
+            1
+        }
     };
     // Everything is flushed, and whatever still runs in the background ends with the process.
     std::process::exit(code);
-}
-
-fn refuse(refusal: &Refusal) -> i32 {
-    match refusal {
-        Refusal::Parser(error) if error.use_stderr() => {
-            let _ = write!(std::io::stderr(), "{error}");
-            1
-        }
-        Refusal::Parser(asked) => {
-            let text = match asked.kind() {
-                clap::error::ErrorKind::DisplayVersion => format!("{VERSION}\n"),
-                _ => asked.to_string(),
-            };
-            i32::from(std::io::stdout().write_all(text.as_bytes()).is_err())
-        }
-        Refusal::Usage(text) => {
-            complain(text);
-            1
-        }
-    }
 }
 
 /// Says what is wrong, in one line on standard error.

@@ -1,10 +1,10 @@
 //! One prompt without a UI: from the flags to the exit code.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use uuid::Uuid;
-use windlass_config::{Config, Place, Settings};
-use windlass_engine::SessionSeed;
+use windlass_config::{Config, ConfigError, Place, Settings};
+use windlass_engine::{Outcome, SessionSeed};
 use windlass_wire::startup_failure;
 
 use crate::arguments::{Arguments, Format};
@@ -34,13 +34,37 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
         }
     };
     match block_on(converse(arguments.output_format, arguments.verbose, ready)) {
-        Ok(End::Done(outcome)) => i32::from(!view::succeeded(&outcome)),
+        Ok(End::Done(outcome)) => {
+            remark(arguments, &outcome);
+            i32::from(!view::succeeded(&outcome))
+        }
         Ok(End::Signal(code)) => code,
         Ok(End::Unread) => 1,
         Err(error) => {
             complain(&format!("the run cannot be shown: {error}."));
             1
         }
+    }
+}
+
+/// Says on standard error what the result on standard output does not tell its reader.
+fn remark(arguments: &Arguments, outcome: &Outcome) {
+    // Lines of the protocol say it all.
+    if arguments.output_format == Format::StreamJson {
+        return;
+    }
+    outcome.warnings.iter().for_each(|warning| complain(warning));
+    if arguments.output_format == Format::Json {
+        return;
+    }
+    if !Progress::is_shown(arguments.verbose)
+        && let Some(denials) = view::denials(outcome)
+    {
+        complain(&denials);
+    }
+    let is_out_of_sight = !std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
+    if let Some(complaint) = view::complaint(outcome).filter(|_| is_out_of_sight) {
+        complain(&complaint);
     }
 }
 
@@ -64,9 +88,12 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
         format!("the current directory cannot be used: {error}. Change to one that exists and can be read.")
     })?;
     let place = Place { cwd, is_root: rustix::process::geteuid().is_root() };
-    let config = Config::new(settings, &arguments.flags(), &place).map_err(|error| error.to_string())?;
+    let config = Config::new(settings, &arguments.flags(), &place).map_err(|error| {
+        let lost = arguments.swallowed_prompt().filter(|_| matches!(error, ConfigError::Directory { .. }));
+        lost.map_or_else(|| error.to_string(), |lost| format!("{error} {lost}"))
+    })?;
     let wired = wiring::wire(config, arguments.include_partial_messages)?;
-    let prompt = prompt::read(arguments.prompt())?;
+    let prompt = prompt::read(arguments.prompt(), arguments.swallowed_prompt())?;
     Ok(Ready { wired, prompt })
 }
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 use windlass_engine::{CallId, Outcome, Update};
 use windlass_protocol::BlockKind;
 
-use crate::display;
 use crate::view::Clock;
+use crate::{display, layout};
 
-/// Where progress goes when its width cannot be found out.
-const COLUMNS: usize = 80;
+/// What the changing line leaves free, so that an echoed `^C` does not break it into two.
+const FREE_COLUMNS: usize = 3;
 
 /// Shows progress on standard error.
 pub(crate) struct Progress {
@@ -25,6 +25,8 @@ pub(crate) struct Progress {
     since_ms: u64,
     tokens: u64,
     open: Vec<OpenCall>,
+    /// Calls that were denied and are not answered yet: one line has said it.
+    denied: Vec<CallId>,
 }
 
 /// A call that is not answered yet.
@@ -39,16 +41,21 @@ struct OpenCall {
 impl Progress {
     /// Progress on a terminal, or wherever it is asked for.
     pub(crate) fn new(verbose: bool) -> Option<Self> {
-        let live = std::io::stderr().is_terminal();
-        (live || verbose).then(|| Self {
+        Self::is_shown(verbose).then(|| Self {
             clock: Clock::start(),
-            live,
+            live: std::io::stderr().is_terminal(),
             shown: false,
             waiting_for: "starting".into(),
             since_ms: 0,
             tokens: 0,
             open: Vec::new(),
+            denied: Vec::new(),
         })
+    }
+
+    /// Whether there is progress to see.
+    pub(crate) fn is_shown(verbose: bool) -> bool {
+        verbose || std::io::stderr().is_terminal()
     }
 
     pub(crate) fn update(&mut self, update: &Update) {
@@ -71,7 +78,9 @@ impl Progress {
                 }
             }
             Update::ToolResult { call, name, result, .. } => self.answered(*call, name, is_error(result)),
+            Update::Retracted { calls, .. } => self.open.retain(|open| !calls.contains(&open.call)),
             Update::Denied(denial) => {
+                self.denied.push(denial.call);
                 self.print(&format!("{} denied: {}", denial.tool_use.name, denial.reason));
             }
             Update::Retrying { attempt, retries_max, delay_ms, failure } => {
@@ -100,21 +109,26 @@ impl Progress {
     }
 
     fn answered(&mut self, call: CallId, name: &str, failed: bool) {
+        if let Some(position) = self.denied.iter().position(|denied| *denied == call) {
+            self.denied.remove(position);
+            return;
+        }
         let position = self.open.iter().position(|open| open.call == call);
         let Some(open) = position.map(|position| self.open.remove(position)) else {
             return self.print(&format!("{name} was not run"));
         };
         let time = display::duration(self.clock.ms() - open.started_ms);
         let failed = if failed { ", failed" } else { "" };
-        let columns = columns().saturating_sub(open.name.len() + time.len() + failed.len() + 4);
-        self.print(&format!("{} {} ({time}{failed})", open.name, display::cut(&open.target, columns)));
+        let taken = open.name.len() + time.len() + failed.len() + 4;
+        let target = layout::cut(&open.target, layout::columns(std::io::stderr()).saturating_sub(taken));
+        self.print(&format!("{} {target} ({time}{failed})", open.name));
         self.wait_for("going on".into());
     }
 
     fn finish(&mut self, outcome: &Outcome) {
         let parts = [
-            display::counted(outcome.turns.into(), "turn"),
-            format!("{} tokens in", display::number(outcome.usage.input_total())),
+            display::counted(outcome.iterations.into(), "request"),
+            format!("{} in", display::counted(outcome.usage.input_total(), "token")),
             format!("{} out", display::number(outcome.usage.output_tokens)),
             display::cost(outcome.cost_usd()),
             display::duration(outcome.duration_ms),
@@ -132,18 +146,13 @@ impl Progress {
         if !self.live {
             return;
         }
-        let now_ms = self.clock.ms();
-        let (what, since_ms) = match self.open.first() {
-            Some(open) if open.latest.is_empty() => {
-                (format!("{} {}", open.name, open.target), open.started_ms)
-            }
-            Some(open) => (format!("{} {}: {}", open.name, open.target, open.latest), open.started_ms),
-            None => (self.waiting_for.clone(), self.since_ms),
+        let (what, latest, since_ms) = match self.open.first() {
+            Some(open) => (&format!("{} {}", open.name, open.target), open.latest.as_str(), open.started_ms),
+            None => (&self.waiting_for, "", self.since_ms),
         };
-        let seconds = now_ms.saturating_sub(since_ms) / 1000;
-        let status = format!(" ... {seconds} s, {} tokens", display::number(self.tokens));
-        let what = display::cut(&what, columns().saturating_sub(status.len() + 1));
-        write_error(&format!("\r\x1b[K{what}{status}"));
+        let seconds = self.clock.ms().saturating_sub(since_ms) / 1000;
+        let line = status(what, latest, seconds, self.tokens, layout::columns(std::io::stderr()));
+        write_error(&format!("\r\x1b[K{line}"));
         self.shown = true;
     }
 
@@ -165,12 +174,55 @@ fn is_error(result: &windlass_engine::Block) -> bool {
     matches!(result.kind(), BlockKind::ToolResult { is_error: true, .. })
 }
 
-fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
-    size.ok().map(|size| size.ws_col.into()).filter(|&columns| columns >= 20).unwrap_or(COLUMNS)
+/// The changing line: what is going on, the latest news of it, and as many numbers as leave it room.
+fn status(what: &str, latest: &str, seconds: u64, tokens: u64, columns: usize) -> String {
+    let room = columns.saturating_sub(FREE_COLUMNS);
+    let numbers =
+        [format!(" ... {seconds} s, {}", display::counted(tokens, "token")), format!(" {seconds} s")];
+    let numbers = numbers.into_iter().find(|numbers| numbers.len() * 2 <= room).unwrap_or_default();
+    let room = room - numbers.len();
+    if latest.is_empty() {
+        return layout::cut(what, room) + &numbers;
+    }
+    let (what, latest) = layout::share(what, latest, room.saturating_sub(2));
+    layout::cut(&format!("{what}: {latest}"), room) + &numbers
 }
 
 /// Progress that cannot be shown is no reason to stop working.
 fn write_error(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_changing_line_fits_and_shows_the_latest_news() {
+        let check = |latest: &str, columns, expected: &str| {
+            let line = status("Bash cargo test --workspace --quiet", latest, 12, 34_567, columns);
+            assert_eq!(line, expected);
+        };
+        check("", 80, "Bash cargo test --workspace --quiet ... 12 s, 34,567 tokens");
+        check("ok", 80, "Bash cargo test --workspace --quiet: ok ... 12 s, 34,567 tokens");
+        check(
+            "test parse::tests::numbers ... ok",
+            80,
+            "Bash cargo test --works...: test parse::tests::num... ... 12 s, 34,567 tokens",
+        );
+        check("", 30, "Bash cargo test --w... 12 s");
+        check("test parse::numbers", 30, "Bash ca...: test pa... 12 s");
+        check("test parse::numbers", 10, "Bas: te");
+        for columns in 0..100 {
+            for latest in ["", "x", "a line of the output that is long"] {
+                let line = status("Bash cargo test --workspace --quiet", latest, 12, 34_567, columns);
+                assert!(line.len() <= columns.saturating_sub(3), "{line:?} in {columns}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_token_is_no_tokens() {
+        assert_eq!(status("x", "", 1, 1, 80), "x ... 1 s, 1 token");
+    }
 }

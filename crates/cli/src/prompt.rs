@@ -17,18 +17,22 @@ const INPUT_WAIT: Duration = Duration::from_secs(3);
 const NO_PROMPT: &str = "there is no prompt. Give one as an argument (`windlass -p \"your prompt\"`) \
      or on standard input.";
 
-/// The whole prompt. Text on standard input comes after the argument.
-pub(crate) fn read(argument: Option<&str>) -> Result<String, String> {
+/// The whole prompt. Text on standard input comes after the argument. `lost` says what may have become of a
+/// prompt that is not there.
+pub(crate) fn read(argument: Option<&str>, lost: Option<String>) -> Result<String, String> {
     let input = if std::io::stdin().is_terminal() { String::new() } else { read_input(argument.is_some())? };
-    join(argument, &input)
+    join(argument, &input).ok_or_else(|| match lost {
+        Some(lost) => format!("there is no prompt. {lost}"),
+        None => NO_PROMPT.into(),
+    })
 }
 
-fn join(argument: Option<&str>, input: &str) -> Result<String, String> {
+fn join(argument: Option<&str>, input: &str) -> Option<String> {
     match (argument, input.trim().is_empty()) {
-        (None, true) => Err(NO_PROMPT.into()),
-        (Some(argument), true) => Ok(argument.to_owned()),
-        (None, false) => Ok(input.to_owned()),
-        (Some(argument), false) => Ok(format!("{argument}\n\n{input}")),
+        (None, true) => None,
+        (Some(argument), true) => Some(argument.to_owned()),
+        (None, false) => Some(input.to_owned()),
+        (Some(argument), false) => Some(format!("{argument}\n\n{input}")),
     }
 }
 
@@ -68,7 +72,7 @@ mod tests {
     #[test]
     fn argument_and_input_make_one_prompt() {
         let check = |argument, input, expected: Option<&str>| {
-            assert_eq!(join(argument, input).ok().as_deref(), expected);
+            assert_eq!(join(argument, input).as_deref(), expected);
         };
         check(Some("go"), "", Some("go"));
         check(Some("go"), " \n", Some("go"));

@@ -3,8 +3,9 @@
 /// The closest of some words, if one is close enough to be a slip of the fingers.
 pub(crate) fn closest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let (distance, best) = known.iter().map(|known| (distance(&word, known), *known)).min()?;
-    (distance <= best.len() / 2).then_some(best)
+    let (distance, best) =
+        known.iter().map(|known| (distance(&word, &known.to_lowercase()), *known)).min()?;
+    (distance <= (best.len() / 3).max(1)).then_some(best)
 }
 
 /// How many single-letter changes and swaps of neighbours lead from one word to the other.
@@ -30,12 +31,15 @@ mod tests {
 
     #[test]
     fn slips_are_recognised_and_prompts_are_not() {
-        let check = |word, expected| assert_eq!(closest(word, &["demo"]), expected, "{word}");
+        let check = |word, expected| assert_eq!(closest(word, &["demo", "help"]), expected, "{word}");
         for word in ["dmeo", "Demo", "demos", "deom", "dem", "demp"] {
             check(word, Some("demo"));
         }
+        check("hlep", Some("help"));
         for word in ["hello", "explain", "x", "refactor"] {
             check(word, None);
         }
+        assert_eq!(closest("Bsah", &["Bash", "Read"]), Some("Bash"));
+        assert_eq!(closest("--output-fromat", &["--output-format", "--model"]), Some("--output-format"));
     }
 }

@@ -1,5 +1,6 @@
 //! The three forms in which a run is shown.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -172,6 +173,23 @@ impl View for StreamView {
 /// Whether a run ended well: the process says the same with its exit code.
 pub(crate) fn succeeded(outcome: &Outcome) -> bool {
     matches!(outcome.terminal, Terminal::Completed | Terminal::Refused)
+}
+
+/// Which calls were denied, as one line; nothing if none was.
+pub(crate) fn denials(outcome: &Outcome) -> Option<String> {
+    let count = outcome.denials.len();
+    if let [denial] = outcome.denials.as_slice() {
+        return Some(format!("a call was denied: {}", denial.reason));
+    }
+    let names: BTreeSet<&str> = outcome.denials.iter().map(|denial| &*denial.tool_use.name).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    (count > 0).then(|| {
+        format!(
+            "{count} calls were denied: {}. Allow them with --allowedTools, --add-dir or another \
+             --permission-mode; --verbose says why each was denied.",
+            names.join(", ")
+        )
+    })
 }
 
 /// What went wrong, as one line.

@@ -26,6 +26,9 @@ const SELF: &str = "/proc/self/exe";
 /// The cap on output tokens, unless the model allows less or the user says otherwise.
 const OUTPUT_TOKENS_MAX: u32 = 32_000;
 
+/// The names that stand for the newest model of a family.
+const FAMILIES: [&str; 4] = ["opus", "sonnet", "haiku", "fable"];
+
 const NO_KEY: &str = "there is no key and no model of your own. Set ANTHROPIC_API_KEY to a key; \
      or set ANTHROPIC_BASE_URL to a local server that speaks the Messages API; or try `windlass demo`, which needs neither.";
 
@@ -158,10 +161,12 @@ fn client_settings(api: &Api) -> AnthropicSettings {
 /// What is only assumed about the model, and how to correct it.
 fn assumption(card: &ModelCard) -> Option<String> {
     (!card.known).then(|| {
+        let meant = closest(&card.id, &FAMILIES).map(|family| format!(" Did you mean {family}?"));
         format!(
-            "{} is not a model we know; a context window of {} tokens is assumed. \
+            "{} is not a model we know.{} A context window of {} tokens is assumed. \
              Set CLAUDE_CODE_MAX_CONTEXT_TOKENS to correct it.",
             card.id,
+            meant.unwrap_or_default(),
             crate::display::number(card.window_tokens)
         )
     })

@@ -17,11 +17,22 @@ fn check(arguments: &[&str], words: &[&str]) {
 
 #[test]
 fn flags_are_checked() {
-    check(&["-p", "go", "--nope"], &["--nope"]);
-    check(&["-p", "go", "--output-format", "xml"], &["xml", "stream-json"]);
+    check(&["-p", "go", "--nope"], &["windlass: there is no flag --nope. "]);
+    check(&["-p", "go", "--output-fromat", "json"], &["Did you mean --output-format?"]);
+    check(&["-p", "go", "--output-format", "xml"], &["--output-format xml", "text, json, stream-json"]);
+    check(&["-p", "go", "--model"], &["--model needs a value."]);
+    check(&["-p", "go", "--model", ""], &["--model ''", "opus"]);
+    check(&["-p", "go", "--model", "a", "--model", "b"], &["--model is given more than once"]);
+    check(&["-p", "go", "--verbose=1"], &["windlass: unexpected value '1'"]);
+    check(
+        &["-p", "go", "--dangerously-skip-permissions", "--permission-mode", "plan"],
+        &["--dangerously-skip-permissions contradicts --permission-mode plan"],
+    );
     check(&["-p", "go", "--output-format=stream-json"], &["--verbose"]);
     check(&["-p", "go", "--include-partial-messages"], &["stream-json"]);
-    check(&["-p", "go", "--max-turns", "0"], &["--max-turns", "0"]);
+    for turns in ["0", "-1", "many"] {
+        check(&["-p", "go", "--max-turns", turns], &["--max-turns", turns, "a whole number from 1 on"]);
+    }
     check(&["-p", "go", "--permission-mode", "auto"], &["auto", "not supported yet", "acceptEdits"]);
     check(&["-p", "go", "--permission-mode", "yolo"], &["yolo", "acceptEdits"]);
     check(&["-p", "go", "--allowedTools", "Bash(ls:*)"], &["Bash(ls:*)", "not supported yet"]);
@@ -39,6 +50,45 @@ fn a_session_needs_print_mode_and_a_prompt() {
     check(&["-p"], &["no prompt"]);
     check(&["-p", "  "], &["no prompt"]);
     check(&["demo", "--fast"], &["takes no arguments", "--fast"]);
+}
+
+#[test]
+fn a_prompt_that_got_lost_is_found() {
+    check(&["-p", "do", "it"], &["\"it\" comes after the end of the prompt", "in quotes"]);
+    check(
+        &["-p", "--allowedTools", "Bash", "do it"],
+        &["no prompt", "--allowedTools takes every word", "`windlass -p \"do it\" --allowedTools ...`"],
+    );
+    check(&["-p", "--disallowedTools", "Bash", "go"], &["--disallowedTools takes every word", "\"go\""]);
+    check(
+        &["-p", "--add-dir", "/tmp", "do it"],
+        &["--add-dir takes every word", "`windlass -p \"do it\" --add-dir ...`"],
+    );
+    check(&["-p", "--allowedTools", "Bash"], &["no prompt. Give one"]);
+    check(&["-p", "go", "--add-dir", "missing"], &["Give the path of an existing directory.\n"]);
+}
+
+#[test]
+fn what_the_reference_has_and_we_do_not_is_said() {
+    let flags = [
+        "--resume",
+        "-r",
+        "--continue",
+        "-c",
+        "--fallback-model",
+        "--max-budget-usd",
+        "--effort",
+        "--json-schema",
+        "--mcp-config",
+        "--settings",
+        "--input-format",
+        "--debug=api",
+    ];
+    for flag in flags {
+        let name = flag.split('=').next().unwrap();
+        check(&["-p", "go", flag, "x"], &[&format!("windlass: {name} is not supported yet.")]);
+    }
+    check(&["mcp", "list"], &["`windlass mcp` is not supported yet"]);
 }
 
 #[test]

@@ -30,6 +30,21 @@ fn the_demo_fixes_its_project() {
 }
 
 #[test]
+fn the_demo_fits_and_its_commands_can_be_copied() {
+    let project = Project::new().unwrap();
+    let folder = project.path().join("it's here");
+    std::fs::create_dir(&folder).unwrap();
+    let finished = project.command(WINDLASS).args(["demo"]).env("TMPDIR", &folder).run().unwrap();
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    let is_text = |line: &&str| !line.starts_with([' ', '>']) && !line.starts_with("Project: ");
+    let longest = finished.stdout.lines().filter(is_text).map(str::len).max().unwrap();
+    assert!((60..=80).contains(&longest), "{longest} in {}", finished.stdout);
+    let look = finished.stdout.lines().find(|line| line.starts_with("  cd ")).unwrap();
+    let shell = std::process::Command::new("bash").args(["-c", look]).output().unwrap();
+    assert!(shell.status.success(), "{look}: {shell:?}");
+}
+
+#[test]
 fn without_bash_the_demo_fails_and_says_so() {
     let project = Project::new().unwrap();
     let finished = project.command(WINDLASS).args(["demo"]).env("PATH", "/nowhere").run().unwrap();

@@ -13,7 +13,8 @@ fn check(response: &str, text: &str, warning: &str) {
     assert_eq!((finished.code(), finished.stderr.as_str()), (Some(0), ""));
     let lines = finished.json_lines().unwrap();
     let said = lines.iter().any(|line| {
-        line["subtype"] == "informational" && line["content"].as_str().is_some_and(|text| text.contains(warning))
+        line["subtype"] == "informational"
+            && line["content"].as_str().is_some_and(|text| text.contains(warning))
     });
     assert!(said, "{}", finished.stdout);
 }

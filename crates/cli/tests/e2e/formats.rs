@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{STREAM, Stage, check_failed, result};
+use crate::support::{STREAM, Stage, check_failed, check_refused, result};
 
 fn types(lines: &[Value]) -> Vec<String> {
     let name = |line: &Value| match line["subtype"].as_str() {
@@ -32,7 +32,11 @@ fn verbose_text_says_what_happens_on_standard_error() {
     let finished = stage.run(&["-p", "go", "--verbose"]);
     assert_eq!(finished.stdout, "Done.\n");
     assert!(finished.stderr.contains("Read") && finished.stderr.contains("a.txt"), "{}", finished.stderr);
-    assert!(finished.stderr.contains("2 turns") && finished.stderr.contains("tokens"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("2 requests") && finished.stderr.contains("tokens"),
+        "{}",
+        finished.stderr
+    );
     assert!(!finished.stderr.contains('\x1b'), "no control sequences where there is no terminal");
 }
 
@@ -111,7 +115,7 @@ fn a_retry_is_shown() {
 #[test]
 fn version_and_help_are_for_people_and_hosts() {
     let stage = Stage::hello();
-    for flag in ["-v", "--version"] {
+    for flag in ["-v", "-V", "--version"] {
         let finished = stage.run(&[flag]);
         assert_eq!(finished.code(), Some(0));
         let numbers: Vec<&str> = finished.stdout.split(' ').next().unwrap().split('.').collect();
@@ -119,7 +123,36 @@ fn version_and_help_are_for_people_and_hosts() {
         assert!(numbers.iter().all(|number| number.parse::<u32>().is_ok()));
         assert!(finished.stdout.contains(concat!("(Windlass ", env!("CARGO_PKG_VERSION"), ")")));
     }
-    let help = stage.run(&["--help"]);
-    assert_eq!((help.code(), help.stderr.as_str()), (Some(0), ""));
-    assert!(help.stdout.contains("--allowedTools") && help.stdout.contains("demo"));
+}
+
+#[test]
+fn help_says_what_there_is() {
+    let stage = Stage::hello();
+    let check = |arguments: &[&str], words: &[&str]| {
+        let help = stage.run(arguments);
+        assert_eq!((help.code(), help.stderr.as_str()), (Some(0), ""));
+        assert!(help.stdout.lines().all(|line| line.len() <= 80), "{}", help.stdout);
+        for word in words {
+            assert!(help.stdout.contains(word), "{word:?} is not in {}", help.stdout);
+        }
+    };
+    let flags = [
+        "--allowedTools",
+        "demo",
+        "help environment",
+        "130",
+        "143",
+        "three seconds",
+        "manual",
+        "-V",
+        "--verbose",
+    ];
+    for arguments in [&["--help"][..], &["-h"], &["help"]] {
+        check(arguments, &flags);
+    }
+    check(&["help", "environment"], &["ANTHROPIC_API_KEY", "WINDLASS_SCRIPT", "Default: 120000."]);
+    for arguments in [&["demo", "--help"], &["help", "demo"]] {
+        check(arguments, &["Usage: windlass demo", "needs no key"]);
+    }
+    check_refused(&stage.run(&["help", "wether"]), &["no help about wether", "windlass help environment"]);
 }

@@ -52,6 +52,27 @@ fn a_denial_names_what_was_asked_and_why() {
 }
 
 #[test]
+fn text_mode_says_once_what_was_denied() {
+    let check = |responses: &str, flags: &[&str], expected: &[&str]| {
+        let finished = Stage::new(responses).run(&[&["-p", "go"], flags].concat());
+        assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Done.\n"), "{finished:?}");
+        let about: Vec<&str> = finished.stderr.lines().filter(|line| !line.contains("tokens in")).collect();
+        assert_eq!(about.len(), expected.len(), "{}", finished.stderr);
+        for (line, expected) in about.iter().zip(expected) {
+            assert!(line.contains(expected), "{expected:?} is not in {line:?}");
+        }
+    };
+    let write = format!(r#"{{"tool": "Write", "input": {WRITE}}}"#);
+    let bash = r#"{"tool": "Bash", "input": {"command": "touch made"}}"#;
+    let one = format!(r#"[{{"blocks": [{write}]}}, {{"blocks": [{{"text": "Done."}}]}}]"#);
+    let three = format!(r#"[{{"blocks": [{write}, {bash}, {bash}]}}, {{"blocks": [{{"text": "Done."}}]}}]"#);
+    check(&one, &[], &["windlass: a call was denied: Write of new.txt needs permission."]);
+    check(&one, &["--allowedTools", "Write"], &[]);
+    check(&three, &[], &["windlass: 3 calls were denied: Bash, Write. Allow them with --allowedTools"]);
+    check(&three, &["--verbose"], &["Write denied: ", "Bash denied: ", "Bash denied: "]);
+}
+
+#[test]
 fn a_disallowed_tool_is_not_offered() {
     let stage = Stage::hello();
     stage.run(&["-p", "go", "--disallowedTools", "Bash Write"]);

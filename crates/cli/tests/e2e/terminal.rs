@@ -7,20 +7,29 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::support::{Stage, WINDLASS};
 
 /// Runs with standard error on a terminal; gives what went to standard output and what the terminal got.
 fn on_terminal(stage: &Stage, arguments: &[&str]) -> (String, String) {
+    on_terminal_of(80, false, stage, arguments)
+}
+
+/// Runs with standard error, and perhaps standard output, on a terminal of some columns.
+fn on_terminal_of(columns: u16, stdout_too: bool, stage: &Stage, arguments: &[&str]) -> (String, String) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
     let name = ptsname(&master, Vec::new()).unwrap();
     let terminal = File::options().read(true).write(true).open(OsStr::from_bytes(name.to_bytes())).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).unwrap();
+    let stdout = if stdout_too { Stdio::from(terminal.try_clone().unwrap()) } else { Stdio::piped() };
     let mut command = Command::new(WINDLASS);
     command.args(arguments).current_dir(stage.project.path());
     command.env("ANTHROPIC_BASE_URL", stage.server.url()).env("ANTHROPIC_API_KEY", "k");
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(terminal).spawn().unwrap();
+    let child = command.stdin(Stdio::null()).stdout(stdout).stderr(terminal).spawn().unwrap();
     drop(command);
     let mut screen = Vec::new();
     // A terminal whose other end is gone reports an error where a pipe reports its end.
@@ -34,12 +43,13 @@ fn a_terminal_shows_tools_targets_times_and_tokens() {
     let stage = Stage::call("Bash", r#"{"command": "echo hi; echo there"}"#);
     let (stdout, screen) = on_terminal(&stage, &["-p", "go", "--allowedTools", "Bash"]);
     assert_eq!(stdout, "Done.\n");
-    for text in ["waiting for claude-opus-5-5", "Bash echo hi; echo there (", " ms)", "2 turns", "tokens in"]
+    for text in
+        ["waiting for claude-opus-5-5", "Bash echo hi; echo there (", " ms)", "2 requests", "tokens in"]
     {
         assert!(screen.contains(text), "{text:?} is not in {screen:?}");
     }
     let last = screen.split("\r\x1b[K").last().unwrap();
-    assert!(last.starts_with("2 turns") && last.ends_with('\n'), "{screen:?}");
+    assert!(last.starts_with("2 requests") && last.ends_with('\n'), "{screen:?}");
 }
 
 #[test]
@@ -48,7 +58,7 @@ fn nothing_a_model_says_controls_the_terminal() {
     let (_, screen) = on_terminal(&stage, &["-p", "go", "--allowedTools", "Bash"]);
     // Our own sequences clear the last line and nothing else.
     let ours = screen.replace("\r\x1b[K", "");
-    assert!(ours.contains("owned"), "{screen:?}");
+    assert!(ours.contains("Bash echo") && !ours.contains("owned") && !ours.contains("2J"), "{screen:?}");
     assert!(!ours.contains(['\x1b', '\x07', '\u{202e}']), "{screen:?}");
 }
 
@@ -57,4 +67,52 @@ fn json_is_quiet_on_a_terminal_too() {
     let (stdout, screen) = on_terminal(&Stage::hello(), &["-p", "go", "--output-format", "json"]);
     assert!(stdout.starts_with("{\"type\":\"result\""));
     assert_eq!(screen, "");
+}
+
+#[test]
+fn the_changing_line_never_breaks() {
+    let check = |columns: u16| {
+        let command =
+            r#"{"command": "echo first; echo the last line; sleep 1.2; echo 'this is a long command'"}"#;
+        let stage = Stage::call("Bash", command);
+        let flags = ["-p", "go", "--allowedTools", "Bash"];
+        let (stdout, screen) = on_terminal_of(columns, false, &stage, &flags);
+        assert_eq!(stdout, "Done.\n");
+        let changing = screen.split("\r\x1b[K").skip(1).filter(|line| !line.ends_with('\n'));
+        let longest = changing.map(str::len).max().unwrap();
+        assert!(longest <= usize::from(columns).saturating_sub(3), "{longest} of {columns}: {screen:?}");
+        assert!(columns < 30 || screen.contains("...: the las"), "{columns}: {screen:?}");
+    };
+    std::thread::scope(|scope| {
+        for columns in [1, 5, 12, 19, 30, 80] {
+            scope.spawn(move || check(columns));
+        }
+    });
+}
+
+#[test]
+fn a_denial_takes_one_line() {
+    let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+    let (_, screen) = on_terminal(&stage, &["-p", "go"]);
+    assert!(screen.contains("Bash denied: "), "{screen:?}");
+    assert!(!screen.contains("not run") && !screen.contains("a call was denied"), "{screen:?}");
+}
+
+#[test]
+fn a_failure_is_said_where_somebody_sees_it() {
+    let refusal = r#"[{"fault": {"status": {"code": 401, "message": "invalid x-api-key"}}}]"#;
+    let (stdout, screen) = on_terminal(&Stage::new(refusal), &["-p", "go"]);
+    assert!(stdout.contains("401"), "{stdout}");
+    assert!(screen.contains("windlass: ") && screen.contains("401"), "{screen:?}");
+    let (_, screen) = on_terminal_of(80, true, &Stage::new(refusal), &["-p", "go"]);
+    assert_eq!(screen.matches("401").count(), 1, "{screen:?}");
+}
+
+#[test]
+fn help_fits_the_terminal() {
+    for columns in [40, 72] {
+        let (_, screen) = on_terminal_of(columns, true, &Stage::hello(), &["--help"]);
+        let longest = screen.lines().map(str::len).max().unwrap();
+        assert!((30..=usize::from(columns)).contains(&longest), "{longest} of {columns}: {screen}");
+    }
 }

@@ -1,0 +1,123 @@
+//! What `windlass help` and its topics say.
+
+use std::fmt::Write as _;
+
+use clap::CommandFactory as _;
+use windlass_config::{Area, VARIABLES};
+
+use crate::arguments::Arguments;
+use crate::layout;
+
+/// Lines longer than this are hard to read.
+const COLUMNS_MAX: usize = 110;
+
+/// What stands below the flags.
+pub(crate) const AFTER_FLAGS: &str = "\
+Commands:
+  demo              Fix a small sample project under a scripted model; needs no key
+  help              Show this text
+  help environment  List the environment variables
+
+Output:
+  Standard output gets the result of the run in the chosen format and nothing else: the answer or, if the run \
+fails, what went wrong. Everything else goes to standard error: what is happening, warnings, and why no run begins.
+
+Input:
+  Text on standard input is added to the prompt. If the prompt is an argument and standard input stays open and \
+silent, windlass goes on without it after three seconds; redirect it from /dev/null to go on at once.
+
+Exit codes:
+  0    The run succeeded
+  1    The run failed or was interrupted with Ctrl-C, or none began
+  129  The terminal went away (SIGHUP)
+  130  Ctrl-C came a second time and ended the process at once
+  143  SIGTERM ended it
+
+A key goes into ANTHROPIC_API_KEY. Without a key and without a model of your own, try `windlass demo`.";
+
+/// What `windlass help demo` and `windlass demo --help` say.
+const DEMO: &str = "\
+Usage: windlass demo
+
+Copies a small project with a failing test into a temporary folder and fixes it there with real tools under a \
+scripted model. It needs no key, takes no arguments and leaves the folder for you to look at.
+
+Exit codes:
+  0    The test of the project passes in the end
+  1    It does not, or the demo was interrupted with Ctrl-C
+  129  The terminal went away (SIGHUP)
+  130  Ctrl-C came a second time and ended the process at once
+  143  SIGTERM ended it
+";
+
+/// The topics beside the flags.
+const TOPICS: [&str; 2] = ["demo", "environment"];
+
+/// A text for the terminal on standard output.
+pub(crate) fn page(text: &str) -> String {
+    layout::wrap(text, layout::columns(std::io::stdout()).min(COLUMNS_MAX))
+}
+
+/// What there is to say about a topic; about the flags if there is none.
+pub(crate) fn about(topic: Option<&str>) -> Result<String, String> {
+    let text = match topic {
+        None => Arguments::command().render_help().to_string(),
+        Some("demo") => DEMO.to_owned(),
+        Some("environment") => environment(),
+        Some(other) => {
+            let topics = TOPICS.map(|topic| format!("`windlass help {topic}`")).join(" and ");
+            let other = crate::display::line(other);
+            return Err(format!("there is no help about {other}. There is `windlass help`, and {topics}."));
+        }
+    };
+    Ok(page(&text))
+}
+
+/// The environment variables by area.
+fn environment() -> String {
+    let mut text = String::from(
+        "Environment variables are read once, at the start. An empty one counts as unset; a value that is not \
+         understood is an error.\n",
+    );
+    for area in Area::ALL {
+        let _ = write!(text, "\n{}:\n", area.title());
+        for variable in VARIABLES.iter().filter(|variable| variable.area == area) {
+            let _ = write!(
+                text,
+                "  {}\n      {}\n      Value: {}. Default: {}.\n",
+                variable.name, variable.meaning, variable.accepts, variable.default
+            );
+        }
+    }
+    text.push_str(
+        "\nHTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, and SSL_CERT_FILE and SSL_CERT_DIR mean what they \
+         usually do.\n",
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variable_is_listed_with_its_meaning() {
+        let text = environment();
+        for variable in VARIABLES {
+            assert!(
+                text.contains(&format!("  {}\n      {}", variable.name, variable.meaning)),
+                "{variable:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn there_are_pages_for_the_topics_and_no_others() {
+        for topic in TOPICS {
+            assert!(about(Some(topic)).is_ok(), "{topic}");
+        }
+        assert!(about(None).is_ok_and(|text| text.contains("--model")));
+        let error = about(Some("wether")).err().unwrap_or_default();
+        assert!(error.contains("wether") && error.contains("`windlass help environment`"), "{error}");
+    }
+}

@@ -1,0 +1,178 @@
+//! What is wrong with a command line, in one line each.
+
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::arguments::Arguments;
+use crate::display;
+use crate::suggest::closest;
+
+/// Flags that users of the reference know and that are not there yet.
+const FLAGS_NOT_YET: [&str; 59] = [
+    "--advisor",
+    "--agent",
+    "--agents",
+    "--allow-dangerously-skip-permissions",
+    "--append-subagent-system-prompt",
+    "--append-subagent-system-prompt-file",
+    "--autocompact",
+    "--background",
+    "--bare",
+    "--betas",
+    "--bg",
+    "--brief",
+    "--channels",
+    "--chrome",
+    "--continue",
+    "--debug",
+    "--debug-file",
+    "--disable-slash-commands",
+    "--effort",
+    "--exclude-dynamic-system-prompt-sections",
+    "--fallback-model",
+    "--file",
+    "--fork-session",
+    "--forward-subagent-text",
+    "--from-pr",
+    "--ide",
+    "--include-hook-events",
+    "--init",
+    "--init-only",
+    "--input-format",
+    "--json-schema",
+    "--maintenance",
+    "--max-budget-usd",
+    "--mcp-config",
+    "--name",
+    "--no-chrome",
+    "--no-session-persistence",
+    "--permission-prompt-tool",
+    "--permission-prompts",
+    "--plugin-dir",
+    "--plugin-url",
+    "--prompt-suggestions",
+    "--replay-user-messages",
+    "--restricted",
+    "--resume",
+    "--safe-mode",
+    "--session-id",
+    "--setting-sources",
+    "--settings",
+    "--strict-mcp-config",
+    "--system-prompt-snapshot",
+    "--tmux",
+    "--tools",
+    "--worktree",
+    "-c",
+    "-d",
+    "-n",
+    "-r",
+    "-w",
+];
+
+/// Commands that users of the reference know and that are not there yet.
+const COMMANDS_NOT_YET: [&str; 13] = [
+    "agents", "attach", "auth", "config", "doctor", "import", "install", "logs", "mcp", "plugin", "purge",
+    "update", "upgrade",
+];
+
+/// What to say about a first word that is a command elsewhere.
+pub(crate) fn command_not_yet(word: &str) -> Option<String> {
+    COMMANDS_NOT_YET.contains(&word).then(|| {
+        format!(
+            "`windlass {word}` is not supported yet. For a prompt of your own: `windlass -p \"your prompt\"`."
+        )
+    })
+}
+
+/// What to say about a line that the parser refuses.
+pub(crate) fn explain(error: &clap::Error) -> String {
+    let get = |kind| error.get(kind).map(words).unwrap_or_default();
+    // The parser names a flag together with its value.
+    let flag = get(ContextKind::InvalidArg).split(' ').next().unwrap_or_default().to_owned();
+    let value = display::line(&get(ContextKind::InvalidValue));
+    match error.kind() {
+        ErrorKind::UnknownArgument => unknown(&display::line(&get(ContextKind::InvalidArg))),
+        ErrorKind::InvalidValue if value.is_empty() => format!("{flag} needs a value."),
+        ErrorKind::InvalidValue => {
+            format!("{flag} {value} is not understood: use one of {}.", get(ContextKind::ValidValue))
+        }
+        ErrorKind::ValueValidation => {
+            let reason = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+            format!("{flag} {value} is not understood: {reason}.")
+        }
+        ErrorKind::ArgumentConflict => {
+            let prior = get(ContextKind::PriorArg);
+            match prior.split(' ').next().unwrap_or_default() {
+                prior if prior == flag => format!("{flag} is given more than once. Give it once."),
+                prior => format!("{flag} cannot be used with {prior}. Give only one of the two."),
+            }
+        }
+        ErrorKind::InvalidUtf8 => "an argument is not UTF-8 text.".into(),
+        _ => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            format!("{}.", first.trim_start_matches("error: "))
+        }
+    }
+}
+
+fn words(value: &ContextValue) -> String {
+    match value {
+        ContextValue::String(text) => text.clone(),
+        ContextValue::Strings(texts) => texts.join(", "),
+        other => other.to_string(),
+    }
+}
+
+fn unknown(argument: &str) -> String {
+    let flag = argument.split('=').next().unwrap_or_default();
+    if !flag.starts_with('-') {
+        return format!(
+            "{argument:?} comes after the end of the prompt. Put a prompt of several words in quotes: \
+             `windlass -p \"your prompt\"`."
+        );
+    }
+    if FLAGS_NOT_YET.contains(&flag) {
+        return format!("{flag} is not supported yet. `windlass --help` lists the flags that are.");
+    }
+    let command = Arguments::command();
+    let known: Vec<String> =
+        command.get_arguments().filter_map(|known| Some(format!("--{}", known.get_long()?))).collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    match closest(flag, &known) {
+        Some(meant) if flag.starts_with("--") => {
+            format!("there is no flag {flag}. Did you mean {meant}?")
+        }
+        _ => format!(
+            "there is no flag {flag}. `windlass --help` lists the flags; a prompt that begins with a dash goes behind --."
+        ),
+    }
+}
+
+/// What to say when there is no prompt, because a flag with a list took it.
+pub(crate) fn swallowed(flag: &str, word: &str) -> String {
+    let word = display::line(word);
+    format!(
+        "{flag} takes every word that follows it, and took {word:?} too. If that is the prompt, put it first: \
+         `windlass -p {word:?} {flag} ...`."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_not_said_to_be_missing() {
+        let command = Arguments::command();
+        for argument in command.get_arguments() {
+            let long = argument.get_long().map(|name| format!("--{name}"));
+            let short = argument.get_short().map(|name| format!("-{name}"));
+            for name in long.into_iter().chain(short) {
+                assert!(!FLAGS_NOT_YET.contains(&name.as_str()), "{name}");
+            }
+        }
+        assert!(crate::arguments::COMMANDS.iter().all(|command| command_not_yet(command).is_none()));
+    }
+}
