@@ -103,10 +103,8 @@ pub(crate) fn explain(error: &clap::Error) -> String {
         }
         ErrorKind::ArgumentConflict => {
             let prior = get(ContextKind::PriorArg);
-            match prior.split(' ').next().unwrap_or_default() {
-                prior if prior == flag => format!("{flag} is given more than once. Give it once."),
-                prior => format!("{flag} cannot be used with {prior}. Give only one of the two."),
-            }
+            let prior = prior.split(' ').next().unwrap_or_default();
+            format!("{flag} cannot be used with {prior}. Give only one of the two.")
         }
         ErrorKind::InvalidUtf8 => "an argument is not UTF-8 text.".into(),
         _ => {

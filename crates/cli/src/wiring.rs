@@ -1,5 +1,6 @@
 //! From the configuration to an engine: the one place that knows every part.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -191,27 +192,53 @@ fn setup(config: &Config, card: &ModelCard, partial_messages: bool) -> Setup {
 }
 
 /// Turns the names users gave into the names tools have, and says which are no tools.
+///
+/// A ban is read generously, since one that is missed would let the tool run: `*` stands for anything, and case does not
+/// count. A permission is read strictly.
 fn name_tools(config: &mut Config, tools: &[Arc<dyn AnyTool>]) -> Vec<String> {
     let permissions = &mut config.permissions;
-    let lists =
-        [("--allowedTools", &mut permissions.allowed), ("--disallowedTools", &mut permissions.disallowed)];
-    let mut warnings = Vec::new();
-    for (flag, list) in lists {
-        if list.is_empty() {
-            continue;
-        }
-        let known: Vec<(Arc<str>, &[&str])> =
-            tools.iter().map(|tool| (tool.spec().name, tool.aliases())).collect();
-        let names: Vec<&str> = known.iter().map(|(name, _)| &**name).collect();
-        let find = |given: &str| {
-            let found = known.iter().find(|(name, aliases)| &**name == given || aliases.contains(&given));
-            found.map(|(name, _)| name.clone())
-        };
-        let unknown = list.iter().filter(|given| find(given).is_none());
-        warnings.extend(unknown.map(|given| unknown_tool(flag, given, &names)));
-        *list = list.iter().map(|given| find(given).unwrap_or_else(|| given.clone())).collect();
+    if permissions.allowed.is_empty() && permissions.disallowed.is_empty() {
+        return Vec::new();
     }
+    let known: Vec<(Arc<str>, &[&str])> =
+        tools.iter().map(|tool| (tool.spec().name, tool.aliases())).collect();
+    let strictly = |given: &str, name: &str| given == name;
+    let mut warnings = resolve_names("--allowedTools", &mut permissions.allowed, &known, strictly);
+    warnings.extend(resolve_names("--disallowedTools", &mut permissions.disallowed, &known, is_ban_of));
     warnings
+}
+
+fn resolve_names(
+    flag: &str,
+    list: &mut BTreeSet<Arc<str>>,
+    known: &[(Arc<str>, &[&str])],
+    means: impl Fn(&str, &str) -> bool,
+) -> Vec<String> {
+    let find = |given: &str| -> Vec<Arc<str>> {
+        let named = known
+            .iter()
+            .filter(|(name, aliases)| means(given, name) || aliases.iter().any(|alias| means(given, alias)));
+        named.map(|(name, _)| name.clone()).collect()
+    };
+    let names: Vec<&str> = known.iter().map(|(name, _)| &**name).collect();
+    let unknown = list.iter().filter(|given| find(given).is_empty());
+    let warnings = unknown.map(|given| unknown_tool(flag, given, &names)).collect();
+    *list = list.iter().flat_map(|given| find(given)).collect();
+    warnings
+}
+
+/// Whether a ban of `given` is a ban of the tool of this name.
+fn is_ban_of(given: &str, name: &str) -> bool {
+    let (given, name) = (given.to_lowercase(), name.to_lowercase());
+    let mut parts = given.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let mut last = None;
+    for part in parts {
+        let Some(place) = rest.find(part) else { return false };
+        last = Some(part);
+        rest = &rest[place + part.len()..];
+    }
+    last.map_or(rest.is_empty(), |last| name.ends_with(last))
 }
 
 fn unknown_tool(flag: &str, given: &str, known: &[&str]) -> String {
@@ -250,4 +277,26 @@ fn tools(config: &Config) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(TaskStop::new(tasks)),
         Arc::new(Write),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ban_is_read_generously() {
+        let check = |given: &str, name: &str, expected| {
+            assert_eq!(is_ban_of(given, name), expected, "{given} {name}")
+        };
+        check("Bash", "Bash", true);
+        check("bash", "Bash", true);
+        check("Bash*", "Bash", true);
+        check("*", "Bash", true);
+        check("*s*", "Bash", true);
+        check("B*h", "Bash", true);
+        check("Ba", "Bash", false);
+        check("*x", "Bash", false);
+        check("Bash*x", "Bash", false);
+        check("ash", "Bash", false);
+    }
 }

@@ -22,7 +22,6 @@ fn flags_are_checked() {
     check(&["-p", "go", "--output-format", "xml"], &["--output-format xml", "text, json, stream-json"]);
     check(&["-p", "go", "--model"], &["--model needs a value."]);
     check(&["-p", "go", "--model", ""], &["--model ''", "opus"]);
-    check(&["-p", "go", "--model", "a", "--model", "b"], &["--model is given more than once"]);
     check(&["-p", "go", "--verbose=1"], &["windlass: unexpected value '1'"]);
     check(
         &["-p", "go", "--dangerously-skip-permissions", "--permission-mode", "plan"],

@@ -130,3 +130,25 @@ fn an_unknown_model_is_told_with_the_setting_to_correct() {
     let command = stage.command(&["-p", "go", "--model", "local-7b"]);
     assert_eq!(command.env("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "32000").run().unwrap().stderr, "");
 }
+
+/// Wrappers append flags to those they were given.
+#[test]
+fn of_a_flag_given_twice_the_last_counts() {
+    let stage = Stage::hello();
+    let finished = stage.run(&[
+        "-p",
+        "go",
+        "--model",
+        "opus",
+        "--max-turns",
+        "1",
+        "--model",
+        "sonnet",
+        "--max-turns",
+        "9",
+        "-p",
+    ]);
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    let body = stage.server.exchanges()[0].json();
+    assert_eq!(body["model"], "claude-sonnet-5-5");
+}
