@@ -16,6 +16,9 @@ use crate::view::View;
 /// How long the politeness of SIGTERM lasts.
 const TERMINATE_TIME: Duration = Duration::from_secs(2);
 
+/// The exit code of a second Ctrl-C.
+pub(crate) const QUIT: i32 = 130;
+
 /// How many updates are taken in a row before signals are looked at.
 const UPDATES_IN_A_ROW: u32 = 256;
 
@@ -46,7 +49,7 @@ pub(crate) async fn drive(mut run: Run<'_>, view: &mut dyn View) -> io::Result<E
             end = &mut showing => return unread(end),
         };
         match received {
-            Received::Interrupt if interrupted => return Ok(End::Signal(130)),
+            Received::Interrupt if interrupted => return Ok(End::Signal(QUIT)),
             Received::Interrupt => interrupted = true,
             Received::Terminate(code) => {
                 handle.interrupt();

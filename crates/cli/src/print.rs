@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use uuid::Uuid;
 use windlass_config::{Config, ConfigError, Place, Settings};
-use windlass_engine::{Outcome, SessionSeed};
+use windlass_engine::{Outcome, SessionSeed, Transcript};
 use windlass_wire::startup_failure;
 
 use crate::arguments::{Arguments, Format};
@@ -110,9 +110,8 @@ fn refuse(arguments: &Arguments, error: &str) {
 }
 
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<End> {
-    let Wired { engine, setup, warnings } = ready.wired;
-    let mut session = engine.session();
-    let seed = session.seed();
+    let Wired { engine, seed, setup, warnings } = ready.wired;
+    let mut session = engine.session_with(seed, Transcript::default());
     if format != Format::StreamJson {
         for warning in &warnings {
             complain(warning);

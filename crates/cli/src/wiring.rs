@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
-use windlass_engine::{Engine, RetryPolicy};
+use windlass_engine::{Engine, RetryPolicy, SessionSeed};
 use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, ModelAliases, Script, ScriptModel, Secret,
     WatchdogLimits, model_card, resolve_alias,
@@ -36,6 +37,8 @@ const NO_KEY: &str = "there is no key and no model of your own. Set ANTHROPIC_AP
 /// An engine, and what is to be said about it.
 pub(crate) struct Wired {
     pub(crate) engine: Engine,
+    /// Of the one session that is meant; commands are told its id.
+    pub(crate) seed: SessionSeed,
     pub(crate) setup: Setup,
     pub(crate) warnings: Vec<String>,
 }
@@ -53,7 +56,8 @@ pub(crate) fn wire_model(
     card: ModelCard,
     partial_messages: bool,
 ) -> Result<Wired, String> {
-    let tools = tools(&config);
+    let seed = SessionSeed(Uuid::new_v4().as_u128());
+    let tools = tools(&config, seed);
     let mut warnings = name_tools(&mut config, &tools);
     warnings.extend(assumption(&card));
     let setup = setup(&config, &card, partial_messages);
@@ -81,7 +85,7 @@ pub(crate) fn wire_model(
     let engine = builder.build().map_err(|error| error.to_string())?;
     let tools = engine.tool_names().iter().map(ToString::to_string).collect();
     let cwd = shown(engine.working_directory());
-    Ok(Wired { engine, setup: Setup { tools, cwd, ..setup }, warnings })
+    Ok(Wired { engine, seed, setup: Setup { tools, cwd, ..setup }, warnings })
 }
 
 /// The model client and what is known about its model.
@@ -250,7 +254,7 @@ fn unknown_tool(flag: &str, given: &str, known: &[&str]) -> String {
 }
 
 /// The tools, in the order the model sees them.
-fn tools(config: &Config) -> Vec<Arc<dyn AnyTool>> {
+fn tools(config: &Config, seed: SessionSeed) -> Vec<Arc<dyn AnyTool>> {
     let Settings { shell, files, .. } = &config.settings;
     let tasks = Tasks::new(None);
     let bash = BashSettings {
@@ -258,6 +262,11 @@ fn tools(config: &Config) -> Vec<Arc<dyn AnyTool>> {
         timeout_max: Duration::from_millis(shell.timeout_ms_max),
         inline_chars_max: shell.output_chars_max,
         env_pass: shell.pass.clone(),
+        env: vec![
+            ("CLAUDE_CODE_SESSION_ID".into(), seed.session_uuid().to_string().into()),
+            ("CLAUDE_CODE_CHILD_SESSION".into(), "1".into()),
+            ("CLAUDE_PID".into(), std::process::id().to_string().into()),
+        ],
         env_file: shell.environment_file.as_ref().map(|path| config.cwd.join(path)),
         background_disabled: !shell.background,
         maintain_project_cwd: shell.keep_directory,

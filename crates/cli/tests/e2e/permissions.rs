@@ -82,3 +82,16 @@ fn a_disallowed_tool_is_not_offered() {
     assert!(offered.contains(&"Read"), "{offered:?}");
     assert!(!offered.contains(&"Bash") && !offered.contains(&"Write"), "{offered:?}");
 }
+
+#[test]
+fn a_command_is_told_which_session_it_belongs_to() {
+    let stage = Stage::call(
+        "Bash",
+        r#"{"command": "echo id=$CLAUDE_CODE_SESSION_ID pid=$CLAUDE_PID key=$ANTHROPIC_API_KEY."}"#,
+    );
+    let finished = stage.run(&[&STREAM[..], &["--allowedTools", "Bash"]].concat());
+    let result = result(&finished);
+    let expected = format!("id={} pid=", result["session_id"].as_str().unwrap());
+    assert!(stage.last_user_text().contains(&expected), "{}", stage.last_user_text());
+    assert!(stage.last_user_text().contains("key=."), "{}", stage.last_user_text());
+}

@@ -91,6 +91,15 @@ fn sigterm_ends_everything_with_its_code() {
 }
 
 #[test]
+fn a_command_that_does_not_listen_is_gone_when_the_process_is() {
+    let (stage, running) = busy("trap '' TERM INT; echo $$ > pid; while :; do sleep 0.1; done");
+    running.terminate().unwrap();
+    assert_eq!(running.finish().unwrap().code(), Some(143));
+    let pid = stage.project.read("pid").unwrap();
+    assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists(), "it lives on");
+}
+
+#[test]
 fn a_lost_terminal_ends_everything_unless_nohup_asked_to_go_on() {
     let hang_up = |running: &Running| {
         let id = rustix::process::Pid::from_raw(running.id().cast_signed()).unwrap();
