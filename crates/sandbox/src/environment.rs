@@ -1,7 +1,7 @@
 //! What a child process finds in its environment.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Our own credentials and where they go. No setting passes these on.
 const OURS: &[&str] = &[
@@ -34,6 +34,13 @@ const SHELL: &[&str] = &[
     "SHELLOPTS",
 ];
 
+/// Variables that make any program load code or read messages from a place of their choice, beside those that begin
+/// with `LD_`.
+const LOADER: &[&str] = &["GCONV_PATH", "LOCPATH", "NLSPATH"];
+
+/// Where programs are looked for when nothing is said, or nothing usable.
+const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 /// Says that nobody sits at a terminal, and who is running the command.
 const SET: &[(&str, &str)] = &[
     ("CLAUDECODE", "1"),
@@ -50,6 +57,8 @@ const SET: &[(&str, &str)] = &[
 /// *secret*, *password*, *passwd*, *passphrase* or *credential*), unless `pass` lists them; and what would change how
 /// the shell reads a command (start-up files, exported functions, shell options). Pagers and git's terminal prompt are
 /// switched off, `TERM` is `dumb` where there is none, and `CLAUDECODE`, `WINDLASS` and `CLAUDE_PROJECT_DIR` are set.
+/// `PATH` keeps only absolute entries: the name of a program, which a permission may be given for, does not mean
+/// another program in every directory.
 pub fn child_environment(
     parent: impl IntoIterator<Item = (OsString, OsString)>,
     pass: &[String],
@@ -63,11 +72,38 @@ pub fn child_environment(
     let is_set = |name: &OsStr| set.iter().any(|(other, _)| other == name);
     let mut environment: Vec<_> =
         parent.into_iter().filter(|(name, _)| !is_set(name) && is_passed_on(name, pass)).collect();
-    if !environment.iter().any(|(name, _)| name == "TERM") {
-        environment.push(("TERM".into(), "dumb".into()));
+    for (name, default) in [("TERM", "dumb"), ("PATH", PATH_DEFAULT)] {
+        if !environment.iter().any(|(other, _)| other == name) {
+            environment.push((name.into(), default.into()));
+        }
     }
+    filter_path(&mut environment, |_| true);
     environment.extend(set);
     environment
+}
+
+/// Makes an environment that lets no program of an untrusted place run in the name of a well-known one: `PATH` keeps
+/// only directories that exist outside of these places, and what tells the loader to load more is left out. The places
+/// are absolute and resolved.
+pub fn distrust(environment: &mut Vec<(OsString, OsString)>, places: &[PathBuf]) {
+    environment.retain(|(name, _)| {
+        let upper = name.to_string_lossy().to_ascii_uppercase();
+        !upper.starts_with("LD_") && !LOADER.contains(&upper.as_str())
+    });
+    filter_path(environment, |entry| {
+        let resolved = entry.canonicalize();
+        resolved.is_ok_and(|entry| !places.iter().any(|place| entry.starts_with(place)))
+    });
+}
+
+/// Keeps the entries of `PATH` that are absolute and that `keep` accepts.
+fn filter_path(environment: &mut [(OsString, OsString)], keep: impl Fn(&Path) -> bool) {
+    for (_, value) in environment.iter_mut().filter(|(name, _)| name == "PATH") {
+        let kept = std::env::split_paths(value).filter(|entry| entry.is_absolute() && keep(entry));
+        // Entries that come from splitting can be joined.
+        let kept = std::env::join_paths(kept).unwrap_or_default();
+        *value = if kept.is_empty() { PATH_DEFAULT.into() } else { kept };
+    }
 }
 
 fn is_passed_on(name: &OsStr, pass: &[String]) -> bool {
@@ -98,7 +134,6 @@ mod tests {
 
     #[test]
     fn secrets_stay_behind() {
-        check("PATH", &[], true);
         check("HOME", &[], true);
         check("LANG", &[], true);
         for name in OURS {
@@ -118,6 +153,49 @@ mod tests {
         for name in ["BASH_ENV", "ENV", "PROMPT_COMMAND", "BASH_FUNC_ls%%", "SHELLOPTS", "GREP_OPTIONS"] {
             check(name, &[name], false);
         }
+    }
+
+    #[test]
+    fn programs_are_looked_for_in_the_same_places_everywhere() {
+        let check = |given: &str, expected: &str| {
+            let child = child(&[("PATH", given)], &[]);
+            let found: Vec<_> = child.iter().filter(|(name, _)| name == "PATH").collect();
+            assert!(found.len() == 1 && found[0].1 == expected, "{given}: {found:?}");
+        };
+        check("/usr/bin:/bin", "/usr/bin:/bin");
+        check(".:/usr/bin:node_modules/.bin:/bin", "/usr/bin:/bin");
+        check(":/usr/bin::/bin:", "/usr/bin:/bin");
+        check("/opt/not-there:/bin", "/opt/not-there:/bin");
+        check(".", PATH_DEFAULT);
+        check("", PATH_DEFAULT);
+        assert!(child(&[], &[]).contains(&("PATH".into(), PATH_DEFAULT.into())));
+    }
+
+    #[test]
+    fn nothing_of_an_untrusted_place_is_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for name in ["project/bin", "elsewhere"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("../project/bin", root.join("elsewhere/link")).unwrap();
+        let check = |given: &str, expected: &str| {
+            let root = root.to_str().unwrap();
+            let given = given.replace('R', root);
+            let mut environment = vec![("PATH".into(), given.into()), ("HOME".into(), "/h".into())];
+            for name in ["LD_PRELOAD", "LD_LIBRARY_PATH", "GCONV_PATH"] {
+                environment.push((name.into(), "/x".into()));
+            }
+            distrust(&mut environment, &[dir.path().canonicalize().unwrap().join("project")]);
+            let expected =
+                [("PATH".into(), expected.replace('R', root).into()), ("HOME".into(), "/h".into())];
+            assert_eq!(environment, expected);
+        };
+        check("/usr/bin:/bin", "/usr/bin:/bin");
+        check(".:R/project:R/project/bin:/bin", "/bin");
+        check("R/elsewhere/../project/bin:R/elsewhere/link:R/elsewhere:/bin", "R/elsewhere:/bin");
+        check("R/not-there:/bin", "/bin");
+        check("R/project/bin", PATH_DEFAULT);
     }
 
     #[test]

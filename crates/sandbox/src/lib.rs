@@ -21,7 +21,7 @@ mod system;
 mod tree;
 
 pub use children::wait_for_trees;
-pub use environment::child_environment;
+pub use environment::{child_environment, distrust};
 pub use job::ShellJob;
 pub use launch::{LaunchError, Launcher};
 pub use process::{Exit, ExitReceiver, Process, Status, Tree};
