@@ -9,18 +9,20 @@ mod capture;
 mod place;
 mod prompt;
 mod run;
+mod spec;
 mod status;
 mod view;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use windlass_ports::{ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
+use windlass_ports::{AnyTool, BoxFuture, ExamineContext, Tool, ToolContext};
+use windlass_protocol::{CallFacts, CallKind, PathFact, RawValue, ToolOutcome, ToolSpec};
 use windlass_sandbox::Launcher;
 use windlass_shell::{ReadOnlyCommand, read_only_command};
 
@@ -31,21 +33,13 @@ use crate::tasks::Tasks;
 /// Characters of a command that are shown to people.
 const TARGET_CHARS_MAX: usize = 200;
 
-/// Runs a command with bash and returns what it printed, standard output and standard error together.
-///
-/// - Each call is a new shell. `cd` carries over to later calls while it stays inside the working directories; variables,
-///   functions and aliases do not carry over.
-/// - There is no terminal and no input: pass flags such as `-y` or `-m`, never start an editor or a pager.
-/// - Long output is cut in the middle; the result names a file with all of it.
-/// - A command that reaches its timeout goes on in the background. Start servers and watchers with `run_in_background`,
-///   then Read their output file, and end them with `TaskStop`.
-/// - To read, search, write or change files use Read, Grep, Glob, Write and Edit instead.
+/// The input of Bash. What the model reads of it depends on the settings, too.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BashInput {
     /// The command line. Quote paths that contain blanks; join dependent commands with `&&`.
     pub(crate) command: String,
-    /// Milliseconds until the command is moved to the background or stopped. 120000 unless given, at most 600000.
+    /// Milliseconds until the command is moved to the background or stopped.
     #[serde(default, deserialize_with = "lenient::number")]
     pub(crate) timeout: Option<u64>,
     /// What the command does, in five to ten words, for the person watching.
@@ -67,13 +61,15 @@ pub struct BashSettings {
     pub timeout_max: Duration,
     /// Output of at most this many characters is returned in full.
     pub inline_chars_max: usize,
+    /// Of long output, as many bytes are kept in a file.
+    pub saved_bytes_max: u64,
     /// A command that prints more bytes than this is stopped.
     pub output_bytes_max: u64,
     /// Variables that are passed on to commands although their names look like secrets.
     pub env_pass: Vec<String>,
     /// Variables that are set for commands.
     pub env: Vec<(OsString, OsString)>,
-    /// A script that is sourced before each command.
+    /// A script that is sourced before each command, except those that only look.
     pub env_file: Option<PathBuf>,
     /// Nothing runs in the background: a command that reaches its timeout is stopped.
     pub background_disabled: bool,
@@ -90,7 +86,8 @@ impl BashSettings {
             timeout_default: Duration::from_mins(2),
             timeout_max: Duration::from_mins(10),
             inline_chars_max: 30_000,
-            output_bytes_max: 1 << 30,
+            saved_bytes_max: 64 << 20,
+            output_bytes_max: 5 << 30,
             env_pass: Vec::new(),
             env: Vec::new(),
             env_file: None,
@@ -101,26 +98,71 @@ impl BashSettings {
 
     fn timeout(&self, asked_ms: Option<u64>) -> Duration {
         let asked = asked_ms.filter(|&ms| ms > 0).map_or(self.timeout_default, Duration::from_millis);
-        asked.min(self.timeout_max.max(self.timeout_default))
+        asked.min(self.longest_timeout())
+    }
+
+    fn longest_timeout(&self) -> Duration {
+        self.timeout_max.max(self.timeout_default)
     }
 }
 
 /// The tool Bash.
 #[derive(Clone, Debug)]
 pub struct Bash {
-    settings: Arc<BashSettings>,
-    tasks: Arc<Tasks>,
+    shell: Arc<Shell>,
 }
 
 impl Bash {
     /// Runs commands with these settings; what goes to the background is entered into `tasks`.
     #[must_use]
     pub fn new(settings: BashSettings, tasks: Arc<Tasks>) -> Self {
-        Self { settings: Arc::new(settings), tasks }
+        let env_file_missed = AtomicBool::new(false);
+        Self { shell: Arc::new(Shell { settings, tasks, env_file_missed }) }
     }
 }
 
-impl Tool for Bash {
+/// What the model reads follows the settings, so it is put together here; everything else is an ordinary [`Tool`].
+impl AnyTool for Bash {
+    fn spec(&self) -> ToolSpec {
+        spec::follow_settings(self.shell.spec(), &self.shell.settings)
+    }
+
+    fn aliases(&self) -> &[&'static str] {
+        self.shell.aliases()
+    }
+
+    fn examine(&self, input: &RawValue, cx: &ExamineContext) -> Result<CallFacts, String> {
+        self.shell.examine(input, cx)
+    }
+
+    fn run(self: Arc<Self>, input: Arc<RawValue>, cx: ToolContext) -> BoxFuture<'static, ToolOutcome> {
+        AnyTool::run(Arc::clone(&self.shell), input, cx)
+    }
+}
+
+#[derive(Debug)]
+struct Shell {
+    settings: BashSettings,
+    tasks: Arc<Tasks>,
+    /// It has been said that the file to source does not exist.
+    env_file_missed: AtomicBool,
+}
+
+impl Shell {
+    /// Says once that the file to source is missing, with the first command that would source it.
+    fn env_file_notice(&self, is_read_only: bool) -> Option<String> {
+        let file = self.settings.env_file.as_ref().filter(|file| !is_read_only && !file.is_file())?;
+        let told = self.env_file_missed.swap(true, Ordering::Relaxed);
+        (!told).then(|| {
+            format!(
+                "CLAUDE_ENV_FILE names {}, which is not a file; nothing is sourced before commands.",
+                file.display()
+            )
+        })
+    }
+}
+
+impl Tool for Shell {
     type Input = BashInput;
     const NAME: &'static str = "Bash";
 
@@ -144,7 +186,7 @@ impl Tool for Bash {
     }
 
     async fn run(&self, input: BashInput, cx: ToolContext) -> ToolOutcome {
-        call::run(&self.settings, &self.tasks, input, cx).await
+        call::run(self, input, cx).await
     }
 }
 
@@ -182,7 +224,7 @@ mod tests {
         let cwd = cwd.canonicalize().unwrap();
         let cx = ExamineContext { roots: [cwd.clone()].into(), cwd };
         let json = serde_json::json!({ "command": command });
-        bash().facts(&serde_json::from_value(json).unwrap(), &cx)
+        bash().shell.facts(&serde_json::from_value(json).unwrap(), &cx)
     }
 
     #[test]

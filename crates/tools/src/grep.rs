@@ -56,7 +56,7 @@ pub struct GrepInput {
     /// Show line numbers (content). On unless set to false.
     #[serde(default = "yes", rename = "-n", deserialize_with = "lenient::flag")]
     pub(crate) line_numbers: bool,
-    /// Show only what matched, not the whole line (content).
+    /// Show only what matched, not the whole line (content). `-A`, `-B` and `-C` have no effect then.
     #[serde(default, rename = "-o", deserialize_with = "lenient::flag")]
     pub(crate) only_matching: bool,
     /// Lines to show after each match (content).

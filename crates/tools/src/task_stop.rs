@@ -20,7 +20,7 @@ const GONE_WITHIN: Duration = Duration::from_secs(4);
 #[serde(deny_unknown_fields)]
 pub struct TaskStopInput {
     /// The id that Bash gave when the command went to the background.
-    #[serde(default)]
+    #[schemars(required)]
     pub(crate) task_id: Option<String>,
     /// Former name of `task_id`.
     #[serde(default)]
@@ -85,5 +85,28 @@ impl Tool for TaskStop {
         let output =
             TaskStopOutput { message: &message, task_id: &id, task_type: "local_bash", command: &command };
         ToolOutcome::text(&message).with_structured(&output)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_ports::AnyTool;
+
+    use super::*;
+
+    #[test]
+    fn the_model_is_told_one_name_and_both_are_understood() {
+        let schema = TaskStop::new(Tasks::new(None)).spec().input_schema;
+        assert!(
+            schema.get().contains(r#""required":["task_id"]"#) && !schema.get().contains("shell_id"),
+            "{schema}"
+        );
+        let check = |input: &str, expected: Option<&str>| {
+            let input: TaskStopInput = serde_json::from_str(input).unwrap();
+            assert_eq!(input.id().ok(), expected);
+        };
+        check(r#"{"task_id":"bash-1"}"#, Some("bash-1"));
+        check(r#"{"shell_id":"bash-1"}"#, Some("bash-1"));
+        check("{}", None);
     }
 }

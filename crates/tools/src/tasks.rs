@@ -3,20 +3,24 @@
 //! Everything a session started and left running hangs on its [`Tasks`]: when that is dropped, the processes end and
 //! the files it made in a place of its own are deleted.
 
+mod files;
+
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+
+use self::files::Files;
+pub(crate) use self::files::OutputFile;
 
 /// As many commands may run in the background at once.
 const RUNNING_MAX: usize = 32;
 /// As many ended tasks are remembered, so that stopping one of them can be answered well.
 const ENDED_MAX: usize = 64;
+/// All output files of a session together hold this many bytes.
+const SAVED_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// The background tasks of one session. Dropping it ends them.
 #[derive(Debug)]
@@ -55,14 +59,6 @@ pub struct TaskInfo {
     pub output_file: PathBuf,
 }
 
-/// A file for the output of one command. Its number is also the task's, should the command become one.
-#[derive(Debug)]
-pub(crate) struct OutputFile {
-    pub(crate) number: u64,
-    pub(crate) path: PathBuf,
-    pub(crate) file: File,
-}
-
 /// What a task that has begun listens to and says when it is over.
 #[derive(Debug)]
 pub(crate) struct TaskSignals {
@@ -83,9 +79,14 @@ impl Tasks {
     /// that is made when it is needed and deleted with this object.
     #[must_use]
     pub fn new(output_dir: Option<PathBuf>) -> Arc<Self> {
+        Self::with_allowance(output_dir, SAVED_BYTES_MAX)
+    }
+
+    /// No tasks yet; all their files together may hold `saved_bytes_max`.
+    pub(crate) fn with_allowance(output_dir: Option<PathBuf>, saved_bytes_max: u64) -> Arc<Self> {
         Arc::new(Self {
             table: Mutex::default(),
-            files: Mutex::new(Files { next: 1, place: output_dir.map_or(Place::Later, Place::Given) }),
+            files: Mutex::new(Files::new(output_dir, saved_bytes_max)),
             end: CancellationToken::new(),
         })
     }
@@ -111,7 +112,16 @@ impl Tasks {
 
     /// A new, empty file that only this user can read.
     pub(crate) fn create_output(&self) -> io::Result<OutputFile> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).create()
+        self.files().create()
+    }
+
+    /// Leave to write so many bytes to output files, or as many as are still allowed.
+    pub(crate) fn grant(&self, bytes: u64) -> u64 {
+        self.files().grant(bytes)
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Enters a command whose output goes to this file as a running task. `None` when too many are running.
@@ -184,82 +194,9 @@ pub(crate) fn task_id(number: u64) -> String {
     format!("bash-{number}")
 }
 
-#[derive(Debug)]
-struct Files {
-    next: u64,
-    place: Place,
-}
-
-#[derive(Debug)]
-enum Place {
-    /// A temporary directory, once it is needed.
-    Later,
-    Temporary(TempDir),
-    Given(PathBuf),
-}
-
-impl Files {
-    fn create(&mut self) -> io::Result<OutputFile> {
-        let directory = self.directory()?.to_owned();
-        loop {
-            let number = self.next;
-            self.next += 1;
-            let path = directory.join(format!("{}.txt", task_id(number)));
-            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
-                Ok(file) => return Ok(OutputFile { number, path, file }),
-                // Left by an earlier session that used the same directory.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn directory(&mut self) -> io::Result<&Path> {
-        if let Place::Later = self.place {
-            let private = Permissions::from_mode(0o700);
-            let directory = tempfile::Builder::new().prefix("windlass-").permissions(private).tempdir()?;
-            self.place = Place::Temporary(directory);
-        }
-        match &self.place {
-            Place::Temporary(directory) => Ok(directory.path()),
-            Place::Given(directory) => {
-                DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-                Ok(directory)
-            }
-            Place::Later => Err(io::ErrorKind::NotFound.into()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn mode(path: &Path) -> u32 {
-        path.metadata().unwrap().permissions().mode() & 0o777
-    }
-
-    #[test]
-    fn output_files_are_private_and_go_with_the_session() {
-        let tasks = Tasks::new(None);
-        let first = tasks.create_output().unwrap();
-        let second = tasks.create_output().unwrap();
-        assert_ne!(first.path, second.path);
-        let directory = first.path.parent().unwrap().to_owned();
-        assert_eq!((mode(&directory), mode(&first.path)), (0o700, 0o600));
-        drop(tasks);
-        assert!(!directory.exists());
-    }
-
-    #[test]
-    fn files_in_a_given_directory_stay_and_are_never_overwritten() {
-        let dir = tempfile::tempdir().unwrap();
-        let place = dir.path().join("made/when/needed");
-        let first = Tasks::new(Some(place.clone())).create_output().unwrap();
-        let second = Tasks::new(Some(place.clone())).create_output().unwrap();
-        assert_ne!(first.path, second.path);
-        assert_eq!((mode(&place), mode(&first.path)), (0o700, 0o600));
-    }
 
     #[test]
     fn ended_tasks_are_remembered_up_to_a_bound() {

@@ -31,6 +31,10 @@ fn main() {
         trial("long_output_shows_both_ends_and_a_file", long_output_shows_both_ends_and_a_file),
         trial("a_hundred_megabytes_never_sit_in_memory", a_hundred_megabytes_never_sit_in_memory),
         trial("printing_without_end_is_stopped", printing_without_end_is_stopped),
+        trial("saved_output_has_an_end", saved_output_has_an_end),
+        trial("looking_runs_no_program_of_the_project", looking_runs_no_program_of_the_project),
+        trial("a_forged_directory_leads_nowhere", a_forged_directory_leads_nowhere),
+        trial("a_killed_supervisor_is_told", a_killed_supervisor_is_told),
         trial("the_working_directory_carries_over_inside_the_roots", the_working_directory_carries_over),
         trial("a_working_directory_that_is_gone_is_replaced", a_working_directory_that_is_gone),
         trial("secrets_and_shell_setup_stay_outside", secrets_and_shell_setup_stay_outside),
@@ -153,6 +157,7 @@ fn results_tell_output_and_status() {
     check("echo b | grep a", false, "Exit code 1: nothing matched");
     check("kill -SEGV $$", true, "Ended by signal 11 (SIGSEGV: invalid memory access)");
     check("\n\nnope", true, "Exit code 127 (command not found)\nbash: line 3: nope: command not found");
+    check("set -u; echo $nothing", true, "Exit code 127\nbash: line 1: nothing: unbound variable");
     check("-x", true, "Exit code 127 (command not found)\nbash: line 1: -x: command not found");
     check("cat", false, "(no output)");
     check("printf 'a\\377b'", false, "a\u{fffd}b");
@@ -242,8 +247,12 @@ fn a_hundred_megabytes_never_sit_in_memory() {
         most = memory_kb().max(most);
         // Other tests run in this process at the same time.
         assert!(most < before + 24_000, "grew from {before} to {most} kB");
-        assert_eq!(structured(&outcome)["persistedOutputSize"], 100_000_004);
-        assert!(text(&outcome).ends_with("xend"));
+        assert_eq!(structured(&outcome)["persistedOutputSize"], 64 << 20);
+        assert!(text(&outcome).ends_with("xend") && !outcome.is_error);
+        assert!(
+            text(&outcome)
+                .contains("of 100000004 bytes left out here; only the first 67108864 bytes are kept")
+        );
     });
 }
 
@@ -256,10 +265,71 @@ fn printing_without_end_is_stopped() {
             "{}",
             text(&outcome)
         );
-        let file = structured(&outcome)["persistedOutputPath"].as_str().unwrap().to_owned();
-        assert_eq!(fs::metadata(file).unwrap().len(), 1_000_000);
         let pid = fs::read_to_string(session.project().join("pid")).unwrap();
         until("yes is stopped", Duration::from_secs(3), || !is_alive(&pid)).await;
+    });
+}
+
+fn saved_output_has_an_end() {
+    block_on(async {
+        let session = Session::with(|settings| settings.saved_bytes_max = 200_000);
+        let input = json!({ "command": "yes | head -c 400001; exit 3", "run_in_background": true });
+        session.bash(input).await;
+        let file = session.tasks.running()[0].output_file.clone();
+        until("it ends", Duration::from_secs(5), || session.tasks.running().is_empty()).await;
+        let kept = "y\n".repeat(100_000);
+        let expected = "\n[The output goes on, but only its first 200000 bytes are kept.]\n\
+                        [The command ended with exit code 3.]\n";
+        assert_eq!(fs::read_to_string(file).unwrap(), kept + expected);
+    });
+}
+
+fn looking_runs_no_program_of_the_project() {
+    block_on(async {
+        let dir = tempfile::tempdir().unwrap();
+        let env_file = dir.path().join("env");
+        fs::write(&env_file, "cat() { echo caught; }; cd /\n").unwrap();
+        let mut session = Session::with(|settings| settings.env_file = Some(env_file));
+        let project = session.project();
+        fs::create_dir(project.join("bin")).unwrap();
+        for program in ["cat", "bin/cat", "bin/grep"] {
+            let path = project.join(program);
+            fs::write(&path, "#!/bin/sh\necho caught\n").unwrap();
+            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        fs::write(project.join("a.txt"), "text\n").unwrap();
+        let path = format!(".::{}/bin:{}", project.display(), std::env::var("PATH").unwrap());
+        session.settings.env = vec![("PATH".into(), path.into())];
+        for command in ["cat a.txt", "grep text a.txt"] {
+            let outcome = session.bash(json!({ "command": command })).await;
+            assert_eq!(text(&outcome), "text", "{command}");
+        }
+        // What somebody was asked about may use what the user set up.
+        let outcome = session.bash(json!({ "command": "cat a.txt | head" })).await;
+        assert!(text(&outcome).starts_with("caught"), "{}", text(&outcome));
+    });
+}
+
+fn a_forged_directory_leads_nowhere() {
+    block_on(async {
+        let session = Session::new();
+        let project = session.project();
+        fs::create_dir(project.join("sub")).unwrap();
+        for forged in ["$PWD/../..", "$PWD/sub/../..", "$PWD/out", "/", "nonsense"] {
+            let command = format!("ln -sfn / out; trap \"echo {forged} >&250\" EXIT");
+            let outcome = session.bash(json!({ "command": command })).await;
+            assert_eq!(outcome.cwd, None, "{forged}: {}", text(&outcome));
+        }
+    });
+}
+
+fn a_killed_supervisor_is_told() {
+    block_on(async {
+        let session = Session::new();
+        let outcome =
+            session.bash(json!({ "command": "setsid sleep 60 & echo $! > pid; kill -9 $PPID" })).await;
+        assert!(outcome.is_error && text(&outcome).contains("was killed"), "{}", text(&outcome));
+        assert!(!is_alive(&fs::read_to_string(session.project().join("pid")).unwrap()));
     });
 }
 
@@ -338,6 +408,8 @@ fn secrets_and_shell_setup_stay_outside() {
     });
 }
 
+const ECHO: &str = "echo \"<$GREETING>\"";
+
 fn an_env_file_is_sourced() {
     block_on(async {
         let dir = tempfile::tempdir().unwrap();
@@ -348,9 +420,19 @@ fn an_env_file_is_sourced() {
             let outcome = session.bash(json!({ "command": command })).await;
             assert_eq!(text(&outcome), "hello");
         }
-        fs::remove_file(file).unwrap();
-        let outcome = session.bash(json!({ "command": "echo \"<$GREETING>\"" })).await;
-        assert_eq!(text(&outcome), "<>");
+        fs::remove_file(&file).unwrap();
+        let tool = Arc::new(Bash::new(session.settings.clone(), Arc::clone(&session.tasks)));
+        let notice = format!(
+            "CLAUDE_ENV_FILE names {}, which is not a file; nothing is sourced before commands.\n",
+            file.display()
+        );
+        for (command, expected) in
+            [("echo only looking", "only looking"), (ECHO, &format!("{notice}<>")), (ECHO, "<>")]
+        {
+            let input = raw(&json!({ "command": command }));
+            let outcome = AnyTool::run(Arc::clone(&tool), input, session.context()).await;
+            assert_eq!(text(&outcome), expected);
+        }
     });
 }
 
@@ -606,6 +688,14 @@ fn looking_at_a_file_makes_it_known() {
         check("head long.txt", Some(false)).await;
         check("tail long.txt", Some(false)).await;
         check("grep one a.txt", Some(false)).await;
+        check("sed -n '1,1p' a.txt", Some(false)).await;
+        check("sed -n '1,2p' a.txt", Some(true)).await;
+        check("nl a.txt", Some(false)).await;
+        check("cat -n a.txt", Some(false)).await;
+        check("egrep 'one|two' a.txt", Some(true)).await;
+        check("fgrep one a.txt", Some(false)).await;
+        check("sed -n '1,2p' a.txt > b.txt", None).await;
+        check("sed '1,2p' a.txt", None).await;
         check("cat a.txt a.txt", None).await;
         check("cat a.txt | head", None).await;
         check("cat none.txt", None).await;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use windlass_ports::ToolContext;
 use windlass_protocol::ToolOutcome;
-use windlass_sandbox::{Exit, ShellJob, Status, child_environment};
-use windlass_shell::{ReadOnlyCommand, read_only_command};
+use windlass_sandbox::{Exit, ShellJob, Status, child_environment, distrust};
+use windlass_shell::{read_only_command, viewed_file};
 
 use super::answer::Answer;
 use super::capture::{Capture, Limits};
@@ -16,7 +16,8 @@ use super::place::{self, Rules, Start};
 use super::run::{Ending, Running};
 use super::status::meaning;
 use super::view::seen_by_command;
-use super::{BashInput, BashSettings, one_line, paths_of};
+use super::{BashInput, BashSettings, Shell, one_line};
+use crate::paths::resolve;
 use crate::tasks::{TaskSignals, Tasks, task_id};
 
 struct Call<'a> {
@@ -25,21 +26,20 @@ struct Call<'a> {
     input: &'a BashInput,
     cx: &'a ToolContext,
     start: Start,
-    read_only: Option<ReadOnlyCommand>,
+    is_read_only: bool,
+    /// What the model must know beside what the command printed.
+    notices: Vec<String>,
 }
 
-pub(super) async fn run(
-    settings: &BashSettings,
-    tasks: &Arc<Tasks>,
-    input: BashInput,
-    cx: ToolContext,
-) -> ToolOutcome {
+pub(super) async fn run(shell: &Shell, input: BashInput, cx: ToolContext) -> ToolOutcome {
+    let Shell { settings, tasks, .. } = shell;
     let start = match place::start(&cx.cwd, &cx.roots) {
         Ok(start) => start,
         Err(error) => return ToolOutcome::error(&error),
     };
-    let read_only = read_only_command(&input.command);
-    Call { settings, tasks, input: &input, cx: &cx, start, read_only }.run().await
+    let is_read_only = read_only_command(&input.command).is_some();
+    let notices = start.notice.clone().into_iter().chain(shell.env_file_notice(is_read_only)).collect();
+    Call { settings, tasks, input: &input, cx: &cx, start, is_read_only, notices }.run().await
 }
 
 impl Call<'_> {
@@ -48,8 +48,11 @@ impl Call<'_> {
             Ok(process) => process,
             Err(error) => return ToolOutcome::error(&format!("The command could not be started: {error}.")),
         };
-        let limits =
-            Limits { inline_chars: self.settings.inline_chars_max, bytes: self.settings.output_bytes_max };
+        let limits = Limits {
+            inline_chars: self.settings.inline_chars_max,
+            file_bytes: self.settings.saved_bytes_max,
+            bytes: self.settings.output_bytes_max,
+        };
         let mut running = Running::new(process, Capture::new(limits, Arc::downgrade(self.tasks)));
         if self.input.run_in_background {
             return self.move_to_background(running, None).await;
@@ -62,16 +65,22 @@ impl Call<'_> {
         }
     }
 
+    /// A command that only looks was judged by its words, and may run without anybody being asked. So nothing may give
+    /// those words another meaning: no file is sourced before it, and the project's own programs are not found.
     fn job(&self) -> ShellJob {
         let project = self.cx.roots.first().unwrap_or(&self.cx.cwd);
         let mut environment = child_environment(std::env::vars_os(), &self.settings.env_pass, project);
         environment.extend(self.settings.env.iter().cloned());
+        if self.is_read_only {
+            distrust(&mut environment, &self.cx.roots);
+        }
+        let source = self.settings.env_file.clone().filter(|file| !self.is_read_only && file.is_file());
         ShellJob {
             script: self.input.command.clone(),
             cwd: self.start.cwd.clone(),
             environment,
-            track_cwd: self.read_only.is_none(),
-            source: self.settings.env_file.clone().filter(|file| file.is_file()),
+            track_cwd: !self.is_read_only,
+            source,
         }
     }
 
@@ -84,9 +93,7 @@ impl Call<'_> {
     }
 
     fn answer(&self) -> Answer {
-        let mut answer = Answer::default();
-        answer.before.extend(self.start.notice.clone());
-        answer
+        Answer { before: self.notices.clone(), ..Answer::default() }
     }
 
     fn rules(&self) -> Rules<'_> {
@@ -100,14 +107,14 @@ impl Call<'_> {
 
     async fn finished(&self, running: Running, exit: Exit) -> ToolOutcome {
         let mut capture = running.release(self.tasks.session_end());
-        let meaning = meaning(&self.input.command, exit.status);
+        let meaning = meaning(&self.input.command, exit.status, &capture.said_last());
         let mut answer = self.answer();
         answer.failed = meaning.failed;
         answer.output.return_code_interpretation = meaning.interpretation;
         let remarks = if meaning.failed { &mut answer.before } else { &mut answer.after };
         remarks.extend(meaning.words);
         answer.show(capture.show().await);
-        let end = if self.read_only.is_some() { Some(canonical(&self.start.cwd)) } else { exit.cwd };
+        let end = if self.is_read_only { Some(canonical(&self.start.cwd)) } else { exit.cwd };
         let next = self.rules().after(end.as_deref(), &self.input.command);
         answer.after.extend(next.notice);
         let cut = answer.output.persisted_output_path.is_some();
@@ -122,11 +129,7 @@ impl Call<'_> {
 
     /// What the conversation learnt of a file by looking at it with a command.
     async fn view(&self, printed: Option<Vec<u8>>) -> Option<windlass_protocol::FileSeen> {
-        let command = self.read_only.as_ref().filter(|command| command.paths.len() == 1)?;
-        if !matches!(command.name.as_str(), "cat" | "head" | "tail" | "grep") {
-            return None;
-        }
-        let path = paths_of(command, &self.start.cwd).pop()?.resolved?;
+        let path = resolve(&self.start.cwd.join(viewed_file(&self.input.command)?))?;
         tokio::task::spawn_blocking(move || seen_by_command(&path, printed.as_deref())).await.ok()?
     }
 
@@ -236,7 +239,9 @@ async fn follow(mut running: Running, tasks: Weak<Tasks>, number: u64, signals: 
         Ending::Finished(exit) => {
             let how = match exit.status {
                 Status::Code(code) => format!("The command ended with exit code {code}."),
-                status => format!("The command ended. {}.", meaning("", status).words.unwrap_or_default()),
+                status => {
+                    format!("The command ended. {}.", meaning("", status, "").words.unwrap_or_default())
+                }
             };
             // Without its session nothing may stay behind.
             let end = tasks.upgrade().map_or_else(cancelled, |tasks| tasks.session_end());

@@ -1,4 +1,4 @@
-//! The output of one command: its head and tail in memory, all of it in a file once it is long.
+//! The output of one command: its head and tail in memory, and once it is long a file with as much as is kept.
 
 use std::io;
 use std::path::PathBuf;
@@ -16,11 +16,16 @@ const CHAR_BYTES_MAX: usize = 4;
 /// As much of the last line is looked at.
 const LINE_BYTES_MAX: usize = 400;
 
+/// As much of the end is looked at for what bash said about a failure.
+const SAID_BYTES_MAX: usize = 4_000;
+
 /// How much output is shown and kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     /// Characters that are given back in full.
     pub(crate) inline_chars: usize,
+    /// Bytes that are kept in a file; what comes after them is only counted.
+    pub(crate) file_bytes: u64,
     /// Bytes a command may print before it is stopped.
     pub(crate) bytes: u64,
 }
@@ -39,13 +44,38 @@ pub(crate) struct Capture {
 enum Saved {
     /// All of it is in `head`.
     NotYet,
-    File {
-        number: u64,
-        path: PathBuf,
-        file: File,
-    },
+    File(SavedFile),
     /// The file could not be written, and why.
     Failed(String),
+}
+
+/// The file with the output, or with its beginning.
+struct SavedFile {
+    number: u64,
+    path: PathBuf,
+    file: File,
+    /// Bytes of the output in it.
+    bytes: u64,
+    /// It holds only the beginning.
+    cut: bool,
+}
+
+impl SavedFile {
+    /// Adds a piece; of one that does not fit, the beginning, and a line that says so.
+    async fn add(&mut self, piece: &[u8], room: u64) -> io::Result<()> {
+        if self.cut {
+            return Ok(());
+        }
+        let part = &piece[..piece.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        self.file.write_all(part).await?;
+        self.bytes += part.len() as u64;
+        if part.len() < piece.len() {
+            self.cut = true;
+            let line = format!("\n[The output goes on, but only its first {} bytes are kept.]\n", self.bytes);
+            self.file.write_all(line.as_bytes()).await?;
+        }
+        Ok(())
+    }
 }
 
 /// Whether a command may go on printing.
@@ -62,9 +92,9 @@ pub(crate) struct Shown {
     pub(crate) text: String,
     /// Whether something was left out.
     pub(crate) cut: bool,
-    /// Where all of it is.
+    /// Where it is kept.
     pub(crate) file: Option<PathBuf>,
-    /// Size of all of it.
+    /// How much of it is in that file, or was printed if there is none.
     pub(crate) bytes: u64,
 }
 
@@ -84,15 +114,21 @@ impl Capture {
             // A failure is told when the output is shown.
             let _ = self.save().await;
         }
-        if let Saved::File { file, .. } = &mut self.saved
-            && let Err(error) = file.write_all(kept).await
-        {
-            self.saved = Saved::Failed(error.to_string());
-        }
+        self.keep(kept).await;
         let free = self.head_bytes_max() - self.head.len();
         self.head.extend_from_slice(&kept[..kept.len().min(free)]);
         self.keep_tail(kept);
         if kept.len() == piece.len() { Room::Enough } else { Room::Full }
+    }
+
+    /// Puts a piece into the file, if there is one and it has room.
+    async fn keep(&mut self, piece: &[u8]) {
+        let Saved::File(saved) = &mut self.saved else { return };
+        let wanted = self.limits.file_bytes.saturating_sub(saved.bytes).min(piece.len() as u64);
+        let room = if saved.cut { 0 } else { self.tasks.upgrade().map_or(0, |tasks| tasks.grant(wanted)) };
+        if let Err(error) = saved.add(piece, room).await {
+            self.saved = Saved::Failed(error.to_string());
+        }
     }
 
     fn head_bytes_max(&self) -> usize {
@@ -111,30 +147,33 @@ impl Capture {
     /// From now on everything is in a file, too. Gives the number and the path of that file.
     pub(crate) async fn save(&mut self) -> Result<(u64, PathBuf), String> {
         if let Saved::NotYet = self.saved {
-            self.saved = match self.start_file().await {
-                Ok(saved) => saved,
-                Err(error) => Saved::Failed(error.to_string()),
-            };
+            match self.start_file() {
+                Ok(saved) => {
+                    self.saved = Saved::File(saved);
+                    let head = std::mem::take(&mut self.head);
+                    self.keep(&head).await;
+                    self.head = head;
+                }
+                Err(error) => self.saved = Saved::Failed(error.to_string()),
+            }
         }
         match &self.saved {
-            Saved::File { number, path, .. } => Ok((*number, path.clone())),
+            Saved::File(saved) => Ok((saved.number, saved.path.clone())),
             Saved::Failed(error) => Err(error.clone()),
             Saved::NotYet => Err("the file was not made".to_owned()),
         }
     }
 
-    async fn start_file(&self) -> io::Result<Saved> {
+    fn start_file(&self) -> io::Result<SavedFile> {
         let tasks = self.tasks.upgrade().ok_or_else(|| io::Error::other("the session has ended"))?;
         let OutputFile { number, path, file } = tasks.create_output()?;
-        let mut file = File::from_std(file);
-        file.write_all(&self.head).await?;
-        Ok(Saved::File { number, path, file })
+        Ok(SavedFile { number, path, file: File::from_std(file), bytes: 0, cut: false })
     }
 
     /// Puts what was written where a reader finds it.
     pub(crate) async fn flush(&mut self) {
-        if let Saved::File { file, .. } = &mut self.saved
-            && let Err(error) = file.flush().await
+        if let Saved::File(saved) = &mut self.saved
+            && let Err(error) = saved.file.flush().await
         {
             self.saved = Saved::Failed(error.to_string());
         }
@@ -142,10 +181,11 @@ impl Capture {
 
     /// Adds a line of ours to the file, for whoever reads it later.
     pub(crate) async fn close_file(mut self, line: &str) {
-        let start = if self.tail.is_empty() || self.tail.ends_with(b"\n") { "" } else { "\n" };
-        if let Saved::File { file, .. } = &mut self.saved {
+        if let Saved::File(saved) = &mut self.saved {
+            let at_start = self.tail.is_empty() || self.tail.ends_with(b"\n") || saved.cut;
+            let start = if at_start { "" } else { "\n" };
             // The file is all there is; if it cannot be written, nobody can be told.
-            let _ = file.write_all(format!("{start}[{line}]\n").as_bytes()).await;
+            let _ = saved.file.write_all(format!("{start}[{line}]\n").as_bytes()).await;
         }
         self.flush().await;
     }
@@ -159,22 +199,38 @@ impl Capture {
                 return Shown { text, cut: false, file: None, bytes: self.total };
             }
         }
-        let saved = self.save().await;
+        // Whether that went well is seen below.
+        let _ = self.save().await;
         self.flush().await;
-        self.show_ends(saved.map(|(_, path)| path))
+        self.show_ends()
     }
 
-    fn show_ends(&self, saved: Result<PathBuf, String>) -> Shown {
+    fn show_ends(&self) -> Shown {
         let each = EXCERPT_CHARS.min(self.limits.inline_chars / 2);
         let (head, tail) = (first_chars(&self.head, each), last_chars(&self.tail, each));
         let left_out = self.total.saturating_sub((head.len() + tail.len()) as u64);
-        let place = match &saved {
-            Ok(path) => format!("all of it is in {}; Read or Grep that file for the rest", path.display()),
-            Err(error) => format!("the rest is lost, because it could not be saved: {error}"),
+        let (place, file, bytes) = match &self.saved {
+            Saved::File(saved) => {
+                let path = saved.path.display();
+                let place = if saved.cut {
+                    format!(
+                        "only the first {} bytes are kept, in {path}; Read or Grep that file, or send the output \
+                         through a filter",
+                        saved.bytes
+                    )
+                } else {
+                    format!("all of it is in {path}; Read or Grep that file for the rest")
+                };
+                (place, Some(saved.path.clone()), saved.bytes)
+            }
+            Saved::Failed(error) => {
+                (format!("the rest is lost, because it could not be saved: {error}"), None, self.total)
+            }
+            Saved::NotYet => ("the rest is lost".to_owned(), None, self.total),
         };
         let note = format!("[… about {left_out} of {} bytes left out here; {place} …]", self.total);
         let text = format!("{}\n{note}\n{}", head.trim_end_matches('\n'), tail.trim_start_matches('\n'));
-        Shown { text, cut: true, file: saved.ok(), bytes: self.total }
+        Shown { text, cut: true, file, bytes }
     }
 
     /// All bytes, if they are few enough to be at hand.
@@ -191,6 +247,11 @@ impl Capture {
         let tail = &self.tail[self.tail.len().saturating_sub(LINE_BYTES_MAX)..];
         let text = String::from_utf8_lossy(tail);
         text.split(['\n', '\r']).rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    }
+
+    /// The end of what was printed.
+    pub(crate) fn said_last(&self) -> String {
+        String::from_utf8_lossy(&self.tail[self.tail.len().saturating_sub(SAID_BYTES_MAX)..]).into_owned()
     }
 
     /// The last line if it has no end yet.
@@ -241,7 +302,7 @@ mod tests {
         capture
     }
 
-    const SMALL: Limits = Limits { inline_chars: 100, bytes: 10_000 };
+    const SMALL: Limits = Limits { inline_chars: 100, file_bytes: 5_000, bytes: 10_000 };
 
     #[tokio::test]
     async fn short_output_is_given_back_as_it_is() {
@@ -281,14 +342,42 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn output_beyond_the_disk_limit_is_refused() {
+    async fn output_beyond_the_limit_is_refused() {
         let tasks = Tasks::new(None);
         let mut capture = Capture::new(SMALL, Arc::downgrade(&tasks));
         assert_eq!(capture.push(&[b'a'; 9_999]).await, Room::Enough);
         assert_eq!(capture.push(b"bc").await, Room::Full);
         assert_eq!(capture.push(b"d").await, Room::Full);
-        let shown = capture.show().await;
-        assert_eq!((shown.bytes, std::fs::metadata(shown.file.unwrap()).unwrap().len()), (10_000, 10_000));
+        assert_eq!(capture.total, 10_000);
+    }
+
+    #[tokio::test]
+    async fn a_file_holds_the_beginning_and_says_so() {
+        for pieces in [vec![6_000], vec![5_001], vec![4_000, 1_000, 1_000, 1], vec![100; 60]] {
+            let tasks = Tasks::new(None);
+            let mut capture = Capture::new(SMALL, Arc::downgrade(&tasks));
+            for length in &pieces {
+                assert_eq!(capture.push(&vec![b'a'; *length]).await, Room::Enough);
+            }
+            let shown = capture.show().await;
+            let text = std::fs::read_to_string(shown.file.unwrap()).unwrap();
+            let expected = "\n[The output goes on, but only its first 5000 bytes are kept.]\n";
+            assert_eq!(text, "a".repeat(5_000) + expected, "{pieces:?}");
+            assert!(shown.text.contains("only the first 5000 bytes are kept, in /"), "{}", shown.text);
+            assert_eq!((shown.bytes, capture.total), (5_000, pieces.iter().sum::<usize>() as u64));
+        }
+    }
+
+    #[tokio::test]
+    async fn all_files_of_a_session_share_one_allowance() {
+        let tasks = Tasks::with_allowance(None, 7_000);
+        let mut sizes = Vec::new();
+        for _ in 0..3 {
+            let mut capture = Capture::new(SMALL, Arc::downgrade(&tasks));
+            capture.push(&[b'a'; 6_000]).await;
+            sizes.push(capture.show().await.bytes);
+        }
+        assert_eq!(sizes, [5_000, 2_000, 0]);
     }
 
     #[tokio::test]

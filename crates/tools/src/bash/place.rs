@@ -52,7 +52,8 @@ pub(crate) struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// After a command that ended in `end`; `None` if that could not be learnt.
+    /// After a command that says it ended in `end`; `None` if that could not be learnt. The command may say what it
+    /// likes, so the path is resolved before it is compared with anything.
     pub(crate) fn after(&self, end: Option<&Path>, script: &str) -> Next {
         let Some(end) = end else {
             let notice = mentions_cd(script).then(|| {
@@ -63,13 +64,14 @@ impl Rules<'_> {
             });
             return Next { cwd: self.changed(self.started), notice };
         };
-        if end == canonical(self.started) {
+        if canonical(end) == canonical(self.started) {
             return Next { cwd: self.changed(self.started), notice: None };
         }
-        let inside = self.roots.iter().any(|root| end.starts_with(root));
-        if inside && !self.keep_project && end.is_dir() {
+        let inside = |end: &PathBuf| self.roots.iter().any(|root| end.starts_with(root)) && end.is_dir();
+        let end = end.canonicalize().ok().filter(inside);
+        if let Some(end) = end.filter(|_| !self.keep_project) {
             let notice = format!("The working directory is now {}", end.display());
-            return Next { cwd: self.changed(end), notice: Some(notice) };
+            return Next { cwd: self.changed(&end), notice: Some(notice) };
         }
         let project = self.roots.first().map_or(self.started, PathBuf::as_path);
         let notice = format!("Shell cwd was reset to {}", project.display());
@@ -107,6 +109,9 @@ mod tests {
         for name in ["app/src", "app2", "lib"] {
             std::fs::create_dir_all(base.join(name)).unwrap();
         }
+        std::os::unix::fs::symlink("../app2", base.join("app/way-out")).unwrap();
+        std::os::unix::fs::symlink("../lib", base.join("app/way-in")).unwrap();
+        std::fs::write(base.join("app/file"), "").unwrap();
         let roots = [base.join("app"), base.join("lib")];
         let check = |from: &str, end: Option<&str>, keep_project: bool, cwd: Option<&str>, notice: &str| {
             let from = base.join(from);
@@ -125,6 +130,11 @@ mod tests {
         check("app", Some(""), false, None, "Shell cwd was reset to BASE/app");
         check("app", Some("app/src"), true, None, "Shell cwd was reset to BASE/app");
         check("app/src", Some("app/gone"), false, Some("app"), "Shell cwd was reset to BASE/app");
+        check("app", Some("app/../app2"), false, None, "Shell cwd was reset to BASE/app");
+        check("app", Some("app/src/.."), false, None, "");
+        check("app", Some("app/way-out"), false, None, "Shell cwd was reset to BASE/app");
+        check("app", Some("app/way-in"), false, Some("lib"), "The working directory is now BASE/lib");
+        check("app", Some("app/file"), false, None, "Shell cwd was reset to BASE/app");
         check(
             "app",
             None,

@@ -12,7 +12,8 @@ pub(crate) struct Meaning {
     pub(crate) interpretation: Option<&'static str>,
 }
 
-pub(crate) fn meaning(command: &str, status: Status) -> Meaning {
+/// What the end of `command` means; `said` is the end of what it printed.
+pub(crate) fn meaning(command: &str, status: Status, said: &str) -> Meaning {
     let failed = |words: String| Meaning { failed: true, words: Some(words), interpretation: None };
     match status {
         Status::Code(0) => Meaning { failed: false, words: None, interpretation: None },
@@ -22,7 +23,7 @@ pub(crate) fn meaning(command: &str, status: Status) -> Meaning {
                 words: Some(format!("Exit code 1: {answer}")),
                 interpretation: Some(answer),
             },
-            _ => failed(format!("Exit code {code}{}", behind_code(code))),
+            _ => failed(format!("Exit code {code}{}", behind_code(code, said))),
         },
         Status::Signal(signal) => {
             failed(format!("Ended by signal {signal}{}", in_parentheses(signal_name(signal))))
@@ -31,16 +32,22 @@ pub(crate) fn meaning(command: &str, status: Status) -> Meaning {
             failed(format!("bash could not be started: {}", std::io::Error::from_raw_os_error(errno)))
         }
         Status::Lost => failed(
-            "The process that watched the command is gone, so how the command ended is not known.".to_owned(),
+            "The process that watched the command was killed, so how the command ended is not known. Everything it \
+             had started has been ended."
+                .to_owned(),
         ),
     }
 }
 
-/// What bash's special codes stand for.
-fn behind_code(code: i32) -> String {
+/// What bash's special codes stand for. Programs use the numbers too, and bash for other failures, so what was printed
+/// must agree.
+fn behind_code(code: i32, said: &str) -> String {
+    let any = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
     match code {
-        126 => " (found, but cannot be executed)".to_owned(),
-        127 => " (command not found)".to_owned(),
+        126 if any(&["ermission denied", "annot execute", "s a directory"]) => {
+            " (found, but cannot be executed)".to_owned()
+        }
+        127 if any(&["command not found"]) => " (command not found)".to_owned(),
         129..=192 => in_parentheses(signal_name(code - 128)),
         _ => String::new(),
     }
@@ -149,7 +156,7 @@ mod tests {
     #[test]
     fn codes_and_signals_in_words() {
         let check = |command: &str, status: Status, failed: bool, words: &str| {
-            let meaning = meaning(command, status);
+            let meaning = meaning(command, status, "bash: line 1: mkae: command not found\n");
             assert_eq!(
                 (meaning.failed, meaning.words.unwrap_or_default().as_str()),
                 (failed, words),
@@ -172,9 +179,23 @@ mod tests {
     }
 
     #[test]
+    fn a_special_code_is_explained_only_if_the_output_agrees() {
+        let check = |code: i32, said: &str, expected: &str| {
+            let words = meaning("x", Status::Code(code), said).words.unwrap();
+            assert_eq!(words, format!("Exit code {code}{expected}"), "{said}");
+        };
+        check(127, "bash: line 1: x: command not found", " (command not found)");
+        check(127, "bash: line 1: nothing: unbound variable", "");
+        check(127, "bash: line 1: ./x: No such file or directory", "");
+        check(126, "bash: line 1: ./x: Permission denied", " (found, but cannot be executed)");
+        check(126, "bash: line 1: ./x: Is a directory", " (found, but cannot be executed)");
+        check(126, "", "");
+    }
+
+    #[test]
     fn exit_code_one_may_be_an_answer() {
         let check = |command: &str, is_answer: bool| {
-            assert_eq!(!meaning(command, Status::Code(1)).failed, is_answer, "{command}");
+            assert_eq!(!meaning(command, Status::Code(1), "").failed, is_answer, "{command}");
         };
         for name in ["grep a b", "rg a", "egrep a", "fgrep a", "find .", "diff a b", "test -f a", "[ -f a ]"]
         {
