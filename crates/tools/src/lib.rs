@@ -5,6 +5,7 @@
 
 mod bash;
 mod content;
+mod counted;
 mod edit;
 mod encoding;
 mod file;

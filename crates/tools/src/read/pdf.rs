@@ -21,6 +21,7 @@ use windlass_protocol::ToolOutcome;
 
 use super::tokens::Tokens;
 use super::{Job, bytes};
+use crate::counted::counted;
 use crate::file::CANCELLED;
 
 const FILE_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -119,7 +120,7 @@ fn range(job: &Job<'_>, total: usize) -> Result<PageRange, String> {
              in one call."
         ))),
         None => Ok(PageRange { first: 1, last: total }),
-        Some(range) if range.first > total => Err(job.fail(format_args!("has only {total} pages."))),
+        Some(range) if range.first > total => Err(job.fail(format_args!("has only {}.", counted(total, "page")))),
         Some(range) => Ok(PageRange { last: range.last.min(total), ..range }),
     }
 }

@@ -118,7 +118,7 @@ fn a_long_file_gives_its_first_page() {
     let notice = "[PARTIAL view: lines 1-20 of 200 of f, which is longer than the 100 tokens that are shown at once. \
                   To go on, call Read with offset 21 and limit 20; to find a place, use Grep.]";
     assert!(shown.ends_with(notice), "{shown}");
-    assert!(!outcome.seen[0].whole);
+    assert_eq!(outcome.seen, [], "a page that was not asked for does not count as read");
     let json = structured(&outcome);
     assert_eq!((&json["file"]["numLines"], &json["file"]["totalLines"]), (&20.into(), &200.into()));
     assert_eq!(json["file"]["truncatedByTokenCap"], true);
@@ -130,6 +130,11 @@ fn a_long_file_gives_its_first_page() {
     );
     let outcome = read(&part("f", 21, 19), &fixture.context(&[]), small()).unwrap();
     assert!(text(&outcome).ends_with("39\tline number 39"));
+    assert_eq!(
+        outcome.seen,
+        [seen_bytes(fixture.path("f"), &content, false)],
+        "a part that was asked for counts"
+    );
 }
 
 #[test]
@@ -293,19 +298,24 @@ fn notebooks_are_paged_by_cell() {
         ("n.ipynb", content.as_bytes()),
         ("bad.ipynb", b"{\"cells\": 3}"),
         ("none.ipynb", b"{}"),
+        ("one.ipynb", br#"{"cells": [{"source": "", "cell_type": "raw"}]}"#),
+        ("deep.ipynb", format!("{{\"a\": {}", "[".repeat(1000)).as_bytes()),
     ]);
     let cx = fixture.context(&[]);
     let outcome = read(&input("n.ipynb"), &cx, small()).unwrap();
     let shown = text(&outcome);
     assert!(shown.ends_with("To go on, call Read with offset 3 and limit 2.]"), "{shown}");
-    assert!(shown.contains("PARTIAL view: cells 1-2 of 50") && !outcome.seen[0].whole);
+    assert!(shown.contains("PARTIAL view: cells 1-2 of 50") && outcome.seen.is_empty());
     let shown = text(&read(&part("n.ipynb", 7, 1), &cx, small()).unwrap());
     assert!(shown.starts_with("--- cell 7 (code) ---\nx = 6"), "{shown}");
     let error = read(&part("n.ipynb", 1, 40), &cx, small()).unwrap_err();
     assert!(error.contains("at most 2 cells"), "{error}");
     let shown = text(&read(&part("n.ipynb", 60, 1), &cx, small()).unwrap());
     assert!(shown.contains("only 50 cells"), "{shown}");
+    let shown = text(&read(&part("one.ipynb", 3, 1), &cx, small()).unwrap());
+    assert!(shown.contains("has only 1 cell;"), "{shown}");
     refuse(&fixture, &input("bad.ipynb"), "bad.ipynb is not a valid notebook");
+    refuse(&fixture, &input("deep.ipynb"), "nested too deeply");
     refuse(&fixture, &input("none.ipynb"), "missing field `cells`");
     let huge = std::fs::File::create(fixture.path("n.ipynb")).unwrap();
     huge.set_len(100_000_001).unwrap();
@@ -332,5 +342,5 @@ fn the_schema_is_what_the_model_needs() {
     let schema: serde_json::Value = serde_json::from_str(spec.input_schema.get()).unwrap();
     assert_eq!(schema["required"], serde_json::json!(["file_path"]));
     assert_eq!(schema["additionalProperties"], false);
-    assert_eq!(schema["properties"]["offset"]["type"], serde_json::json!(["integer", "null"]));
+    assert_eq!(schema["properties"]["offset"]["type"], "integer");
 }

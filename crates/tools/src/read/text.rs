@@ -12,6 +12,7 @@ use super::page::{LINE_BYTES_MAX, Page};
 use super::tokens::{BYTES_PER_TOKEN_MAX, Tokens};
 use super::{Job, bytes};
 use crate::content::STRUCTURED_BYTES_MAX;
+use crate::counted::counted;
 use crate::encoding::TextEncoding;
 use crate::seen::SeenBuilder;
 
@@ -228,9 +229,11 @@ fn decode_line(encoding: TextEncoding, bytes: &[u8], cut: bool) -> Cow<'_, str> 
 
 fn too_much(job: &Job<'_>, shown: &Shown) -> String {
     job.fail(format_args!(
-        "has more in these lines than the {} tokens that are shown at once. From line {}, ask for at most {} lines \
+        "has more in these lines than the {} tokens that are shown at once. From line {}, ask for at most {} \
          (`limit`), or find the place with Grep.",
-        job.limits.tokens_max, job.wanted.start, shown.lines
+        job.limits.tokens_max,
+        job.wanted.start,
+        counted(shown.lines, "line")
     ))
 }
 
@@ -256,6 +259,8 @@ fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> 
     let all_shown = job.wanted.start == 1 && shown.lines == total && shown.cut == 0;
     match scan.seen {
         None => outcome,
+        // A first page that nobody chose does not count as read.
+        Some(_) if shown.overflow => outcome,
         Some(seen) => {
             let known = job.cx.seen(&job.subject.resolved);
             let known_whole = known.is_some_and(|known| known.whole && known.hash == seen.hash);
@@ -272,7 +277,7 @@ fn notices(job: &Job<'_>, scan: &Scan, shown: &Shown, encoding: TextEncoding) ->
     if total == 0 {
         notices.push(format!("{name} exists and is empty."));
     } else if start > total {
-        notices.push(format!("{name} has only {total} lines; line {start} is past its end."));
+        notices.push(format!("{name} has only {}; line {start} is past its end.", counted(total, "line")));
     } else if shown.overflow {
         let last = start + shown.lines - 1;
         let more = if exact { "" } else { "more than " };

@@ -1,0 +1,445 @@
+//! One cell of a notebook, of which no more is kept than can be shown.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use image::ImageFormat;
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use windlass_ports::CancellationToken;
+use windlass_protocol::Block;
+
+use super::short_strings::{STRING_BYTES_MAX, cut_string};
+use crate::content::STRUCTURED_BYTES_MAX;
+use crate::read::picture::{Picture, Target};
+
+/// Shown of one output.
+const OUTPUT_BYTES_MAX: usize = 10_000;
+/// Kept of one output: escapes of terminals are taken out before it is shown.
+const RAW_OUTPUT_BYTES_MAX: usize = 4 * OUTPUT_BYTES_MAX;
+/// Outputs of one cell together.
+const OUTPUTS_BYTES_MAX: usize = 40_000;
+/// What an output takes of that at least.
+const OUTPUT_BYTES_MIN: usize = 16;
+/// Names and other short things.
+const NAME_BYTES_MAX: usize = 200;
+/// Images of all outputs together, as base64.
+const IMAGES_BYTES_MAX: usize = 600_000;
+
+/// The start of a text, and how long all of it is.
+#[derive(Default)]
+pub(super) struct Clip {
+    pub(super) text: String,
+    bytes_max: usize,
+    total: usize,
+    /// There is more than `total`.
+    more: bool,
+}
+
+impl Clip {
+    fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, ..Self::default() }
+    }
+
+    fn push(&mut self, part: &str) {
+        let start = cut_string(part);
+        self.more |= start.is_some();
+        let part = start.unwrap_or(part);
+        if self.total == self.text.len() {
+            self.text.push_str(shortened(part, self.bytes_max - self.text.len()));
+        }
+        self.total += part.len();
+    }
+
+    fn is_whole(&self) -> bool {
+        self.text.len() == self.total && !self.more
+    }
+
+    pub(super) fn total(&self) -> usize {
+        self.total
+    }
+
+    /// The text within the limit, and what to say if that is not all.
+    pub(super) fn shown(&self, bytes_max: usize) -> (&str, Option<String>) {
+        let short = shortened(&self.text, bytes_max);
+        let cut = short.len() < self.total || self.more;
+        let more = if self.more { "more than " } else { "" };
+        let notice = format!("[cut: {} of {more}{} bytes are shown]", short.len(), self.total);
+        (short, cut.then_some(notice))
+    }
+
+    fn without_escapes(self) -> Self {
+        let text = without_escapes(&self.text);
+        let total = self.total - self.text.len() + text.len();
+        Self { text, total, ..self }
+    }
+}
+
+/// One piece of an output.
+pub(super) enum Part {
+    Text(Clip),
+    Image(Block),
+    /// Said instead of something; whether that could have been shown.
+    Note(String, bool),
+}
+
+impl Part {
+    /// The text within the limit, and what to say if that is not all.
+    pub(super) fn shown(&self) -> (&str, Option<String>) {
+        match self {
+            Self::Text(clip) => clip.shown(OUTPUT_BYTES_MAX),
+            Self::Image(_) => ("[image]", None),
+            Self::Note(note, _) => (note, None),
+        }
+    }
+}
+
+/// A cell as far as it can be shown.
+pub(super) struct Cell {
+    pub(super) kind: String,
+    pub(super) source: Clip,
+    pub(super) id: Option<String>,
+    pub(super) execution_count: Option<u64>,
+    pub(super) outputs: Outputs,
+}
+
+#[derive(Default)]
+pub(super) struct Outputs {
+    pub(super) parts: Vec<Part>,
+    /// Outputs for which there was no room.
+    pub(super) left_out: usize,
+}
+
+/// Room for the images of a notebook.
+pub(super) struct Images<'a> {
+    pub(super) edge_px_max: u32,
+    pub(super) cancel: &'a CancellationToken,
+    used: usize,
+    /// One did not fit, so no further one is even looked at.
+    full: bool,
+}
+
+impl<'a> Images<'a> {
+    pub(super) fn new(edge_px_max: u32, cancel: &'a CancellationToken) -> Self {
+        Self { edge_px_max, cancel, used: 0, full: false }
+    }
+
+    fn part(&mut self, format: ImageFormat, mut base64: Clip) -> Part {
+        if !base64.is_whole() {
+            return Part::Note(
+                format!("[image that is too large to be shown: over {} bytes]", base64.total),
+                true,
+            );
+        }
+        let block = if self.full {
+            None
+        } else {
+            base64.text.retain(|character| !character.is_ascii_whitespace());
+            match self.prepare(format, &base64.text) {
+                Ok(block) => block,
+                Err(error) => return Part::Note(format!("[image that cannot be shown: {error}]"), false),
+            }
+        };
+        block.map_or_else(
+            || {
+                self.full = true;
+                let note =
+                    "[image left out: there are too many; ask for fewer cells with `offset` and `limit`]";
+                Part::Note(note.to_owned(), true)
+            },
+            Part::Image,
+        )
+    }
+
+    /// `None` if there is no room for it.
+    fn prepare(&mut self, format: ImageFormat, base64: &str) -> Result<Option<Block>, String> {
+        let content = STANDARD.decode(base64).map_err(|error| error.to_string())?;
+        let target = Target { format, edge_px_max: self.edge_px_max, cancel: self.cancel };
+        let picture = Picture::prepare(&content, &target)?;
+        self.used += picture.bytes.len() * 4 / 3;
+        Ok((self.used <= IMAGES_BYTES_MAX).then(|| picture.block()))
+    }
+}
+
+/// Reads a text that is stored as one string or as a list of them. Returns whether there was one.
+struct TextInto<'a> {
+    clip: &'a mut Clip,
+    separator: &'static str,
+}
+
+impl<'de> DeserializeSeed<'de> for TextInto<'_> {
+    type Value = bool;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TextInto<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text, or a list of lines")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<bool, E> {
+        self.clip.push(text);
+        Ok(true)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut lines: A) -> Result<bool, A::Error> {
+        let separator = self.separator;
+        while let Some(found) = lines.next_element_seed(TextInto { clip: &mut *self.clip, separator })? {
+            if found && !separator.is_empty() {
+                self.clip.push(separator);
+            }
+        }
+        Ok(true)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(false)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<bool, E> {
+        Ok(false)
+    }
+}
+
+/// The text that is the value of the key just read.
+fn text<'de, A: MapAccess<'de>>(map: &mut A, bytes_max: usize) -> Result<Option<Clip>, A::Error> {
+    joined(map, bytes_max, "")
+}
+
+fn joined<'de, A: MapAccess<'de>>(
+    map: &mut A,
+    bytes_max: usize,
+    separator: &'static str,
+) -> Result<Option<Clip>, A::Error> {
+    let mut clip = Clip::new(bytes_max);
+    let found = map.next_value_seed(TextInto { clip: &mut clip, separator })?;
+    Ok(found.then_some(clip))
+}
+
+/// Reads one cell.
+pub(super) struct CellSeed<'a, 'c> {
+    pub(super) images: &'a mut Images<'c>,
+}
+
+impl<'de> DeserializeSeed<'de> for CellSeed<'_, '_> {
+    type Value = Cell;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cell, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for CellSeed<'_, '_> {
+    type Value = Cell;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a cell")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell, A::Error> {
+        let (mut kind, mut source, mut id, mut execution_count) = (None, None, None, None);
+        let mut outputs = Outputs::default();
+        while let Some(key) = map.next_key::<String>()? {
+            match &*key {
+                "cell_type" => kind = text(&mut map, NAME_BYTES_MAX)?,
+                "source" => source = text(&mut map, STRUCTURED_BYTES_MAX)?,
+                "id" => id = text(&mut map, NAME_BYTES_MAX)?,
+                "execution_count" => execution_count = map.next_value()?,
+                "outputs" => outputs = map.next_value_seed(OutputsSeed { images: &mut *self.images })?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(Cell {
+            kind: kind.ok_or_else(|| Error::missing_field("cell_type"))?.text,
+            source: source.ok_or_else(|| Error::missing_field("source"))?,
+            id: id.map(|id| id.text),
+            execution_count,
+            outputs,
+        })
+    }
+}
+
+struct OutputsSeed<'a, 'c> {
+    images: &'a mut Images<'c>,
+}
+
+impl<'de> DeserializeSeed<'de> for OutputsSeed<'_, '_> {
+    type Value = Outputs;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Outputs, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OutputsSeed<'_, '_> {
+    type Value = Outputs;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of outputs")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Outputs, A::Error> {
+        let mut outputs = Outputs::default();
+        let mut room = OUTPUTS_BYTES_MAX;
+        while outputs.left_out == 0 {
+            let Some(parts) = list.next_element_seed(OutputSeed { images: &mut *self.images })? else {
+                return Ok(outputs);
+            };
+            let size: usize = parts.iter().map(|part| part.shown().0.len()).sum();
+            match room.checked_sub(size.max(OUTPUT_BYTES_MIN)) {
+                Some(rest) => {
+                    room = rest;
+                    outputs.parts.extend(parts);
+                }
+                None => outputs.left_out = 1,
+            }
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            outputs.left_out += 1;
+        }
+        Ok(outputs)
+    }
+}
+
+/// Reads one output: its image, the plainest of its texts, its error.
+struct OutputSeed<'a, 'c> {
+    images: &'a mut Images<'c>,
+}
+
+impl<'de> DeserializeSeed<'de> for OutputSeed<'_, '_> {
+    type Value = Vec<Part>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Part>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OutputSeed<'_, '_> {
+    type Value = Vec<Part>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an output")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<Part>, A::Error> {
+        let mut parts = Vec::new();
+        let (mut name, mut value, mut trace) = (None, None, None);
+        while let Some(key) = map.next_key::<String>()? {
+            match &*key {
+                "text" => parts.extend(text(&mut map, RAW_OUTPUT_BYTES_MAX)?.map(plain)),
+                "data" => parts.extend(map.next_value_seed(DataSeed { images: &mut *self.images })?),
+                "ename" => name = text(&mut map, NAME_BYTES_MAX)?,
+                "evalue" => value = text(&mut map, OUTPUT_BYTES_MAX)?,
+                "traceback" => trace = joined(&mut map, RAW_OUTPUT_BYTES_MAX, "\n")?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        if let Some(name) = name {
+            let mut error = Clip::new(2 * RAW_OUTPUT_BYTES_MAX);
+            let value = value.unwrap_or_default().text;
+            error.push(&format!("{}: {value}\n", name.text));
+            if let Some(trace) = trace {
+                error.push(trace.text.trim_end_matches('\n'));
+                error.total += trace.total - trace.text.len();
+                error.more |= trace.more;
+            }
+            parts.push(plain(error));
+        }
+        Ok(parts)
+    }
+}
+
+fn plain(clip: Clip) -> Part {
+    Part::Text(clip.without_escapes())
+}
+
+/// Reads the forms in which one thing is stored and picks the best.
+struct DataSeed<'a, 'c> {
+    images: &'a mut Images<'c>,
+}
+
+impl<'de> DeserializeSeed<'de> for DataSeed<'_, '_> {
+    type Value = Vec<Part>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Part>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for DataSeed<'_, '_> {
+    type Value = Vec<Part>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of media types")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<Part>, A::Error> {
+        const TEXTS: [&str; 4] = ["text/plain", "text/markdown", "text/latex", "text/html"];
+        const IMAGES: [ImageFormat; 4] =
+            [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP];
+        let mut best_text: Option<(usize, Clip)> = None;
+        let mut best_image: Option<(usize, Clip)> = None;
+        let mut other = None;
+        while let Some(key) = map.next_key::<String>()? {
+            let better =
+                |rank: &usize, best: &Option<(usize, Clip)>| best.as_ref().is_none_or(|best| *rank < best.0);
+            let as_text = TEXTS.iter().position(|media_type| *media_type == key);
+            let as_image = IMAGES.iter().position(|format| format.to_mime_type() == key);
+            if let Some(rank) = as_text.filter(|rank| better(rank, &best_text)) {
+                best_text = text(&mut map, RAW_OUTPUT_BYTES_MAX)?.map(|clip| (rank, clip)).or(best_text);
+            } else if let Some(rank) = as_image.filter(|rank| better(rank, &best_image)) {
+                best_image = text(&mut map, STRING_BYTES_MAX)?.map(|clip| (rank, clip)).or(best_image);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+                other = Some(key);
+            }
+        }
+        let mut parts = Vec::new();
+        parts.extend(best_text.map(|(_, clip)| plain(clip)));
+        parts.extend(best_image.map(|(rank, clip)| self.images.part(IMAGES[rank], clip)));
+        if let (true, Some(media_type)) = (parts.is_empty(), other) {
+            let media_type = shortened(&media_type, NAME_BYTES_MAX);
+            parts.push(Part::Note(format!("[output of type {media_type}, which is not shown]"), false));
+        }
+        Ok(parts)
+    }
+}
+
+/// Notebooks store output as terminals colour it.
+fn without_escapes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\x1b[") {
+        plain.push_str(&rest[..at]);
+        let after = &rest[at + 2..];
+        let end = after.find(|character: char| ('@'..='~').contains(&character));
+        rest = end.map_or("", |end| &after[end + 1..]);
+    }
+    plain.push_str(rest);
+    plain
+}
+
+fn shortened(text: &str, bytes_max: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes_max)]
+}

@@ -1,0 +1,177 @@
+//! Turning an image file into pixels within a fixed amount of memory.
+//!
+//! Most PNG files are decoded row by row and scaled on the way, so their size does not matter. The other formats are
+//! decoded whole: what that takes is worked out from the header, and a picture that would take too much is refused
+//! before its pixels are touched. Everything is decoded by one call at a time.
+
+use std::io::{self, BufRead, Seek, SeekFrom};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
+use png::Transformations;
+use windlass_ports::CancellationToken;
+
+use super::jpeg_header::JpegHeader;
+use super::scale::{Scaler, Size, scale_in_place};
+use crate::file::CANCELLED;
+
+/// Memory for decoding one picture: enough for the 12 megapixels of an ordinary photo.
+const MEMORY_BYTES_MAX: u64 = 45_000_000;
+const EDGE_PX_MAX: u32 = 30_000;
+/// Rows cost time, though no memory.
+const PIXELS_MAX: u64 = 150_000_000;
+/// What the PNG decoder may hold beside rows, such as colour profiles.
+const PNG_EXTRAS_BYTES_MAX: usize = 8_000_000;
+
+/// Memory is for one picture at a time, however many calls there are.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+pub(super) fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the caller wants of a picture.
+pub(super) struct Request<'a> {
+    pub(super) format: ImageFormat,
+    pub(super) edge_px_max: u32,
+    /// If the picture needs no scaling, it is only checked.
+    pub(super) keep_if_fits: bool,
+    /// The size of the file.
+    pub(super) bytes: u64,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+/// A picture whose data is sound.
+pub(super) struct Decoded {
+    pub(super) original: Size,
+    /// Scaled; missing if the file may stay as it is.
+    pub(super) pixels: Option<Pixels>,
+}
+
+/// Rows of pixels with one byte per channel: grey, grey and alpha, RGB, or RGBA.
+pub(super) struct Pixels {
+    pub(super) size: Size,
+    pub(super) channels: usize,
+    pub(super) bytes: Vec<u8>,
+    /// How it is to be turned.
+    pub(super) orientation: Orientation,
+}
+
+pub(super) fn decode(reader: impl BufRead + Seek, request: &Request<'_>) -> Result<Decoded, String> {
+    match request.format {
+        ImageFormat::Png => decode_png(reader, request),
+        _ => decode_whole(reader, request),
+    }
+}
+
+fn damaged(error: impl std::fmt::Display) -> String {
+    format!("it is damaged ({error})")
+}
+
+fn check_size(size: Size, memory: u64) -> Result<(), String> {
+    let Size { width, height } = size;
+    let advice = "scale it down through Bash first, for example with ImageMagick: `magick FILE -resize 2000x2000 SMALL`";
+    if size.longer_edge() > EDGE_PX_MAX || size.pixels() > PIXELS_MAX {
+        return Err(format!("its {width}×{height} pixels are too many; {advice}"));
+    }
+    if memory > MEMORY_BYTES_MAX {
+        let (needed, max) = (memory.div_ceil(1_000_000), MEMORY_BYTES_MAX / 1_000_000);
+        return Err(format!(
+            "its {width}×{height} pixels would take {needed} MB of memory, above the {max} MB there are for it; {advice}"
+        ));
+    }
+    Ok(())
+}
+
+fn decode_png(reader: impl BufRead + Seek, request: &Request<'_>) -> Result<Decoded, String> {
+    let mut decoder = png::Decoder::new_with_limits(reader, png::Limits { bytes: PNG_EXTRAS_BYTES_MAX });
+    decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    let header = decoder.read_header_info().map_err(damaged)?;
+    let original = Size { width: header.width, height: header.height };
+    // Rows of such a file are spread over all of the picture.
+    let interlaced = header.interlaced;
+    check_size(original, if interlaced { original.pixels() * 4 } else { 0 })?;
+    let mut reader = decoder.read_info().map_err(damaged)?;
+    let exif = reader.info().exif_metadata.as_ref();
+    let orientation = exif.and_then(|exif| Orientation::from_exif_chunk(exif));
+    let channels = reader.output_color_type().0.samples();
+    let size = original.within(request.edge_px_max);
+    let keep = request.keep_if_fits && size == original;
+    let len = usize::try_from(size.pixels()).unwrap_or(usize::MAX).saturating_mul(channels);
+    let mut bytes = Vec::new();
+    if interlaced {
+        bytes = vec![0; reader.output_buffer_size().ok_or("its size is beyond all measure")?];
+        reader.next_frame(&mut bytes).map_err(damaged)?;
+        scale_in_place(&mut bytes, original, size, channels);
+    } else {
+        let mut scaler = Scaler::new(original, size, channels);
+        bytes.reserve_exact(if keep { 0 } else { len });
+        while let Some(row) = reader.next_row().map_err(damaged)? {
+            if !keep && scaler.push(row.data()) {
+                bytes.extend_from_slice(scaler.row());
+            }
+            if request.cancel.is_cancelled() {
+                return Err(CANCELLED.to_owned());
+            }
+        }
+    }
+    if keep {
+        reader.finish().map_err(damaged)?;
+        return Ok(Decoded { original, pixels: None });
+    }
+    let orientation = orientation.unwrap_or(Orientation::NoTransforms);
+    Ok(Decoded { original, pixels: Some(Pixels { size, channels, bytes, orientation }) })
+}
+
+fn decode_whole(mut reader: impl BufRead + Seek, request: &Request<'_>) -> Result<Decoded, String> {
+    let bytes_per_pixel = match request.format {
+        ImageFormat::Jpeg => {
+            let header = JpegHeader::read(&mut reader).map_err(damaged)?;
+            check_size(header.size, request.bytes + header.memory)?;
+            0
+        }
+        ImageFormat::WebP => webp_bytes_per_pixel(&mut reader).map_err(damaged)?,
+        // The picture, and a frame that covers only a part of it.
+        _ => 8,
+    };
+    reader.rewind().map_err(damaged)?;
+    let mut reader = ImageReader::with_format(reader, request.format);
+    let mut limits = Limits::no_limits();
+    limits.max_alloc = Some(MEMORY_BYTES_MAX);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(damaged)?;
+    let (width, height) = decoder.dimensions();
+    let original = Size { width, height };
+    check_size(original, original.pixels() * bytes_per_pixel)?;
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let image = DynamicImage::from_decoder(decoder).map_err(damaged)?;
+    if request.cancel.is_cancelled() {
+        return Err(CANCELLED.to_owned());
+    }
+    let size = original.within(request.edge_px_max);
+    if request.keep_if_fits && size == original {
+        return Ok(Decoded { original, pixels: None });
+    }
+    let (mut bytes, channels) = match image {
+        DynamicImage::ImageLuma8(grey) => (grey.into_raw(), 1),
+        DynamicImage::ImageRgb8(colour) => (colour.into_raw(), 3),
+        other => (other.into_rgba8().into_raw(), 4),
+    };
+    scale_in_place(&mut bytes, original, size, channels);
+    Ok(Decoded { original, pixels: Some(Pixels { size, channels, bytes, orientation }) })
+}
+
+/// What decoding takes depends on the kind of picture inside: the result, planes of colour or of alpha, a canvas.
+fn webp_bytes_per_pixel(reader: &mut (impl BufRead + Seek)) -> io::Result<u64> {
+    let mut kind = [0; 4];
+    reader.seek(SeekFrom::Start(12))?;
+    reader.read_exact(&mut kind)?;
+    Ok(match &kind {
+        b"VP8 " => 5,
+        b"VP8L" => 8,
+        _ => 13,
+    })
+}
