@@ -15,6 +15,7 @@ use windlass_protocol::{CallFacts, CallKind, FileSeen, ToolOutcome};
 pub(crate) use replace::lacking;
 
 use crate::content::{Content, STRUCTURED_BYTES_MAX, View, load, with_lf};
+use crate::counted::counted;
 use crate::file::{OnCancel, Subject, blocking, facts};
 use crate::lenient;
 use crate::patch::{Hunk, hunks};
@@ -26,10 +27,11 @@ const PLACES_MAX: usize = 100_000;
 
 /// Replaces exact text in a file. Use it for changes to existing files; it keeps everything else byte for byte.
 ///
-/// - Read the file first (all of it or the part you change). If its content has changed since, the edit is refused
-///   and you are shown what changed.
+/// - Read the file first: all of it, or with `offset` and `limit` the part you change. If its content has changed since,
+///   the edit is refused and you are shown what changed.
 /// - `old_string` must occur exactly once, character by character, indentation included, without the line numbers
-///   that Read puts in front. If it occurs more often, give more surrounding lines, or set `replace_all`.
+///   that Read puts in front. If it occurs more often, give more surrounding lines, or set `replace_all`,
+///   which needs all of the file to have been read.
 /// - Write line ends as \n; the file's own style, encoding, byte order mark and mode are kept.
 /// - An empty `old_string` creates a file that does not exist or is empty.
 ///
@@ -146,7 +148,8 @@ pub(crate) fn check_seen(subject: &Subject, content: &Content, cx: &ToolContext)
     let shown = &subject.shown;
     let Some(seen) = cx.seen(&subject.resolved) else {
         return Err(format!(
-            "{shown} has not been read in this conversation, so it was not changed. Read it first."
+            "{shown} has not been read in this conversation, so it was not changed. Read it first; of a long file, the \
+             lines to change with `offset` and `limit`, for a PARTIAL view does not count."
         ));
     };
     if seen.hash != content_hash(&content.bytes) {
@@ -202,7 +205,7 @@ fn create(
     let version = content.map(|content| content.version);
     let seen = save_parts(subject, version, &parts, &Known { whole: true, cx })?;
     let lines = input.new_string.lines().count();
-    let text = format!("Created {} with {lines} lines.", subject.shown);
+    let text = format!("Created {} with {}.", subject.shown, counted(lines, "line"));
     let output = EditOutput {
         file_path: subject.file_path(),
         old_string: &input.old_string,
@@ -229,6 +232,7 @@ fn replace_text(
             .to_owned());
     }
     let places = find(&view, &old, input.replace_all, subject)?;
+    check_known(&places, subject, known)?;
     check_no_loss(&new, Some(content))?;
     let changes = replace::plan(&view, &places, &old, &new);
     let change = replace::encode(&view, &changes, subject, content)?;
@@ -245,6 +249,21 @@ fn replace_text(
     };
     let text = replace::report(&view, &changes, &subject.shown);
     Ok(ToolOutcome::text(&text).with_structured(&output).with_seen(seen))
+}
+
+/// Of a file that was seen in part only, one place can be changed: the one the model has in front of it. Others might lie
+/// in what it has never seen.
+fn check_known(places: &[Range<usize>], subject: &Subject, known: &Known<'_>) -> Result<(), String> {
+    if known.whole || places.len() == 1 {
+        return Ok(());
+    }
+    Err(format!(
+        "Only a part of {} has been read, and `old_string` occurs {} times in it, so nothing was replaced. Read all of it \
+         first, or change one place at a time with more surrounding lines; in a file too long to be read whole, use a \
+         command through Bash.",
+        subject.shown,
+        places.len()
+    ))
 }
 
 /// The places of `old`; explains why there are none, or too many.
@@ -265,7 +284,10 @@ fn find(
             subject.shown
         )),
         _ if replace_all => Ok(places),
-        _ => Err(explain::ambiguous(view.text(), &places, &subject.shown)),
+        count => {
+            let more = count > PLACES_MAX;
+            Err(explain::ambiguous(view.text(), &places[..count.min(PLACES_MAX)], more, &subject.shown))
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use similar::{Algorithm, DiffTag};
 use windlass_protocol::FileSeen;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
+use crate::counted::counted;
 use crate::encoding::TextEncoding;
 use crate::open::{OpenError, OpenFile, open_regular};
 
@@ -202,7 +203,7 @@ pub(crate) fn describe_change(old: &FileSeen, new: &[u8], encoding: TextEncoding
         describe_place(&mut text, op, &lines, encoding);
     }
     if changes.len() > PLACES_MAX {
-        let _ = writeln!(text, "… and {} more places.", changes.len() - PLACES_MAX);
+        let _ = writeln!(text, "… and {}.", counted(changes.len() - PLACES_MAX, "more place"));
     }
     text.truncate(text.trim_end().len());
     text
@@ -227,7 +228,7 @@ fn describe_place(text: &mut String, op: &similar::DiffOp, lines: &[&[u8]], enco
         let _ = writeln!(text, "{number}\t{}", encoding.decode_lossy(cut));
     }
     if now.len() > LINES_SHOWN_MAX {
-        let _ = writeln!(text, "… {} more lines", now.len() - LINES_SHOWN_MAX);
+        let _ = writeln!(text, "… {}", counted(now.len() - LINES_SHOWN_MAX, "more line"));
     }
 }
 

@@ -8,6 +8,7 @@ use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
 
 use crate::content::{Content, LineEnd, STRUCTURED_BYTES_MAX, load, uniform_line_end, with_lf};
+use crate::counted::counted;
 use crate::edit::{Original, check_no_loss, check_seen, lacking};
 use crate::file::{OnCancel, Subject, blocking, facts};
 use crate::patch::{Hunk, hunks};
@@ -88,7 +89,8 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
         Some(_) => "was replaced",
         None => "was created",
     };
-    let text = format!("{} {what} ({} lines).", subject.shown, input.content.lines().count());
+    let lines = counted(input.content.lines().count(), "line");
+    let text = format!("{} {what} ({lines}).", subject.shown);
     let outcome = ToolOutcome::text(&text).with_structured(&output(input, &subject, old.as_ref()));
     Ok(outcome.with_seen(seen.finish(subject.resolved.clone(), true)))
 }

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::counted::counted;
+
 /// Places that are listed.
 const PLACES_MAX: usize = 8;
 /// Lines of the wanted text that take part in the search.
@@ -22,10 +24,12 @@ const SEARCH_TIME_MAX: Duration = Duration::from_millis(150);
 /// How alike two lines must be to count as close, in percent of their pairs of letters.
 const ALIKE_PERCENT_MIN: u32 = 40;
 
-/// The error for a text that occurs more than once.
-pub(crate) fn ambiguous(text: &[u8], places: &[Range<usize>], shown: &str) -> String {
+/// The error for a text that occurs more than once. `more` says that there are more places than these.
+pub(crate) fn ambiguous(text: &[u8], places: &[Range<usize>], more: bool, shown: &str) -> String {
     let count = places.len();
-    let mut message = format!("`old_string` occurs {count} times in {shown}, so nothing was changed:\n");
+    let at_least = if more { "more than " } else { "" };
+    let mut message =
+        format!("`old_string` occurs {at_least}{count} times in {shown}, so nothing was changed:\n");
     let mut line = 1;
     let mut from = 0;
     for place in places.iter().take(PLACES_MAX) {
@@ -37,7 +41,7 @@ pub(crate) fn ambiguous(text: &[u8], places: &[Range<usize>], shown: &str) -> St
         push_lines(&mut message, &text[start..], line - above, above + 2);
     }
     if count > PLACES_MAX {
-        let _ = writeln!(message, "… and {} more.", count - PLACES_MAX);
+        let _ = writeln!(message, "… and {at_least}{} more.", count - PLACES_MAX);
     }
     message.push_str(
         "Add surrounding lines to `old_string` to make it unique, or set `replace_all` to change them all.",
@@ -67,14 +71,15 @@ pub(crate) fn not_found(text: &[u8], wanted: &str, shown: &str) -> String {
         push_line(&mut message, number, line);
     }
     if found.len() > LINES_SHOWN_MAX {
-        let _ = writeln!(message, "… {} more lines", found.len() - LINES_SHOWN_MAX);
+        let _ = writeln!(message, "… {}", counted(found.len() - LINES_SHOWN_MAX, "more line"));
     }
     message.truncate(message.trim_end().len());
     message
 }
 
 fn push_lines(message: &mut String, text: &[u8], first: usize, count: usize) {
-    let lines = text.split(|byte| *byte == b'\n').take(count);
+    // The end of the last line is not the start of another.
+    let lines = text.strip_suffix(b"\n").unwrap_or(text).split(|byte| *byte == b'\n').take(count);
     for (number, line) in (first..).zip(lines) {
         push_line(message, number, &String::from_utf8_lossy(&line[..line.len().min(LINE_BYTES_MAX * 2)]));
     }
@@ -258,12 +263,14 @@ mod tests {
 
     #[test]
     fn ambiguity_lists_the_places_with_context() {
-        let text = "one\nsame\ntwo\nsame\nthree";
+        let text = "one\nsame\ntwo\nsame\n";
         let places: Vec<_> = text.match_indices("same").map(|(at, _)| at..at + 4).collect();
+        let start = |more| ambiguous(text.as_bytes(), &places, more, "f").lines().next().unwrap().to_owned();
+        assert_eq!(start(true), "`old_string` occurs more than 2 times in f, so nothing was changed:");
         assert_eq!(
-            ambiguous(text.as_bytes(), &places, "f"),
+            ambiguous(text.as_bytes(), &places, false, "f"),
             "`old_string` occurs 2 times in f, so nothing was changed:\nLine 2:\n1\tone\n2\tsame\n3\ttwo\nLine 4:\n\
-             3\ttwo\n4\tsame\n5\tthree\nAdd surrounding lines to `old_string` to make it unique, or set \
+             3\ttwo\n4\tsame\nAdd surrounding lines to `old_string` to make it unique, or set \
              `replace_all` to change them all."
         );
     }
@@ -276,7 +283,7 @@ mod tests {
         assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
         assert!(message.len() < 20_000, "{}", message.len());
         let places: Vec<_> = text.match_indices("needle").map(|(at, _)| at..at + 6).collect();
-        let message = ambiguous(text.as_bytes(), &places, "f");
+        let message = ambiguous(text.as_bytes(), &places, false, "f");
         assert!(message.len() < 20_000 && message.contains("more."), "{}", message.len());
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use crate::content::{Content, View};
+use crate::counted::counted;
 use crate::encoding::Unencodable;
 use crate::file::Subject;
 use crate::patch::{Hunk, hunks_from};
@@ -117,17 +118,13 @@ fn window(text: &[u8], changes: &[Change]) -> Option<Window> {
     Some(Window { lines_before: memchr::memchr_iter(b'\n', &text[..start]).count(), old: start..end })
 }
 
-/// The text of a range after the changes, all of which lie inside it.
-fn after(text: &[u8], range: &Range<usize>, changes: &[Change]) -> String {
-    let mut new = Vec::with_capacity(range.len());
-    let mut from = range.start;
-    for change in changes {
-        new.extend_from_slice(&text[from..change.range.start]);
-        new.extend_from_slice(change.new.as_bytes());
-        from = change.range.end;
-    }
-    new.extend_from_slice(&text[from..range.end]);
-    String::from_utf8_lossy(&new).into_owned()
+/// The text of a range after the changes, all of which lie inside it, in pieces.
+fn pieces<'a>(text: &'a [u8], range: &Range<usize>, changes: &'a [Change]) -> impl Iterator<Item = &'a [u8]> {
+    let starts = std::iter::once(range.start).chain(changes.iter().map(|change| change.range.end));
+    let ends = changes.iter().map(|change| change.range.start).chain([range.end]);
+    let kept = starts.zip(ends).map(|(start, end)| &text[start..end]);
+    let new = changes.iter().map(|change| change.new.as_bytes()).chain([&[][..]]);
+    kept.zip(new).flat_map(|(kept, new)| [kept, new])
 }
 
 /// Where the line begins that is `count` lines above the one `at` is in.
@@ -150,7 +147,8 @@ pub(crate) fn patch(view: &View<'_>, changes: &[Change]) -> Vec<Hunk> {
         return Vec::new();
     }
     let old = String::from_utf8_lossy(&text[window.old.clone()]);
-    hunks_from(&old, &after(text, &window.old, changes), window.lines_before)
+    let new: Vec<u8> = pieces(text, &window.old, changes).flatten().copied().collect();
+    hunks_from(&old, &String::from_utf8_lossy(&new), window.lines_before)
 }
 
 /// What the model reads: the changed lines as they are now, with their numbers.
@@ -162,35 +160,85 @@ pub(crate) fn report(view: &View<'_>, changes: &[Change], shown: &str) -> String
     };
     // How many lines the changes so far have added or removed.
     let mut shift = 0_isize;
-    let ends = |text: &[u8]| memchr::memchr_iter(b'\n', text).count();
-    let signed = |count: usize| isize::try_from(count).unwrap_or(isize::MAX);
-    for (index, change) in changes.iter().take(PLACES_MAX).enumerate() {
-        let one = std::slice::from_ref(change);
-        if let Some(window) = window(view.text(), one) {
-            if index > 0 {
-                text.push_str("…\n");
-            }
-            let first = signed(window.lines_before) + shift + 1;
-            push_lines(&mut text, &after(view.text(), &window.old, one), first);
+    let signed =
+        |text: &[u8]| isize::try_from(memchr::memchr_iter(b'\n', text).count()).unwrap_or(isize::MAX);
+    let mut rest = changes;
+    for index in 0..PLACES_MAX {
+        let (group, others) = rest.split_at(together(view.text(), rest));
+        let Some(window) = window(view.text(), group) else { break };
+        if index > 0 {
+            text.push_str("…\n");
         }
-        shift += signed(ends(change.new.as_bytes())) - signed(ends(&view.text()[change.range.clone()]));
+        let first = window.lines_before.saturating_add_signed(shift) + 1;
+        push_lines(&mut text, pieces(view.text(), &window.old, group), first);
+        for change in group {
+            shift += signed(change.new.as_bytes()) - signed(&view.text()[change.range.clone()]);
+        }
+        rest = others;
     }
-    if count > PLACES_MAX {
-        let _ = writeln!(text, "… and {} more places.", count - PLACES_MAX);
+    if !rest.is_empty() {
+        let _ = writeln!(text, "… and {}.", counted(rest.len(), "more place"));
     }
     text.truncate(text.trim_end_matches('\n').len());
     text
 }
 
-fn push_lines(text: &mut String, lines: &str, first: isize) {
-    for (number, line) in (first..).zip(lines.lines()) {
-        if number - first >= isize::try_from(LINES_MAX).unwrap_or(isize::MAX) {
-            let _ = writeln!(text, "… {} more lines", lines.lines().count() - LINES_MAX);
-            return;
+/// How many of the first changes are so close to each other that the lines around them touch.
+fn together(text: &[u8], changes: &[Change]) -> usize {
+    let close = |pair: &&[Change]| {
+        lines_back(text, pair[1].range.start, CONTEXT_LINES)
+            <= lines_on(text, pair[0].range.end, CONTEXT_LINES)
+    };
+    changes.len().min(1 + changes.windows(2).take_while(close).count())
+}
+
+/// Collects lines as far as they are shown.
+struct Lines<'a> {
+    text: &'a mut String,
+    first: usize,
+    ended: usize,
+    /// The start of the line that has not ended, and its length.
+    open: Vec<u8>,
+    open_len: usize,
+}
+
+impl Lines<'_> {
+    fn extend(&mut self, part: &[u8]) {
+        // One byte more than is shown tells that there is more.
+        let room = (LINE_BYTES_MAX + 1).saturating_sub(self.open.len());
+        self.open.extend_from_slice(&part[..part.len().min(room)]);
+        self.open_len += part.len();
+    }
+
+    fn end_line(&mut self) {
+        if self.ended < LINES_MAX {
+            let line = String::from_utf8_lossy(&self.open);
+            let end = line.floor_char_boundary(LINE_BYTES_MAX);
+            let more = if self.open_len > LINE_BYTES_MAX { "…" } else { "" };
+            let _ = writeln!(self.text, "{}\t{}{more}", self.first + self.ended, &line[..end]);
         }
-        let end = line.floor_char_boundary(LINE_BYTES_MAX);
-        let more = if end < line.len() { "…" } else { "" };
-        let _ = writeln!(text, "{number}\t{}{more}", &line[..end]);
+        self.ended += 1;
+        self.open.clear();
+        self.open_len = 0;
+    }
+}
+
+fn push_lines<'a>(text: &mut String, pieces: impl Iterator<Item = &'a [u8]>, first: usize) {
+    let mut lines = Lines { text, first, ended: 0, open: Vec::new(), open_len: 0 };
+    for mut piece in pieces {
+        while let Some(end) = memchr::memchr(b'\n', piece) {
+            lines.extend(&piece[..end]);
+            lines.end_line();
+            piece = &piece[end + 1..];
+        }
+        lines.extend(piece);
+    }
+    if lines.open_len > 0 {
+        lines.end_line();
+    }
+    let left_out = lines.ended.saturating_sub(LINES_MAX);
+    if left_out > 0 {
+        let _ = writeln!(text, "… {}", counted(left_out, "more line"));
     }
 }
 

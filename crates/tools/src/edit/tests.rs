@@ -52,8 +52,34 @@ fn every_occurrence_when_asked() {
     assert_eq!(fixture.content("f"), b"x\r\ny b\r\nx\r\ny b\nx\ny b");
     assert_eq!(
         text(&outcome),
-        "Edited f in 3 places. They now read:\n1\tx\n2\ty b\n3\ta b\n4\ta b\n…\n2\ta b\n3\tx\n4\ty b\n5\ta b\n…\n3\ta b\n4\ta b\n5\tx\n6\ty b"
+        "Edited f in 3 places. They now read:\n1\tx\n2\ty b\n3\tx\n4\ty b\n5\tx\n6\ty b"
     );
+}
+
+/// Replaces every `x` by `new` and compares the report with the file.
+fn check_report(lines: &[&str], new: &str, expected_lines: &[usize], end: &str) {
+    let fixture = Fixture::one("f", (lines.join("\n") + "\n").as_bytes());
+    let all = EditInput { replace_all: true, ..input("f", "x", new) };
+    let report = text(&edit(&all, &fixture.context(&["f"])).unwrap());
+    let file = String::from_utf8(fixture.content("f")).unwrap();
+    let now: Vec<&str> = file.lines().collect();
+    let shown: Vec<&str> = report.lines().skip(1).filter(|line| line.contains('\t')).collect();
+    let expected: Vec<String> = expected_lines.iter().map(|n| format!("{n}\t{}", now[n - 1])).collect();
+    assert_eq!(shown, expected, "{report}");
+    assert!(report.ends_with(end), "{report}");
+}
+
+#[test]
+fn the_report_shows_the_file_as_it_now_is() {
+    let far = ["x1", "2", "3", "4", "5", "6", "7", "8", "9", "x10", "11", "x12", "13"];
+    check_report(&far, "Y", &[1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13], "13\t13");
+    check_report(&far, "Y\nZ", &[1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15, 16], "16\t13");
+    check_report(&["x x x", "2"], "Y", &[1, 2], "1\tY Y Y\n2\t2");
+    let spread: Vec<&str> = ["x", "", "", "", "", "", "", "", ""].repeat(5);
+    let places = [1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 16, 17, 18, 19, 20, 21, 22];
+    check_report(&spread, "Y", &places, "… and 2 more places.");
+    let many: Vec<usize> = (1..=40).collect();
+    check_report(&["x"; 90], "Y", &many, "… 50 more lines");
 }
 
 #[test]
@@ -145,6 +171,18 @@ fn a_part_that_was_seen_is_enough_and_stays_a_part() {
     cx.seen[0].whole = false;
     let outcome = edit(&input("f", "one", "two"), &cx).unwrap();
     assert!(!outcome.seen[0].whole);
+}
+
+#[test]
+fn of_a_file_seen_in_part_one_place_can_be_changed() {
+    let fixture = Fixture::one("f", b"one\ntwo\none\n");
+    let mut cx = fixture.context(&["f"]);
+    cx.seen[0].whole = false;
+    let all = |old: &str| EditInput { replace_all: true, ..input("f", old, "1") };
+    let error = edit(&all("one"), &cx).unwrap_err();
+    assert!(error.contains("Only a part of f has been read, and `old_string` occurs 2 times"), "{error}");
+    edit(&all("two"), &cx).unwrap();
+    assert_eq!(fixture.content("f"), b"one\n1\none\n");
 }
 
 #[test]
