@@ -71,6 +71,13 @@ impl Subject {
             );
             return text;
         }
+        if has_byte_escape(&self.shown) {
+            text.push_str(
+                " If it was listed like this, escapes such as `\\xff` stand for bytes that are not UTF-8; such names \
+                 cannot be given here. Use Bash, which understands the escapes inside `$'…'`.",
+            );
+            return text;
+        }
         let parent = self.resolved.parent().unwrap_or(Path::new("/"));
         if !parent.is_dir() {
             text.push_str(" Neither does its directory.");
@@ -84,6 +91,12 @@ impl Subject {
         }
         text
     }
+}
+
+/// Whether a name looks as Glob and Grep show one that is not text.
+fn has_byte_escape(name: &str) -> bool {
+    let mut escapes = name.split("\\x").skip(1);
+    escapes.any(|rest| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// Names next to a missing file that differ in case or extension only, or contain its stem.

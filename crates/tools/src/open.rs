@@ -42,7 +42,11 @@ pub fn open_regular(resolved: &Path) -> Result<OpenFile, OpenError> {
     let file = match open_without_links(resolved, flags) {
         Ok(descriptor) => File::from(descriptor),
         Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Err(OpenError::Missing),
-        Err(rustix::io::Errno::NXIO) => return Err(OpenError::Special("a socket")),
+        // Sockets, and devices that nothing stands behind.
+        Err(rustix::io::Errno::NXIO) => {
+            let kind = std::fs::symlink_metadata(resolved)?.file_type();
+            return Err(OpenError::Special(special_name(kind)));
+        }
         Err(error) => return Err(OpenError::Io(error.into())),
     };
     let meta = file.metadata()?;
@@ -122,6 +126,8 @@ mod tests {
         check("none", "does not exist");
         check("file/below", "does not exist");
         check("/dev/null", "a character device");
+        // There may be no terminal, or one.
+        check("/dev/tty", "a character device");
         // A resolved path holds no link; one that appears later is not followed.
         check("link", "cannot be opened");
         check("here/file", "cannot be opened");

@@ -1,22 +1,28 @@
 //! Writing a file so that a crash at any instant leaves the old content or the new, never a part.
 //!
-//! The content goes to a new file in the same directory, is flushed to disk, takes over mode and owner, and is
-//! renamed over the target; then the directory is flushed. The directory is opened without following links, and
-//! the target is checked once more right before the rename.
+//! The content goes to a new file in the same directory, is flushed to disk, takes over mode, owner and extended
+//! attributes, and is renamed over the target; then the directory is flushed. The directory is opened without following
+//! links, and the target is checked once more right before the rename.
+//!
+//! What a rename would get around or break is refused: a file that this user may not write to, though its directory
+//! may be changed; and a file with further hard links, which would go on leading to the old content. Writing into
+//! such a file instead would not be atomic.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
-use std::io::{self, Write};
+mod draft;
+
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use windlass_ports::CancellationToken;
 
 use crate::open::open_without_links;
+use draft::{Draft, Old};
 
 /// The file that is to be replaced, as it was when its content was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +53,25 @@ pub(crate) enum SaveError {
     /// The call was cancelled before anything changed.
     #[error("was not written: the call was cancelled")]
     Cancelled,
+    /// Its owner, or whoever is asking, did not mean it to be changed.
+    #[error(
+        "is read-only for this user (mode {mode:04o}), so it was not changed. If it is meant to be changed, make it \
+         writable first, for example with `chmod u+w` through Bash"
+    )]
+    ReadOnly {
+        /// Its permissions.
+        mode: rustix::fs::RawMode,
+    },
+    /// Replacing it would leave its other names with the old content.
+    #[error(
+        "has {count} names (hard links), and the others would keep the old content, so it was not changed. To change it \
+         under all names, write into it through Bash, for example `cat NEW > FILE`; to part it from the others, \
+         `cp -p FILE COPY && mv COPY FILE` and repeat the change"
+    )]
+    HardLinked {
+        /// How many names it has.
+        count: u64,
+    },
     /// The system refused one of the steps.
     #[error("was not written: {step}: {error}")]
     Io {
@@ -77,25 +102,45 @@ pub(crate) fn save(
         None => make_directories(parent)?,
     };
     let old = match expected {
-        Some(version) => Some(current(&directory, name, version)?),
+        Some(version) => Some(replaceable(&directory, name, version)?),
         None => None,
     };
-    let mut draft = Draft::create(&directory, old.as_ref())?;
+    let mut draft = Draft::create(&directory, old.is_some())?;
     draft.fill(parts, old.as_ref())?;
     if cancel.is_cancelled() {
         return Err(SaveError::Cancelled);
     }
     if let Some(version) = expected {
         current(&directory, name, version)?;
-        let rename = rustix::fs::renameat(&directory, &draft.name, &directory, name);
-        rename.map_err(failed("cannot replace it"))?;
+        draft.replace(name)?;
     } else {
         draft.publish_new(name)?;
     }
-    draft.published = true;
     // Some file systems cannot flush a directory; the content itself is on disk.
     let _ = rustix::fs::fsync(&directory);
     Ok(())
+}
+
+/// The file that is to be replaced, if it may be.
+fn replaceable(directory: &OwnedFd, name: &OsStr, expected: Version) -> Result<Old, SaveError> {
+    let stat = current(directory, name, expected)?;
+    check_writable(directory, name, &stat)?;
+    #[expect(clippy::unnecessary_cast, reason = "the width of this field differs between systems")]
+    let count = stat.st_nlink as u64;
+    if count > 1 {
+        return Err(SaveError::HardLinked { count });
+    }
+    Ok(Old::open(directory, name, stat))
+}
+
+/// A rename asks only whether the directory may be changed.
+fn check_writable(directory: &OwnedFd, name: &OsStr, stat: &Stat) -> Result<(), SaveError> {
+    match rustix::fs::accessat(directory, name, Access::WRITE_OK, AtFlags::EACCESS) {
+        // Systems that cannot tell.
+        Ok(()) | Err(Errno::NOSYS) => Ok(()),
+        Err(Errno::ACCESS | Errno::PERM) => Err(SaveError::ReadOnly { mode: stat.st_mode & 0o7777 }),
+        Err(error) => Err(failed("it may not be written")(error)),
+    }
 }
 
 /// The file as it is now, if it is still the one that was checked.
@@ -155,106 +200,11 @@ fn make_directories(path: &Path) -> Result<OwnedFd, SaveError> {
     Ok(directory)
 }
 
-/// The new content under a name of its own; removed again unless it was published.
-struct Draft<'a> {
-    directory: &'a OwnedFd,
-    name: OsString,
-    file: File,
-    published: bool,
-}
-
-impl<'a> Draft<'a> {
-    fn create(directory: &'a OwnedFd, old: Option<&Stat>) -> Result<Self, SaveError> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        // Until it has the mode of the old file, nobody else may read what might be private.
-        let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        loop {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let name = OsString::from(format!(".windlass-{:x}-{count:x}.tmp", std::process::id()));
-            match rustix::fs::openat(directory, &name, flags, mode) {
-                Ok(descriptor) => {
-                    return Ok(Self { directory, name, file: descriptor.into(), published: false });
-                }
-                // Left behind by a process that had this id and died.
-                Err(Errno::EXIST) => {}
-                Err(error) => return Err(failed("cannot write in its directory")(error)),
-            }
-        }
-    }
-
-    fn fill(&mut self, parts: &[&[u8]], old: Option<&Stat>) -> Result<(), SaveError> {
-        let step = |step| move |error| SaveError::Io { step, error };
-        for part in parts {
-            self.file.write_all(part).map_err(step("cannot write"))?;
-        }
-        if let Some(old) = old {
-            self.take_over(old)?;
-        }
-        self.file.sync_all().map_err(step("cannot flush it to disk"))
-    }
-
-    /// Owner first: changing it clears special mode bits.
-    fn take_over(&self, old: &Stat) -> Result<(), SaveError> {
-        let own = rustix::fs::fstat(&self.file).map_err(failed("cannot look at the new file"))?;
-        if (own.st_uid, own.st_gid) != (old.st_uid, old.st_gid) {
-            let owner = rustix::fs::Uid::from_raw(old.st_uid);
-            let group = rustix::fs::Gid::from_raw(old.st_gid);
-            // Only root may give files away; a group one belongs to can be kept without that.
-            if rustix::fs::fchown(&self.file, Some(owner), Some(group)).is_err() {
-                let _ = rustix::fs::fchown(&self.file, None, Some(group));
-            }
-        }
-        let mode = Mode::from_raw_mode(old.st_mode & 0o7777);
-        rustix::fs::fchmod(&self.file, mode).map_err(failed("cannot keep its mode"))
-    }
-
-    /// Gives the draft its name unless that exists by now.
-    fn publish_new(&self, name: &OsStr) -> Result<(), SaveError> {
-        let directory = self.directory;
-        let renamed = rename_new(directory, &self.name, name);
-        match renamed {
-            Ok(()) => Ok(()),
-            Err(Errno::EXIST) => Err(SaveError::Raced),
-            // File systems without this kind of rename: a link fails in the same way if the name exists.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-                match rustix::fs::linkat(directory, &self.name, directory, name, AtFlags::empty()) {
-                    Ok(()) => {
-                        let _ = rustix::fs::unlinkat(directory, &self.name, AtFlags::empty());
-                        Ok(())
-                    }
-                    Err(Errno::EXIST) => Err(SaveError::Raced),
-                    Err(error) => Err(failed("cannot create it")(error)),
-                }
-            }
-            Err(error) => Err(failed("cannot create it")(error)),
-        }
-    }
-}
-
-#[cfg(any(target_os = "linux", target_vendor = "apple"))]
-fn rename_new(directory: &OwnedFd, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
-    rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE)
-}
-
-#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn rename_new(_: &OwnedFd, _: &OsStr, _: &OsStr) -> rustix::io::Result<()> {
-    Err(Errno::NOSYS)
-}
-
-impl Drop for Draft<'_> {
-    fn drop(&mut self) {
-        if !self.published {
-            let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
     use crate::fixture::Fixture;
@@ -283,6 +233,87 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o751);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left behind");
+    }
+
+    /// Runs as somebody who is not root, on a thread of its own.
+    #[cfg(target_os = "linux")]
+    fn as_ordinary_user<T: Send>(root: &Path, work: impl FnOnce() -> T + Send) -> T {
+        use rustix::fs::{Gid, Uid};
+        const NOBODY: u32 = 65_534;
+        let is_root = rustix::process::geteuid().is_root();
+        if is_root {
+            for entry in fs::read_dir(root).unwrap() {
+                std::os::unix::fs::chown(entry.unwrap().path(), Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+            std::os::unix::fs::chown(root, Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let run = move || {
+            if is_root {
+                let (uid, gid) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
+                rustix::thread::set_thread_groups(&[]).unwrap();
+                rustix::thread::set_thread_res_gid(gid, gid, gid).unwrap();
+                rustix::thread::set_thread_res_uid(uid, uid, uid).unwrap();
+            }
+            work()
+        };
+        std::thread::scope(|scope| scope.spawn(run).join().unwrap())
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_may_not_be_written_is_not_replaced() {
+        let fixture = Fixture::one("f", b"one");
+        let path = fixture.path("f");
+        let check = |mode: u32, expected: Option<&str>| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let saved = as_ordinary_user(&fixture.root, || put(&path, version_of(&path), "two"));
+            let error = saved.err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), expected.is_some(), "{mode:o}: {error:?}");
+            assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()), "{mode:o}");
+        };
+        check(0o444, Some("is read-only for this user (mode 0444), so it was not changed. If"));
+        check(0o466, Some("mode 0466"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        check(0o644, None);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+    }
+
+    #[test]
+    fn further_names_of_a_file_are_not_left_behind() {
+        let fixture = Fixture::one("f", b"one");
+        fs::hard_link(fixture.path("f"), fixture.path("g")).unwrap();
+        let path = fixture.path("f");
+        let error = put(&path, version_of(&path), "two").unwrap_err().to_string();
+        assert!(
+            error.starts_with("has 2 names (hard links)") && error.contains("`cat NEW > FILE`"),
+            "{error}"
+        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        fs::remove_file(fixture.path("g")).unwrap();
+        put(&path, version_of(&path), "two").unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn extended_attributes_are_kept() {
+        use rustix::fs::{XattrFlags, getxattr, listxattr, setxattr};
+        let fixture = Fixture::one("f", b"one");
+        let path = fixture.path("f");
+        // Not every file system has them.
+        if setxattr(&path, "user.origin", b"here", XattrFlags::empty()).is_err() {
+            return;
+        }
+        setxattr(&path, "user.large", &[7; 2000], XattrFlags::empty()).unwrap();
+        put(&path, version_of(&path), "two").unwrap();
+        let value = |name: &str| {
+            let mut value = vec![0; 4096];
+            let len = getxattr(&path, name, &mut value[..]).unwrap();
+            value[..len].to_vec()
+        };
+        assert_eq!((value("user.origin"), value("user.large")), (b"here".to_vec(), vec![7; 2000]));
+        put(&fixture.path("new"), None, "x").unwrap();
+        let mut names = [0; 64];
+        assert_eq!(listxattr(fixture.path("new"), &mut names[..]).unwrap(), 0);
     }
 
     #[test]

@@ -167,6 +167,7 @@ fn what_cannot_be_read_is_said() {
     refuse(&fixture, &input("F.TXT"), "Did you mean f.txt?");
     refuse(&fixture, &input("no/such"), "Neither does its directory.");
     refuse(&fixture, &input("caf\u{fffd}"), "not UTF-8");
+    refuse(&fixture, &input("caf\\xe9"), "escapes such as `\\xff` stand for bytes that are not UTF-8");
     refuse(&fixture, &input("binary"), "is not text but an ELF executable or library (8 bytes)");
     refuse(&fixture, &part("late", 35_000, 5), "is not text but binary data");
     refuse(&fixture, &input("/dev/zero"), "is a character device");
