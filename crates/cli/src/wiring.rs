@@ -295,7 +295,7 @@ mod tests {
     #[test]
     fn a_ban_is_read_generously() {
         let check = |given: &str, name: &str, expected| {
-            assert_eq!(is_ban_of(given, name), expected, "{given} {name}")
+            assert_eq!(is_ban_of(given, name), expected, "{given} {name}");
         };
         check("Bash", "Bash", true);
         check("bash", "Bash", true);
