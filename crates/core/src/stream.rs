@@ -190,7 +190,6 @@ impl Cx<'_> {
     fn on_broken(&mut self, mut streaming: Streaming, failure: Failure) -> Phase {
         let broken = self.state.carry.broken_in_a_row;
         let attempts = Attempts { retries: broken, stalls: broken, malformed: broken };
-        streaming.calls.let_go();
         self.record_answer(&mut streaming);
         let then = match retry::decide(&failure, attempts, &self.config.retry, true, self.entropy) {
             Decision::Again { delay_ms, retries_max } => {
@@ -198,7 +197,10 @@ impl Cx<'_> {
                 self.emit(Update::Retrying { attempt: broken + 1, retries_max, delay_ms, failure });
                 After::NextTurn { broken: Some(self.at_ms.saturating_add(delay_ms)) }
             }
-            Decision::GiveUp => self.give_up(failure, attempts),
+            Decision::GiveUp => {
+                streaming.calls.cancel_all(self);
+                self.give_up(failure, attempts)
+            }
         };
         self.leave(streaming.calls, then, None)
     }

@@ -304,7 +304,7 @@ fn what_has_acted_stands_and_the_next_request_waits_its_pause() {
         > timer t1                   streaming | call-model #2 [user assistant(write) user(result)]
         < call write b               examine c2
         > c2 is write b              run c2
-        < fails Cut                  settling
+        < fails Cut                  cancel c2 | settling | timer t2 800
         > c2 finished B              result c2 | done | = api_error after 2: it failed Tried 2 times. Try again later.
         ",
     );
