@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Admission, Answer, Block, CallFacts, CallId, Denial, MessageId, Question, TimerId, ToolOutcome,
+    Admission, Answer, Block, CallFacts, CallId, CallKind, Denial, MessageId, Question, TimerId, ToolOutcome,
     ToolProgress, ToolUse, Update,
 };
 
 use crate::config::EarlyStart;
-use crate::event::Effect;
+use crate::event::{Effect, Interrupt};
 use crate::permission::{self, Verdict};
 use crate::step::Cx;
 
@@ -35,8 +35,8 @@ struct Call {
     /// Its input is empty, which may mean that the response was cut before the input came: it waits for what
     /// follows in the response.
     held: bool,
-    /// It was told to stop.
-    cancelled: bool,
+    /// It was told to stop, or left to finish within the time a stop may take.
+    stopping: bool,
     /// It started, and does more than read.
     acted: bool,
     /// The id under which its result was shown.
@@ -54,7 +54,7 @@ enum Stage {
     /// It may run as soon as the others let it.
     Ready(CallFacts),
     /// It runs; shared or not.
-    Running { shared: bool },
+    Running { shared: bool, kind: CallKind },
     /// It is answered.
     Finished(ToolOutcome),
 }
@@ -87,7 +87,7 @@ impl CallQueue {
             stage,
             approved: false,
             held,
-            cancelled: false,
+            stopping: false,
             acted: false,
             shown: None,
         });
@@ -138,7 +138,7 @@ impl CallQueue {
                     call.examine(cx);
                     break;
                 }
-                Stage::Asking(CallFacts { shared, .. }) | Stage::Running { shared } if !shared => break,
+                Stage::Asking(CallFacts { shared, .. }) | Stage::Running { shared, .. } if !shared => break,
                 Stage::Asking(_) | Stage::Running { .. } => (),
                 Stage::Ready(facts) => {
                     // A changed answer can make an early call exclusive while later shared ones run already.
@@ -211,22 +211,29 @@ impl CallQueue {
 
     /// Stops everything: what has not started never will, what runs is told to stop.
     pub(crate) fn cancel_all(&mut self, cx: &mut Cx<'_>) {
+        self.cancel_for(Interrupt::Stop, cx);
+    }
+
+    /// Stops everything for this kind of interrupt. What may finish is left to, within the time a stop may take.
+    pub(crate) fn cancel_for(&mut self, interrupt: Interrupt, cx: &mut Cx<'_>) {
         for call in &mut self.calls {
             match call.stage {
                 Stage::Finished(_) => (),
-                Stage::Running { .. } if call.cancelled => (),
-                Stage::Running { .. } => {
-                    call.cancelled = true;
-                    cx.effects.push(Effect::CancelTool(call.id));
+                Stage::Running { .. } if call.stopping => (),
+                Stage::Running { kind, .. } => {
+                    call.stopping = true;
+                    if interrupt == Interrupt::Stop || !kind.finishes_when_replaced() {
+                        cx.effects.push(Effect::CancelTool(call.id));
+                    }
                 }
                 _ => call.stage = Stage::Finished(ToolOutcome::error(NOT_STARTED)),
             }
         }
     }
 
-    /// Gives cancelled calls a limited time to stop.
+    /// Gives calls that are to stop a limited time for it.
     pub(crate) fn start_deadline(&self, cx: &mut Cx<'_>) -> Option<TimerId> {
-        let stopping = self.calls.iter().any(|call| call.cancelled && !call.is_finished());
+        let stopping = self.calls.iter().any(|call| call.stopping && !call.is_finished());
         stopping.then(|| {
             let timer = cx.state.ids.timer();
             cx.effects.push(Effect::StartTimer { timer, after_ms: cx.config.stop_grace_ms });
@@ -327,7 +334,7 @@ impl Call {
         let (tool_use, cwd) = (self.tool_use.clone(), tools.cwd.clone());
         let decided = facts.paths.clone();
         self.acted = !facts.kind.is_read_only();
-        self.stage = Stage::Running { shared: facts.shared };
+        self.stage = Stage::Running { shared: facts.shared, kind: facts.kind };
         cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts });
         cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, decided, seen });
     }

@@ -63,7 +63,7 @@ impl Cx<'_> {
             After::Retry { .. } => After::End(Terminal::AbortedStreaming),
         };
         settling.interrupt = settling.interrupt.or(Some(kind));
-        settling.calls.cancel_all(self);
+        settling.calls.cancel_for(kind, self);
         if settling.deadline.is_none() {
             settling.deadline = settling.calls.start_deadline(self);
         }

@@ -247,7 +247,7 @@ impl Cx<'_> {
             self.emit(Update::Block { id, index: open.index, block: block.clone(), aborted: true });
             streaming.blocks.push((id, block));
         }
-        streaming.calls.cancel_all(self);
+        streaming.calls.cancel_for(kind, self);
         self.record_answer(&mut streaming);
         self.leave(streaming.calls, After::End(Terminal::AbortedStreaming), Some(kind))
     }

@@ -224,6 +224,39 @@ fn a_replacing_interrupt_says_nothing_and_keeps_the_new_message() {
 }
 
 #[test]
+fn an_edit_may_finish_when_the_user_only_says_something_else() {
+    let editing = |scenario: Scenario| {
+        scenario
+            .permission_mode(PermissionMode::BypassPermissions)
+            .submit("x")
+            .call("write a")
+            .ended(StopReason::ToolUse)
+    };
+    check(
+        editing(Scenario::new()).steer("y").interrupt(Interrupt::Replace).finished(1, "written"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call write a               examine c1
+        > c1 is write a              run c1
+        < end tool_use               settling
+        > steer y
+        > interrupt                  timer t1 800
+        > c1 finished written        result c1 | done | = aborted_tools after 1
+        ",
+    );
+    check(
+        editing(Scenario::new()).interrupt(Interrupt::Stop),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call write a               examine c1
+        > c1 is write a              run c1
+        < end tool_use               settling
+        > interrupt                  cancel c1 | timer t1 800
+        ",
+    );
+}
+
+#[test]
 fn a_steered_message_goes_in_behind_the_next_results() {
     check(
         Scenario::new()
