@@ -36,10 +36,11 @@ pub(crate) struct Adopted {
 pub(crate) fn adopted(own: &[i32], since: u64) -> Adopted {
     let all = all_processes();
     let me = rustix::process::getpid().as_raw_pid();
-    let session = rustix::process::getsid(None).map_or(me, Pid::as_raw_pid);
+    // Read like all others: a session whose leader is outside this namespace is 0 here, which is no process number.
+    let session = all.iter().find(|entry| entry.pid == me).map(|entry| entry.session);
     let is_root = |entry: &&Entry| {
         entry.parent == me
-            && entry.session != session
+            && Some(entry.session) != session
             && entry.started >= since
             && !own.contains(&entry.pid)
             && !own.contains(&entry.session)

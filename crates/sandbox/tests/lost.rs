@@ -29,6 +29,7 @@ fn main() {
     let tests = vec![
         trial("looking_for_the_text_of_a_command_does_not_find_its_supervisor", the_text_is_not_found),
         trial("nothing_survives_the_kill_of_the_supervisor", nothing_survives_the_kill_of_the_supervisor),
+        trial("nothing_survives_where_the_leader_of_the_session_is_out_of_sight", leader_out_of_sight),
         trial("other_children_survive_the_kill_of_a_supervisor", other_children_survive),
         trial("a_supervisor_that_was_stopped_goes_on", a_supervisor_that_was_stopped_goes_on),
         trial("a_supervisor_that_is_stopped_again_and_again_is_replaced", stopped_again_and_again),
@@ -119,6 +120,24 @@ fn nothing_survives_the_kill_of_the_supervisor() {
             }
         }
     });
+}
+
+/// A program in a container may belong to a session whose leader is outside, so that it has no number inside.
+fn leader_out_of_sight() {
+    let program = std::env::current_exe().unwrap();
+    let in_namespace = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--mount-proc", "sh", "-c", script]).arg(&program);
+        command.arg("nothing_survives_the_kill_of_the_supervisor").arg("--exact").output()
+    };
+    if !in_namespace("exit 0").is_ok_and(|output| output.status.success()) {
+        println!("skipped: no namespace of process numbers can be made here");
+        return;
+    }
+    let output = in_namespace("\"$0\" \"$@\"; exit $?").unwrap();
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
 fn other_children_survive() {
