@@ -9,8 +9,8 @@ use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
 use windlass_engine::{Engine, RetryPolicy, SessionSeed};
 use windlass_models::{
-    AnthropicClient, AnthropicSettings, ClientIdentity, ModelAliases, Script, ScriptModel, Secret,
-    WatchdogLimits, model_card, resolve_alias,
+    AnthropicClient, AnthropicSettings, ClientIdentity, ModelAliases, Script, ScriptModel, WatchdogLimits,
+    model_card, resolve_alias,
 };
 use windlass_ports::{AnyTool, ModelClient};
 use windlass_protocol::ModelCard;
@@ -135,7 +135,6 @@ fn card(name: &str, models: &Models) -> ModelCard {
 }
 
 fn client_settings(api: &Api) -> AnthropicSettings {
-    let secret = |secret: &windlass_config::Secret| Secret::new(secret.reveal());
     let defaults = AnthropicSettings::default();
     let limit = |standard: Option<Duration>| match api.silence_ms {
         None => standard,
@@ -144,9 +143,9 @@ fn client_settings(api: &Api) -> AnthropicSettings {
     };
     AnthropicSettings {
         base_url: api.base_url.as_ref().map_or(defaults.base_url, |url| url.reveal().to_owned()),
-        api_key: api.key.as_ref().map(secret),
-        auth_token: api.token.as_ref().map(secret),
-        custom_headers: api.headers.iter().map(|(name, value)| (name.clone(), secret(value))).collect(),
+        api_key: api.key.clone(),
+        auth_token: api.token.clone(),
+        custom_headers: api.headers.clone(),
         betas: api.betas.clone(),
         watchdog: WatchdogLimits {
             bytes: limit(defaults.watchdog.bytes),

@@ -9,7 +9,6 @@ mod document;
 mod error;
 mod flags;
 mod parse;
-mod secret;
 mod settings;
 mod variables;
 
@@ -17,6 +16,5 @@ pub use config::{Config, DEFAULT_MODEL, ModelChoice, Place};
 pub use document::environment_page;
 pub use error::ConfigError;
 pub use flags::{Flags, PromptText, split_tool_names};
-pub use secret::Secret;
 pub use settings::{Api, Files, Limits, Models, Settings, Shell};
 pub use variables::{Area, VARIABLES, Variable};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::Secret;
+use windlass_protocol::Secret;
 
 /// A switch: `1`, `true`, `yes`, `on` or `0`, `false`, `no`, `off`.
 pub(crate) fn switch(value: &str) -> Option<bool> {

@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use windlass_core::EarlyStart;
+use windlass_protocol::Secret;
 
+use crate::ConfigError;
 use crate::variables::VARIABLES;
-use crate::{ConfigError, Secret};
 
 /// Everything the environment can set. Fields hold the default where it sets nothing.
 #[derive(Clone, Debug, Default)]

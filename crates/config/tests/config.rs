@@ -32,10 +32,10 @@ fn check(name: &str, value: &str, expected: &str) {
 
 #[test]
 fn every_variable_reaches_its_setting() {
-    check("ANTHROPIC_API_KEY", "sk-abc", "key: Some(Secret(hidden))");
-    check("ANTHROPIC_AUTH_TOKEN", "t", "token: Some(Secret(hidden))");
-    check("ANTHROPIC_BASE_URL", "http://127.0.0.1:1/", "base_url: Some(Secret(hidden))");
-    check("ANTHROPIC_CUSTOM_HEADERS", "X-A: 1", r#"headers: [("X-A", Secret(hidden))]"#);
+    check("ANTHROPIC_API_KEY", "sk-abc", "key: Some([redacted])");
+    check("ANTHROPIC_AUTH_TOKEN", "t", "token: Some([redacted])");
+    check("ANTHROPIC_BASE_URL", "http://127.0.0.1:1/", "base_url: Some([redacted])");
+    check("ANTHROPIC_CUSTOM_HEADERS", "X-A: 1", r#"headers: [("X-A", [redacted])]"#);
     check("ANTHROPIC_BETAS", "a, b,", r#"betas: ["a", "b"]"#);
     check("CLAUDE_CODE_CLIENT_CERT", "/c.pem", r#"client_certificate: Some("/c.pem")"#);
     check("CLAUDE_CODE_CLIENT_KEY", "/k.pem", r#"client_key: Some("/k.pem")"#);

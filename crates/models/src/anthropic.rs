@@ -21,12 +21,12 @@ use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use tokio::time::timeout;
 use windlass_ports::{BoxStream, ModelClient};
-use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest};
+use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest, Secret};
 
 use crate::classify::{ErrorBody, ErrorHeaders, answer_failure, read_headers};
 use crate::{Assembler, SseDecoder};
 use body::BodyBuilder;
-pub use settings::{AnthropicSettings, ClientError, ClientIdentity, Secret, WatchdogLimits};
+pub use settings::{AnthropicSettings, ClientError, ClientIdentity, WatchdogLimits};
 use settings::{Endpoint, without_credentials};
 use transport::{Transport, body_failure, failure, send_failure};
 use watchdog::{Stall, Watchdog};
@@ -314,7 +314,7 @@ impl Shared {
         let custom = settings.custom_headers.iter().map(|(_, value)| value);
         let secrets = settings.api_key.iter().chain(&settings.auth_token).chain(custom);
         secrets
-            .map(Secret::expose)
+            .map(Secret::reveal)
             .filter(|secret| secret.len() >= 8 && message.contains(secret))
             .fold(message.to_owned(), |text, secret| text.replace(secret, "[redacted]"))
     }

@@ -16,9 +16,7 @@ mod sse;
 mod table;
 mod usage;
 
-pub use anthropic::{
-    AnthropicClient, AnthropicSettings, ClientError, ClientIdentity, Secret, WatchdogLimits,
-};
+pub use anthropic::{AnthropicClient, AnthropicSettings, ClientError, ClientIdentity, WatchdogLimits};
 pub use assemble::Assembler;
 pub use script::{
     CutAfter, Ending, Expect, Fault, Mismatch, Opening, Play, Playback, Player, Response, Script,

@@ -9,6 +9,7 @@ mod ids;
 mod json;
 mod message;
 mod model;
+mod secret;
 mod tool;
 mod transcript;
 mod update;
@@ -21,6 +22,7 @@ pub use message::{Message, Origin, Role};
 pub use model::{
     Delta, Failure, FailureClass, ModelCard, ModelEvent, ModelRequest, Price, StopReason, ToolSpec,
 };
+pub use secret::Secret;
 pub use tool::{Admission, CallFacts, CallKind, FileSeen, PathFact, RawValueEq, ToolOutcome, ToolProgress};
 pub use transcript::{Segment, Transcript};
 pub use update::{Answer, Denial, ModelSpend, Outcome, Question, Repair, Terminal, Transition, Update};

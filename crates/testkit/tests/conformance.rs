@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use windlass_models::{AnthropicClient, AnthropicSettings, Script, ScriptModel, Secret, WatchdogLimits};
+use windlass_models::{AnthropicClient, AnthropicSettings, Script, ScriptModel, WatchdogLimits};
 use windlass_ports::ModelClient;
-use windlass_protocol::{Block, Message, MessageId, ModelEvent, ModelRequest, Origin};
+use windlass_protocol::{Block, Message, MessageId, ModelEvent, ModelRequest, Origin, Secret};
 use windlass_testkit::Server;
 
 fn request() -> Arc<ModelRequest> {

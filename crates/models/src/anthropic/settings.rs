@@ -1,12 +1,12 @@
 //! Where and how to reach the Messages API.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use thiserror::Error;
+use windlass_protocol::Secret;
 
 /// The address of the provider itself.
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
@@ -16,30 +16,6 @@ const DEFAULT_API_VERSION: &str = "2023-06-01";
 
 /// Headers that belong to the HTTP client: another value would break the request.
 const RESERVED_HEADERS: &[&str] = &["content-length", "transfer-encoding", "connection"];
-
-/// A text that does not show itself.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a text.
-    #[must_use]
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The text itself.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[redacted]")
-    }
-}
 
 /// Limits on the silence of a stream; `None` switches one off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,10 +168,10 @@ pub(super) fn headers(settings: &AnthropicSettings) -> Result<HeaderMap, ClientE
     }
     match (&settings.api_key, &settings.auth_token) {
         (Some(key), _) => {
-            headers.insert("x-api-key", secret_value("x-api-key", key.expose())?);
+            headers.insert("x-api-key", secret_value("x-api-key", key.reveal())?);
         }
         (None, Some(token)) => {
-            let bearer = format!("Bearer {}", token.expose());
+            let bearer = format!("Bearer {}", token.reveal());
             headers.insert(AUTHORIZATION, secret_value("authorization", &bearer)?);
         }
         (None, None) => {}
@@ -212,7 +188,7 @@ fn add_custom(headers: &mut HeaderMap, custom: &[(String, Secret)]) -> Result<()
         if RESERVED_HEADERS.contains(&header.as_str()) {
             return Err(wrong(name, "is set by the HTTP client and cannot be chosen"));
         }
-        let value = secret_value(name, value.expose())?;
+        let value = secret_value(name, value.reveal())?;
         let seen_before =
             custom[..index].iter().any(|(other, _)| other.trim().eq_ignore_ascii_case(name.trim()));
         if seen_before {

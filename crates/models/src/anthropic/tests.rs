@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use windlass_ports::ModelClient;
-use windlass_protocol::{Block, FailureClass, Message, MessageId, ModelEvent, ModelRequest, Origin};
+use windlass_protocol::{Block, FailureClass, Message, MessageId, ModelEvent, ModelRequest, Origin, Secret};
 
-use super::{AnthropicClient, AnthropicSettings, Secret, WatchdogLimits};
+use super::{AnthropicClient, AnthropicSettings, WatchdogLimits};
 use server::{Server, Step, chunk, events, good, send, stream_end, stream_head, whole};
 
 const KEY: &str = "sk-test-0123456789";

@@ -5,9 +5,9 @@ use std::fmt;
 /// A key, a token or the value of a header. Debug output hides it.
 ///
 /// ```
-/// use windlass_config::Secret;
-/// let secret = Secret::new("abc".into());
-/// assert_eq!(format!("{secret:?}"), "Secret(hidden)");
+/// use windlass_protocol::Secret;
+/// let secret = Secret::new("abc");
+/// assert_eq!(format!("{secret:?}"), "[redacted]");
 /// assert_eq!(secret.reveal(), "abc");
 /// ```
 #[derive(Clone, PartialEq, Eq)]
@@ -16,8 +16,8 @@ pub struct Secret(String);
 impl Secret {
     /// Hides a text.
     #[must_use]
-    pub fn new(text: String) -> Self {
-        Self(text)
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
     }
 
     /// The text, for the one place that sends it.
@@ -29,6 +29,6 @@ impl Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(hidden)")
+        f.write_str("[redacted]")
     }
 }
