@@ -17,6 +17,10 @@ struct Program {
     before: usize,
 }
 
+/// The long options that grep and ripgrep share.
+const SEARCH_OPTIONS: &[&str] =
+    &["after-context", "before-context", "color", "context", "ignore-case", "line-number", "max-count"];
+
 const PROGRAMS: &[Program] = &[
     Program {
         names: &["cat"],
@@ -47,15 +51,7 @@ const PROGRAMS: &[Program] = &[
         names: &["grep", "egrep", "fgrep"],
         flags: "abEFGhHinoPsvwxy",
         valued: "ABCm",
-        long: &[
-            "after-context",
-            "before-context",
-            "color",
-            "context",
-            "ignore-case",
-            "line-number",
-            "max-count",
-        ],
+        long: SEARCH_OPTIONS,
         number: true,
         before: 1,
     },
@@ -63,15 +59,7 @@ const PROGRAMS: &[Program] = &[
         names: &["rg"],
         flags: "aFHiInNoPsSUvwx",
         valued: "ABCm",
-        long: &[
-            "after-context",
-            "before-context",
-            "color",
-            "context",
-            "ignore-case",
-            "line-number",
-            "max-count",
-        ],
+        long: SEARCH_OPTIONS,
         number: false,
         before: 1,
     },
