@@ -89,7 +89,7 @@ fn a_kept_connection_gets_one_response_after_the_other() {
 
 #[test]
 fn times_are_in_order() {
-    let server = server(r#"{"blocks":[{"text":"ab"}],"delta_chars":1,"delta_delay_ms":30,"delay_ms":20}"#);
+    let server = server(r#"{"blocks":[{"text":"ab"}]}"#);
     let began = Instant::now();
     Client::connect(&server).ask();
     let exchange = last(&server);
@@ -99,11 +99,28 @@ fn times_are_in_order() {
     times.push(reply.ended);
     times.push(Instant::now());
     assert!(times.is_sorted());
+}
+
+/// When the head and the two deltas came, in milliseconds after the request had been read.
+fn delayed_reply() -> [u128; 3] {
+    let server = server(r#"{"blocks":[{"text":"ab"}],"delta_chars":1,"delta_delay_ms":30,"delay_ms":20}"#);
+    Client::connect(&server).ask();
+    let exchange = last(&server);
+    let reply = exchange.reply.as_ref().unwrap();
     assert_eq!((reply.status, reply.end, reply.events.len()), (Some(200), ReplyEnd::Complete, 7));
-    let wait = |from: usize, to: usize| reply.events[to].duration_since(reply.events[from]).as_millis();
-    assert!((28..45).contains(&wait(1, 2)) && (28..45).contains(&wait(2, 3)), "{:?}", reply.events);
-    let head = reply.events[0].duration_since(exchange.read).as_millis();
-    assert!((20..40).contains(&head), "{head}");
+    [0, 2, 3].map(|place: usize| reply.events[place].duration_since(exchange.read).as_millis())
+}
+
+#[test]
+fn nothing_comes_before_its_time_or_long_after() {
+    const DUE: [u128; 3] = [20, 50, 80];
+    // A busy machine may be late at any time, but not every time.
+    let in_time = (0..10).any(|_| {
+        let seen = delayed_reply();
+        assert!(seen.iter().zip(DUE).all(|(at, due)| *at >= due), "{seen:?}");
+        seen.iter().zip(DUE).all(|(at, due)| *at < due + 15)
+    });
+    assert!(in_time);
 }
 
 /// Plays one response with this fault and gives what the client saw and how the reply ended.
