@@ -44,6 +44,8 @@ pub struct Sample {
 
 /// The line of output that holds a delta, in the words of the API.
 const DELTA: &str = "text_delta";
+/// How long the server may take to notice that its last response was read.
+const QUIET_WITHIN: Duration = Duration::from_secs(10);
 
 impl Scenario {
     /// A scenario without any files.
@@ -89,6 +91,11 @@ impl Scenario {
         let server = Server::start_with(self.script.clone(), options)?;
         let command = self.command(subject, &server, wrapper);
         let Ran { elapsed, stderr, lines, stdout } = process::run(command, watch.then_some(DELTA))?;
+        // The server notes the end of a response after the program has read it.
+        ensure!(
+            server.wait_until_quiet(QUIET_WITHIN),
+            "the server is still answering after the program ended"
+        );
         let exchanges = server.exchanges();
         ensure!(
             server.is_used_up(),
