@@ -14,7 +14,8 @@ use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
 
 use crate::paths::{absolute, fact, locate, resolve};
 use crate::search::{
-    Newest, Stop, in_background, is_version_control, names_version_control, printable, threads_for,
+    Newest, Stop, honour_ignore_files, in_background, is_version_control, names_version_control, printable,
+    threads_for,
 };
 
 /// Names returned at most.
@@ -202,6 +203,9 @@ fn walker(query: &Query, settings: &GlobSettings, root: &Path) -> WalkBuilder {
         .hidden(!settings.hidden)
         .max_depth(query.depth_max)
         .threads(threads_for(UNKNOWN_SIZE));
+    if settings.honour_ignore_files {
+        honour_ignore_files(&mut walker, root);
+    }
     if !query.all {
         walker.filter_entry(|entry| !is_version_control(entry));
     }
@@ -366,7 +370,9 @@ mod tests {
         };
         let default = GlobSettings::default();
         check(GlobSettings { honour_ignore_files: true, ..default.clone() }, "a.rs\n.c/d.rs").await;
-        check(GlobSettings { hidden: false, ..default }, "a.rs\ntarget/b.rs").await;
+        check(GlobSettings { hidden: false, ..default.clone() }, "a.rs\ntarget/b.rs").await;
+        fs::remove_dir_all(tree.root().join(".git")).unwrap();
+        check(GlobSettings { honour_ignore_files: true, ..default }, "a.rs\n.c/d.rs").await;
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use ignore::DirEntry;
+use ignore::{DirEntry, WalkBuilder};
 use windlass_ports::ToolContext;
 
 /// More threads than this wait for the disk, not for each other.
@@ -70,6 +70,13 @@ pub(crate) fn threads_for(pieces: usize) -> usize {
     const PIECES_EACH: usize = 4;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     cores.min(THREADS_MAX).min(pieces.div_ceil(PIECES_EACH)).max(1)
+}
+
+/// Ignore files count in a project that is no repository, too. Those above the directory that is searched count only
+/// inside a repository: elsewhere they belong to somebody else, such as a home directory that ignores everything.
+pub(crate) fn honour_ignore_files(walker: &mut WalkBuilder, root: &Path) {
+    let in_repository = root.ancestors().any(|directory| directory.join(".git").exists());
+    walker.require_git(false).parents(in_repository);
 }
 
 /// Whether an entry is a version control directory inside the tree that is searched.

@@ -9,7 +9,7 @@ use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ignore::{Walk, WalkBuilder};
 
-use crate::search::{Stop, is_version_control, names_version_control, threads_for};
+use crate::search::{Stop, honour_ignore_files, is_version_control, names_version_control, threads_for};
 
 /// Files that are searched before their results are looked at.
 const BATCH: usize = 256;
@@ -51,7 +51,7 @@ fn split_globs(text: &str) -> Vec<&str> {
 }
 
 /// The files below a resolved directory, or the one file, in the order of their names. What `.gitignore` and its like
-/// name is left out, hidden files are not.
+/// name is left out, also where there is no repository; hidden files are not.
 pub(crate) struct Files {
     walk: Walk,
     /// Places that could not be read.
@@ -67,6 +67,7 @@ impl Files {
             .types(filter.types.clone())
             .add_custom_ignore_filename(".rgignore")
             .sort_by_file_name(std::cmp::Ord::cmp);
+        honour_ignore_files(&mut walker, root);
         if !names_version_control(&root.to_string_lossy()) {
             walker.filter_entry(|entry| !is_version_control(entry));
         }

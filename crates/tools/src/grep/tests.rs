@@ -165,6 +165,20 @@ async fn which_files_are_searched() {
     check(json!({ "path": "target" }), &["target/f.rs"]).await;
     check(json!({ "path": "target/f.rs", "output_mode": "count" }), &["target/f.rs"]).await;
     check(json!({ "path": ".git" }), &[".git/e.rs"]).await;
+    fs::remove_dir_all(tree.root().join(".git")).unwrap();
+    check(json!({}), &[".hidden/d.rs", "a.rs", "b.py", "c.ts"]).await;
+}
+
+#[tokio::test]
+async fn ignore_files_above_count_only_inside_a_repository() {
+    let tree = Tree::new(&[(".gitignore", "*\n"), ("project/a.txt", "word\n")]);
+    let found = async || {
+        let outcome = tree.grep(&json!({ "pattern": "word", "path": "project" })).await;
+        text(&outcome).lines().next().unwrap().to_owned()
+    };
+    assert_eq!(found().await, "Found 1 file");
+    fs::create_dir(tree.root().join(".git")).unwrap();
+    assert_eq!(found().await, "No files found");
 }
 
 #[tokio::test]
