@@ -20,6 +20,8 @@ const WANTED_LINES_MAX: usize = 200;
 const LINES_SHOWN_MAX: usize = 24;
 /// Bytes shown of one line.
 const LINE_BYTES_MAX: usize = 300;
+/// Bytes of one line that are compared.
+const COMPARED_BYTES_MAX: usize = 2000;
 const SEARCH_TIME_MAX: Duration = Duration::from_millis(150);
 /// How alike two lines must be to count as close, in percent of their pairs of letters.
 const ALIKE_PERCENT_MIN: u32 = 40;
@@ -212,25 +214,40 @@ fn by_equal_lines(text: &[u8], wanted: &[&str], deadline: Instant) -> Option<usi
 /// Compares every line of the file with the longest wanted line by the pairs of letters they hold.
 fn by_likeness(text: &[u8], wanted: &[&str], deadline: Instant) -> Option<usize> {
     let (index, line) = wanted.iter().enumerate().max_by_key(|(_, line)| line.trim().len())?;
-    let pairs = letter_pairs(line.as_bytes());
-    if pairs.count_ones() == 0 {
+    let wanted = letters(line.as_bytes());
+    if wanted.len() < 2 {
         return None;
     }
-    let scored = lines_in_time(text, deadline).map(|(number, line)| {
-        let other = letter_pairs(line);
-        let all = (pairs.count_ones() + other.count_ones()).max(1);
-        ((pairs & other).count_ones() * 200 / all, std::cmp::Reverse(number))
-    });
+    let scored = lines_in_time(text, deadline)
+        .map(|(number, line)| (likeness(&wanted, &letters(line)), std::cmp::Reverse(number)));
     let (percent, std::cmp::Reverse(number)) = scored.max()?;
     (percent >= ALIKE_PERCENT_MIN).then(|| number.saturating_sub(index))
 }
 
-/// The pairs of neighbouring letters of a line as a small set.
-fn letter_pairs(line: &[u8]) -> u128 {
-    let letters = line[..line.len().min(400)].iter().filter(|byte| !byte.is_ascii_whitespace());
-    let lower: Vec<u8> = letters.map(u8::to_ascii_lowercase).collect();
+/// How alike a line is to the wanted one, in percent. The wanted text may be a part of a longer line, so of such a line
+/// the part counts that is most like it.
+fn likeness(wanted: &[u8], line: &[u8]) -> u32 {
+    let pairs = letter_pairs(wanted);
+    let compare = |part: &[u8]| {
+        let other = letter_pairs(part);
+        (pairs & other).count_ones() * 200 / (pairs.count_ones() + other.count_ones()).max(1)
+    };
+    let size = wanted.len() * 3 / 2;
+    let last = line.len().saturating_sub(size);
+    let starts = (0..last).step_by(wanted.len().div_ceil(2)).chain([last]);
+    starts.map(|start| compare(&line[start..line.len().min(start + size)])).max().unwrap_or(0)
+}
+
+/// The start of a line without its blanks, in lower case.
+fn letters(line: &[u8]) -> Vec<u8> {
+    let line = &line[..line.len().min(COMPARED_BYTES_MAX)];
+    line.iter().filter(|byte| !byte.is_ascii_whitespace()).map(u8::to_ascii_lowercase).collect()
+}
+
+/// The pairs of neighbouring letters as a small set.
+fn letter_pairs(letters: &[u8]) -> u128 {
     let bit = |pair: &[u8]| (u32::from(pair[0]) * 31 + u32::from(pair[1]) * 7) % 128;
-    lower.windows(2).fold(0, |set, pair| set | 1 << bit(pair))
+    letters.windows(2).fold(0, |set, pair| set | 1 << bit(pair))
 }
 
 #[cfg(test)]
@@ -257,8 +274,18 @@ mod tests {
         check("let name = \"world\";   ", &["Without the blanks"]);
         check("let name = \"earth\";", &["closest place:\n2\t\tlet name = \"world\";"]);
         check("fn other() {\n\treturn 1;\n}", &["closest place:\n6\tfn other() {\n7\t\treturn;\n8\t}"]);
+        check("lo, {nome}", &["closest place:\n3\t\tprintln!"]);
         check("zzzz qqqq", &["No part of the file is close"]);
         check("name\u{fffd}", &["replacement character"]);
+    }
+
+    #[test]
+    fn a_part_of_a_long_line_is_found() {
+        let line =
+            format!("{} he said “hello”, {}", "some words before it ".repeat(20), "and after it ".repeat(20));
+        let text = format!("first\n{line}\nlast\n");
+        let message = not_found(text.as_bytes(), "he said \"hello\"", "f");
+        assert!(message.contains("marks that look alike. The closest place:\n2\tsome words"), "{message}");
     }
 
     #[test]
