@@ -116,7 +116,7 @@ fn a_long_file_gives_its_first_page() {
     let shown = text(&outcome);
     assert!(shown.starts_with("1\tline number 1\n2\t"), "{shown}");
     let notice = "[PARTIAL view: lines 1-20 of 200 of f, which is longer than the 100 tokens that are shown at once. \
-                  To go on, call Read with offset 21 and limit 20; to find a place, use Grep.]";
+                  To go on, call Read with offset 21 and limit 15; to find a place, use Grep.]";
     assert!(shown.ends_with(notice), "{shown}");
     assert_eq!(outcome.seen, [], "a page that was not asked for does not count as read");
     let json = structured(&outcome);

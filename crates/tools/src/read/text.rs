@@ -286,7 +286,8 @@ fn notices(job: &Job<'_>, scan: &Scan, shown: &Shown, encoding: TextEncoding) ->
              shown at once. To go on, call Read with offset {} and limit {}; to find a place, use Grep.",
             job.limits.tokens_max,
             last + 1,
-            shown.lines
+            // Later lines have longer numbers, and may be longer themselves.
+            (shown.lines - shown.lines / 4).max(1)
         ));
     }
     if shown.cut > 0 {
