@@ -48,6 +48,14 @@ pub struct BashInput {
     /// Start it and go on: the result names the task and its output file.
     #[serde(default, deserialize_with = "lenient::flag")]
     pub(crate) run_in_background: bool,
+    /// A wish to run outside the sandbox.
+    #[expect(
+        dead_code,
+        reason = "understood, so that a call that names it runs; there is no sandbox to leave"
+    )]
+    #[serde(default, rename = "dangerouslyDisableSandbox", deserialize_with = "lenient::flag")]
+    #[schemars(skip)]
+    unsandboxed: bool,
 }
 
 /// How commands are run.
@@ -267,6 +275,13 @@ mod tests {
         check("");
         check(" \n");
         check("a\0b");
+    }
+
+    #[test]
+    fn a_wish_to_leave_the_sandbox_is_understood_but_not_offered() {
+        let json = r#"{"command": "ls", "dangerouslyDisableSandbox": true}"#;
+        assert!(serde_json::from_str::<BashInput>(json).is_ok());
+        assert!(!bash().spec().input_schema.get().contains("Sandbox"));
     }
 
     #[test]

@@ -4,13 +4,13 @@
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use windlass_ports::{AnyTool, ToolContext};
 use windlass_tools::Grep;
 
-/// One search at a time.
+/// One test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 struct Folder(tempfile::TempDir);
@@ -37,14 +37,18 @@ impl Folder {
     }
 }
 
-/// Runs alone and tells by how many kB memory grew at most.
+/// Until it is dropped, no other test of this file uses memory.
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells by how many kB memory grew at most.
 fn growth(work: impl FnOnce()) -> u64 {
     let status = |field: &str| -> u64 {
         let text = fs::read_to_string("/proc/self/status").unwrap();
         let line = text.lines().find(|line| line.starts_with(field)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     };
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     // The highest mark starts again from here.
     let _ = fs::write("/proc/self/clear_refs", "5");
     let before = status("VmRSS:");
@@ -54,6 +58,7 @@ fn growth(work: impl FnOnce()) -> u64 {
 
 #[test]
 fn a_line_of_a_hundred_megabytes_is_searched_in_pieces() {
+    let _alone = alone();
     let folder = Folder::new();
     let mut file = fs::File::create(folder.path().join("big")).unwrap();
     file.write_all(b"first\n").unwrap();
@@ -78,6 +83,7 @@ fn a_line_of_a_hundred_megabytes_is_searched_in_pieces() {
 
 #[test]
 fn a_million_matches_are_counted_and_paged_without_being_held() {
+    let _alone = alone();
     let folder = Folder::new();
     fs::write(folder.path().join("a"), "word\n".repeat(1_000_000)).unwrap();
     fs::write(folder.path().join("b"), "word\n").unwrap();

@@ -113,7 +113,7 @@ impl Call<'_> {
         answer.output.return_code_interpretation = meaning.interpretation;
         let remarks = if meaning.failed { &mut answer.before } else { &mut answer.after };
         remarks.extend(meaning.words);
-        answer.show(capture.show().await);
+        answer.show(if meaning.failed { capture.show_failed().await } else { capture.show().await });
         let end = if self.is_read_only { Some(canonical(&self.start.cwd)) } else { exit.cwd };
         let next = self.rules().after(end.as_deref(), &self.input.command);
         answer.after.extend(next.notice);
@@ -157,7 +157,7 @@ impl Call<'_> {
                 "The command was interrupted and stopped before it ended.".to_owned()
             }
         });
-        answer.show(capture.show().await);
+        answer.show(capture.show_failed().await);
         let next = self.rules().after(Some(&canonical(&self.start.cwd)), &self.input.command);
         let mut outcome = answer.finish();
         outcome.cwd = next.cwd;

@@ -9,6 +9,8 @@ use tokio::io::AsyncWriteExt;
 
 use crate::tasks::{OutputFile, Tasks};
 
+/// Of a failure, at most this many characters are given back in full: what matters is mostly at its ends.
+const FAILED_CHARS_MAX: usize = 10_000;
 /// Characters shown of each end when the whole is too long.
 const EXCERPT_CHARS: usize = 5_000;
 /// A character takes at most this many bytes.
@@ -192,9 +194,18 @@ impl Capture {
 
     /// The output as far as it goes: all of it when it is short, otherwise both ends and where the whole is.
     pub(crate) async fn show(&mut self) -> Shown {
+        self.show_up_to(self.limits.inline_chars).await
+    }
+
+    /// The same for a command that failed, of which less is shown.
+    pub(crate) async fn show_failed(&mut self) -> Shown {
+        self.show_up_to(self.limits.inline_chars.min(FAILED_CHARS_MAX)).await
+    }
+
+    async fn show_up_to(&mut self, chars_max: usize) -> Shown {
         if self.is_complete_in_memory() {
             let text = String::from_utf8_lossy(&self.head);
-            if text.len() <= self.limits.inline_chars || text.chars().count() <= self.limits.inline_chars {
+            if text.len() <= chars_max || text.chars().count() <= chars_max {
                 let text = text.into_owned();
                 return Shown { text, cut: false, file: None, bytes: self.total };
             }
@@ -202,11 +213,11 @@ impl Capture {
         // Whether that went well is seen below.
         let _ = self.save().await;
         self.flush().await;
-        self.show_ends()
+        self.show_ends(chars_max / 2)
     }
 
-    fn show_ends(&self) -> Shown {
-        let each = EXCERPT_CHARS.min(self.limits.inline_chars / 2);
+    fn show_ends(&self, each_max: usize) -> Shown {
+        let each = EXCERPT_CHARS.min(each_max);
         let (head, tail) = (first_chars(&self.head, each), last_chars(&self.tail, each));
         let left_out = self.total.saturating_sub((head.len() + tail.len()) as u64);
         let (place, file, bytes) = match &self.saved {
@@ -339,6 +350,23 @@ mod tests {
                 assert_eq!((std::fs::read(file).unwrap(), shown.bytes), (all.clone(), all.len() as u64));
             }
         }
+    }
+
+    #[tokio::test]
+    async fn of_a_failure_less_is_shown() {
+        let limits = Limits { inline_chars: 30_000, file_bytes: 100_000, bytes: 100_000 };
+        let check = async |length: usize, cut: bool| {
+            let tasks = Tasks::new(None);
+            let mut capture = Capture::new(limits, Arc::downgrade(&tasks));
+            capture.push(&vec![b'a'; length]).await;
+            let shown = capture.show_failed().await;
+            assert_eq!((shown.cut, shown.file.is_some()), (cut, cut), "{length}");
+            assert!(shown.text.len() < 10_300, "{}", shown.text.len());
+            assert!(!capture.show().await.cut, "a success of {length} is shown whole");
+        };
+        check(10_000, false).await;
+        check(10_001, true).await;
+        check(30_000, true).await;
     }
 
     #[tokio::test]

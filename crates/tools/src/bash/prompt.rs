@@ -17,7 +17,7 @@ pub(crate) fn is_prompt(line: &str) -> bool {
     }
     let choice = [
         "[y/n]", "(y/n)", "[yes/no]", "(yes/no)", "[y/n/q]", "[y/n/a]", "(y/n/a)", "[y|n]", "(y|n)", "[n/y]",
-        "(y)",
+        "? (y)",
     ];
     let question = line.trim_end_matches([':', '?', '>', ' ', '.']);
     if choice.iter().any(|choice| question.ends_with(choice)) || question.ends_with("(yes/no/[fingerprint])")
@@ -88,6 +88,7 @@ mod tests {
             "step 1/3:",
             "spin:",
             "why?",
+            "f(y)",
             "logins:",
             "> ",
         ] {

@@ -129,16 +129,23 @@ fn last_list(command: &str) -> Vec<&str> {
             (None | Some('"'), '\\') => {
                 characters.next();
             }
+            // Behind an operator the line goes on.
+            (None, '\n') if command[start..at].trim().is_empty() => {}
             (None, ';' | '\n') => {
                 parts.clear();
                 start = at + 1;
             }
             (None, '|' | '&') => {
-                let doubled = characters.next_if(|&(_, next)| next == c).is_some();
-                if doubled {
+                let before = command[..at].chars().next_back();
+                let next = characters.peek().map(|&(_, next)| next);
+                if next == Some(c) {
+                    characters.next();
                     parts.push(&command[start..at]);
                     start = at + 2;
-                } else if c == '|' {
+                } else if c == '|' || before == Some('|') {
+                    start = at + 1;
+                } else if !matches!(before, Some('>' | '<')) && next != Some('>') {
+                    parts.clear();
                     start = at + 1;
                 }
             }
@@ -217,6 +224,14 @@ mod tests {
         check("grep 'a|b;c' f", true);
         check("grep \"a\\\"|b\" f", true);
         check("make 2>&1 | grep a", true);
+        check("make |& grep a", true);
+        check("make && make |& grep a", false);
+        check("make &> log | grep a", true);
+        check("make &&\ngrep a f", false);
+        check("make ||\n\n  grep a f", false);
+        check("make |\ngrep a", true);
+        check("diff a b & false", false);
+        check("make & grep a f", true);
         check("grepper a", false);
         check("", false);
     }
