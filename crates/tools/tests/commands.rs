@@ -475,7 +475,7 @@ fn a_call_ends_while_its_daemon_goes_on() {
         let command = "(while :; do echo noise; sleep 0.05; done) & echo $! > pid; setsid sleep 300 & echo $! > pid2; echo done";
         let outcome = session.bash(json!({ "command": command })).await;
         let took = start.elapsed();
-        assert!(text(&outcome).contains("done") && took < Duration::from_secs(2), "{took:?}");
+        assert!(text(&outcome).contains("done") && took < Duration::from_secs(5), "{took:?}");
         let pids = ["pid", "pid2"].map(|name| fs::read_to_string(session.project().join(name)).unwrap());
         tokio::time::sleep(Duration::from_millis(300)).await;
         assert!(pids.iter().all(|pid| is_alive(pid)), "a daemon survives that nobody reads what it says");
@@ -506,7 +506,7 @@ fn cancelling_returns_at_once() {
             Instant::now()
         };
         let (outcome, at) = tokio::join!(session.bash_in(json!({ "command": DEAF }), cx), cancelled);
-        assert!(at.elapsed() < Duration::from_millis(100), "{:?}", at.elapsed());
+        assert!(at.elapsed() < Duration::from_secs(1), "{:?}", at.elapsed());
         assert!(
             outcome.is_error && text(&outcome).contains("interrupted") && text(&outcome).ends_with("started"),
             "{}",
@@ -530,7 +530,7 @@ fn dropping_the_call_ends_the_tree() {
             () = started => {}
         }
         let pid = fs::read_to_string(pid).unwrap();
-        until("the tree ends", Duration::from_secs(1), || !is_alive(&pid)).await;
+        until("the tree ends", Duration::from_secs(4), || !is_alive(&pid)).await;
     });
 }
 
@@ -585,7 +585,7 @@ fn a_background_task_can_be_read_and_stopped() {
         let command = "echo $$ > pid; echo up; trap '' TERM; (setsid sleep 300 & echo $! > pid2); while :; do sleep 1; done";
         let input = json!({ "command": command, "run_in_background": "true", "description": "a server" });
         let outcome = session.bash(input).await;
-        assert!(start.elapsed() < Duration::from_millis(500) && !outcome.is_error);
+        assert!(start.elapsed() < Duration::from_secs(5) && !outcome.is_error);
         let task = session.tasks.running().remove(0);
         assert!(
             text(&outcome).contains("task bash-1") && task.command.ends_with("(a server)"),
@@ -609,7 +609,7 @@ fn a_background_task_can_be_read_and_stopped() {
         let pids = ["pid", "pid2"].map(|name| fs::read_to_string(session.project().join(name)).unwrap());
         assert!(!pids.iter().any(|pid| is_alive(pid)));
         let again = session.stop(json!({ "task_id": "bash-1" })).await;
-        until("its end is noted", Duration::from_secs(1), || session.tasks.running().is_empty()).await;
+        until("its end is noted", Duration::from_secs(5), || session.tasks.running().is_empty()).await;
         assert!(fs::read_to_string(&task.output_file).unwrap().ends_with("[The command was stopped.]\n"));
         assert!(!again.is_error || text(&again).contains("over already"), "{}", text(&again));
         let missing = session.stop(json!({})).await;
