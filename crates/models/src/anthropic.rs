@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use bytes::BytesMut;
 use futures_util::stream::unfold;
 use reqwest::Response;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use tokio::time::timeout;
 use windlass_ports::{BoxStream, ModelClient};
 use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest, Secret};
@@ -198,7 +198,8 @@ impl Exchange {
     async fn take_answer(&mut self, response: Response) -> Result<Stage, Failure> {
         let kind =
             header(&response, CONTENT_TYPE.as_str()).unwrap_or("text/event-stream").to_ascii_lowercase();
-        if kind.starts_with("text/event-stream") {
+        let encoding = header(&response, CONTENT_ENCODING.as_str()).filter(|name| *name != "identity");
+        if encoding.is_none() && kind.starts_with("text/event-stream") {
             return Ok(Stage::Streaming(response));
         }
         let place = self.shared.endpoint.place.clone();
@@ -208,6 +209,9 @@ impl Exchange {
             );
             failure(FailureClass::Malformed, message)
         };
+        if let Some(encoding) = encoding {
+            return Err(malformed(&format!("the encoding {encoding}, which was not asked for,")));
+        }
         if !kind.contains("json") {
             return Err(malformed(&kind));
         }
@@ -246,6 +250,9 @@ impl Exchange {
     /// What the bytes at hand say next.
     fn decode(&mut self) -> Result<Option<ModelEvent>, Failure> {
         loop {
+            if let Some(block) = self.response.take_held() {
+                return Ok(Some(block));
+            }
             let event = match self.decoder.next_event() {
                 Ok(Some(event)) => event,
                 Ok(None) => return Ok(None),
@@ -260,7 +267,12 @@ impl Exchange {
             if event.data.trim().is_empty() {
                 continue;
             }
-            let item = self.response.on_event(&event.data);
+            // Some write pings with any data, and errors in their own words.
+            let item = match &*event.name {
+                "ping" => continue,
+                "error" => Some(self.response.on_error(&event.data)),
+                _ => self.response.on_event(&event.data),
+            };
             if self.response.had_news() {
                 self.watchdog.on_event();
             }

@@ -1,7 +1,8 @@
 //! Puts a response together from the events of a Messages API stream.
 //!
-//! Sans-IO: it is fed the JSON text of each event, in order, and answers with at most one [`ModelEvent`] each.
-//! After [`ModelEvent::Ended`] or [`ModelEvent::Failed`] it answers nothing more.
+//! Sans-IO: it is fed the JSON text of each event, in order, and answers with at most one [`ModelEvent`] each; blocks that
+//! had to wait for an earlier one follow by [`Assembler::take_held`]. After [`ModelEvent::Ended`] or
+//! [`ModelEvent::Failed`] it answers nothing more.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_protocol::{
-    Delta, Failure, FailureClass, ModelEvent, StopReason, Usage, replace_lone_surrogates,
+    Block, Delta, Failure, FailureClass, ModelEvent, StopReason, Usage, replace_lone_surrogates,
 };
 
 use crate::block::OpenBlock;
@@ -42,6 +43,8 @@ pub struct Assembler {
     started: bool,
     ended: bool,
     open: Vec<OpenBlock>,
+    /// Complete blocks behind one that is not: blocks are given out in the order of the response.
+    held: Vec<(u32, Block)>,
     /// The lowest index that no block has had yet.
     next_index: u32,
     usage: Usage,
@@ -55,7 +58,8 @@ pub struct Assembler {
 struct Event<'a> {
     #[serde(rename = "type", borrow)]
     kind: Option<Cow<'a, str>>,
-    index: Option<u32>,
+    #[serde(borrow)]
+    index: Option<&'a RawValue>,
     #[serde(borrow)]
     delta: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -82,6 +86,23 @@ struct MessageStart<'a> {
 struct MessageDelta<'a> {
     #[serde(borrow)]
     stop_reason: Option<Cow<'a, str>>,
+}
+
+/// The deltas whose fields the engine reads. Others may use the same names for something else.
+const DELTAS: [&str; 6] = [
+    "text_delta",
+    "thinking_delta",
+    "input_json_delta",
+    "signature_delta",
+    "citations_delta",
+    "compaction_delta",
+];
+
+/// A delta of a type that may be unknown.
+#[derive(Deserialize)]
+struct AnyDelta<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
 }
 
 /// Any delta of a block: the union of the fields the engine reads.
@@ -127,6 +148,22 @@ impl Assembler {
                 Some(self.fail(FailureClass::Malformed, message))
             }
         }
+    }
+
+    /// Takes an event that the stream itself names an error, whatever its data is.
+    pub(crate) fn on_error(&mut self, data: &str) -> ModelEvent {
+        self.ended = true;
+        ModelEvent::Failed(Box::new(stream_failure(&ErrorBody::parse(data))))
+    }
+
+    /// The next complete block that had to wait for an earlier one. Ask after every event, until there is none.
+    pub fn take_held(&mut self) -> Option<ModelEvent> {
+        let place = (0..self.held.len()).min_by_key(|place| self.held[*place].0)?;
+        if self.is_behind_open(self.held[place].0) {
+            return None;
+        }
+        let (index, block) = self.held.swap_remove(place);
+        Some(ModelEvent::Block { index, block })
     }
 
     /// Says that the stream has no more events. A response that is not complete by then broke off.
@@ -186,7 +223,7 @@ impl Assembler {
             "error" => Ok(Some(ModelEvent::Failed(Box::new(stream_failure(&ErrorBody::parse(text)))))),
             "message_start" => self.on_message_start(event).map(Some),
             "content_block_start" => self.on_block_start(event).map(Some),
-            "content_block_stop" => self.on_block_stop(event).map(Some),
+            "content_block_stop" => self.on_block_stop(event),
             "message_delta" => self.on_message_delta(event).map(|()| None),
             "message_stop" => self.on_message_stop().map(Some),
             _ => Ok(None),
@@ -210,9 +247,9 @@ impl Assembler {
 
     fn on_block_start(&mut self, event: &Event<'_>) -> Result<ModelEvent, String> {
         self.expect_started("content_block_start")?;
-        let index = event.index.ok_or("a `content_block_start` without `index`")?;
+        let index = event.index()?;
         if index < self.next_index {
-            return Err(format!("block {index} starts twice"));
+            return Err(format!("block {index} starts twice or too late"));
         }
         let skeleton: Arc<RawValue> = required(event.content_block, "content_block")?.to_owned().into();
         self.open.push(OpenBlock::new(index, Arc::clone(&skeleton))?);
@@ -224,7 +261,16 @@ impl Assembler {
         let position = self.open_position(event)?;
         let block = &mut self.open[position];
         let raw = required(event.delta, "delta")?;
-        let fields: BlockDelta<'_> = parse(Some(raw), "delta")?;
+        let fields: BlockDelta<'_> = match parse(Some(raw), "delta") {
+            Ok(fields) => fields,
+            Err(problem) => {
+                let AnyDelta { kind } = parse(Some(raw), "delta")?;
+                if DELTAS.contains(&&*kind) {
+                    return Err(problem);
+                }
+                BlockDelta::of_kind(kind)
+            }
+        };
         let missing = |name: &str| format!("a `{}` without `{name}`", fields.kind);
         let delta = match &*fields.kind {
             "text_delta" => {
@@ -256,12 +302,20 @@ impl Assembler {
         Ok(ModelEvent::Delta { index: block.index(), delta })
     }
 
-    fn on_block_stop(&mut self, event: &Event<'_>) -> Result<ModelEvent, String> {
+    fn on_block_stop(&mut self, event: &Event<'_>) -> Result<Option<ModelEvent>, String> {
         let position = self.open_position(event)?;
         let open = self.open.remove(position);
         let index = open.index();
         let block = open.complete().map_err(|problem| format!("block {index}: {problem}"))?;
-        Ok(ModelEvent::Block { index, block })
+        if self.is_behind_open(index) {
+            self.held.push((index, block));
+            return Ok(None);
+        }
+        Ok(Some(ModelEvent::Block { index, block }))
+    }
+
+    fn is_behind_open(&self, index: u32) -> bool {
+        self.open.iter().any(|open| open.index() < index)
     }
 
     fn on_message_delta(&mut self, event: &Event<'_>) -> Result<(), String> {
@@ -295,7 +349,7 @@ impl Assembler {
     }
 
     fn open_position(&self, event: &Event<'_>) -> Result<usize, String> {
-        let index = event.index.ok_or("a block event without `index`")?;
+        let index = event.index()?;
         self.open
             .iter()
             .position(|block| block.index() == index)
@@ -312,9 +366,20 @@ impl<'a> Event<'a> {
         Ok(event)
     }
 
+    fn index(&self) -> Result<u32, String> {
+        let index = self.index.and_then(|raw| raw.get().parse().ok());
+        index.ok_or_else(|| format!("a `{}` without `index`", self.name()))
+    }
+
     /// The type; some servers leave out that of an error.
     fn name(&self) -> &str {
         self.kind.as_deref().unwrap_or("error")
+    }
+}
+
+impl<'a> BlockDelta<'a> {
+    fn of_kind(kind: Cow<'a, str>) -> Self {
+        Self { kind, text: None, thinking: None, partial_json: None, signature: None, citation: None }
     }
 }
 

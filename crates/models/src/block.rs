@@ -1,13 +1,11 @@
 //! One block on its way in: the skeleton it started with and what the deltas added.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use windlass_protocol::{Block, replace_lone_surrogates};
+use windlass_protocol::{Block, RawObject, replace_lone_surrogates};
 
 use crate::piece::{Half, Piece};
 
@@ -107,12 +105,9 @@ impl OpenBlock {
 
     /// Sets every field of a delta, given as JSON, except its type.
     pub(crate) fn set_fields_of(&mut self, delta: &str) -> Result<(), String> {
-        for (name, value) in object(delta)?.0 {
-            if name == "type" {
-                continue;
-            }
-            self.fields.retain(|(known, _)| *known != name);
-            self.fields.push((name.into_owned(), value.to_owned()));
+        for (name, value) in object(delta)?.iter().filter(|(name, _)| *name != "type") {
+            self.fields.retain(|(known, _)| known != name);
+            self.fields.push((name.to_owned(), value.to_owned()));
         }
         Ok(())
     }
@@ -123,12 +118,9 @@ impl OpenBlock {
             self.close_half();
         }
         let skeleton = Arc::clone(&self.skeleton);
-        let Object(start) = object(skeleton.get())?;
+        let start = object(skeleton.get())?;
         let fields = self.filled(&start)?;
-        if fields.is_empty() {
-            return Block::from_json(skeleton.get()).map_err(|error| error.to_string());
-        }
-        let json = rewrite(&start, &fields).map_err(|error| error.to_string())?;
+        let json = if fields.is_empty() { skeleton.get().into() } else { Cow::Owned(start.with(&fields)) };
         Block::from_json(&json).map_err(|error| error.to_string())
     }
 
@@ -150,7 +142,7 @@ impl OpenBlock {
     }
 
     /// The fields whose value differs from the skeleton's, as JSON.
-    fn filled(self, start: &[(Cow<'_, str>, &RawValue)]) -> Result<Vec<(String, String)>, String> {
+    fn filled(self, start: &RawObject<'_>) -> Result<Vec<(String, String)>, String> {
         let mut filled = Vec::new();
         let mut add = |name: &str, json: String| filled.push((name.to_owned(), json));
         if let Some(text) = self.text {
@@ -164,7 +156,7 @@ impl OpenBlock {
         }
         if !self.input.trim().is_empty() {
             add("input", input_json(&self.input)?);
-        } else if self.kind == Kind::ToolUse && !value_of(start, "input").is_some_and(is_object) {
+        } else if self.kind == Kind::ToolUse && !start.get("input").is_some_and(is_object) {
             add("input", "{}".to_owned());
         }
         if !self.citations.is_empty() {
@@ -178,8 +170,8 @@ impl OpenBlock {
 }
 
 /// What a delta string makes of a string the skeleton began with.
-fn appended(start: &[(Cow<'_, str>, &RawValue)], name: &str, more: &str) -> Result<String, String> {
-    let before = value_of(start, name).and_then(|raw| serde_json::from_str::<Cow<'_, str>>(raw.get()).ok());
+fn appended(start: &RawObject<'_>, name: &str, more: &str) -> Result<String, String> {
+    let before = start.get(name).and_then(|raw| serde_json::from_str::<Cow<'_, str>>(raw.get()).ok());
     match before {
         Some(before) if !before.is_empty() => string_json(&[&*before, more].concat()),
         _ => string_json(more),
@@ -187,8 +179,8 @@ fn appended(start: &[(Cow<'_, str>, &RawValue)], name: &str, more: &str) -> Resu
 }
 
 /// The list the skeleton began with, and the values of `more`, which has a comma in front of each.
-fn extended(start: &[(Cow<'_, str>, &RawValue)], name: &str, more: &str) -> String {
-    let before = value_of(start, name).map_or("", RawValue::get).trim();
+fn extended(start: &RawObject<'_>, name: &str, more: &str) -> String {
+    let before = start.get(name).map_or("", RawValue::get).trim();
     let inside = before.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     match inside.map(str::trim) {
         Some(inside) if !inside.is_empty() => format!("[{inside}{more}]"),
@@ -213,64 +205,6 @@ fn string_json(text: &str) -> Result<String, String> {
     serde_json::to_string(text).map_err(|error| error.to_string())
 }
 
-fn value_of<'a>(fields: &[(Cow<'_, str>, &'a RawValue)], name: &str) -> Option<&'a RawValue> {
-    fields.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+fn object(json: &str) -> Result<RawObject<'_>, String> {
+    RawObject::parse(json).map_err(|error| error.to_string())
 }
-
-fn rewrite(
-    start: &[(Cow<'_, str>, &RawValue)],
-    filled: &[(String, String)],
-) -> Result<String, serde_json::Error> {
-    let value_of = |name: &str| filled.iter().find(|(known, _)| known == name).map(|(_, json)| json);
-    let kept =
-        start.iter().map(|(name, value)| (&**name, value_of(name).map_or(value.get(), String::as_str)));
-    let added = filled
-        .iter()
-        .filter(|(name, _)| !start.iter().any(|(known, _)| known == name))
-        .map(|(name, json)| (name.as_str(), json.as_str()));
-    let size: usize = filled.iter().map(|(name, json)| name.len() + json.len() + 4).sum();
-    let mut json = String::with_capacity(size + 64 + start.len() * 16);
-    for (name, value) in kept.chain(added) {
-        json.push(if json.is_empty() { '{' } else { ',' });
-        json.push_str(&serde_json::to_string(name)?);
-        json.push(':');
-        json.push_str(value);
-    }
-    json.push('}');
-    Ok(json)
-}
-
-/// The fields of a JSON object, in order.
-struct Object<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-fn object(json: &str) -> Result<Object<'_>, String> {
-    serde_json::from_str(json).map_err(|error| error.to_string())
-}
-
-impl<'de> Deserialize<'de> for Object<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Object<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some((BorrowedName(name), value)) = map.next_entry()? {
-                    fields.push((name, value));
-                }
-                Ok(Object(fields))
-            }
-        }
-
-        deserializer.deserialize_map(Fields)
-    }
-}
-
-/// A `Cow<str>` on its own never borrows with serde; behind this it does.
-#[derive(Deserialize)]
-struct BorrowedName<'a>(#[serde(borrow)] Cow<'a, str>);

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::json::{self, RawObject};
+
 /// One content block of a message.
 ///
 /// The block's JSON is kept exactly as the model (or this crate) wrote it, so replaying a block never
@@ -80,22 +82,24 @@ impl fmt::Display for BlockError {
 
 impl std::error::Error for BlockError {}
 
-/// The fields of any block that the view is made from.
+/// The fields of any block that the view is made from. What they hold is looked at only for the types that are known:
+/// others may use the same names for something else.
 #[derive(Deserialize)]
 struct Fields<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow)]
-    text: Option<Cow<'a, str>>,
+    text: Option<&'a RawValue>,
     #[serde(borrow)]
-    id: Option<Cow<'a, str>>,
+    id: Option<&'a RawValue>,
     #[serde(borrow)]
-    name: Option<Cow<'a, str>>,
+    name: Option<&'a RawValue>,
     #[serde(borrow)]
     input: Option<&'a RawValue>,
     #[serde(borrow)]
-    tool_use_id: Option<Cow<'a, str>>,
-    is_error: Option<bool>,
+    tool_use_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    is_error: Option<&'a RawValue>,
 }
 
 impl Block {
@@ -103,20 +107,23 @@ impl Block {
     pub fn from_json(json: &str) -> Result<Self, BlockError> {
         let fields: Fields<'_> = serde_json::from_str(json).map_err(|error| BlockError(error.to_string()))?;
         let missing = |field: &str| BlockError(format!("`{}` without `{field}`", fields.kind));
+        let text = |field: Option<&RawValue>, name| -> Result<Arc<str>, BlockError> {
+            field.and_then(json::text).map(Arc::from).ok_or_else(|| missing(name))
+        };
         let kind = match &*fields.kind {
-            "text" => BlockKind::Text(fields.text.as_deref().ok_or_else(|| missing("text"))?.into()),
+            "text" => BlockKind::Text(text(fields.text, "text")?),
             "thinking" => BlockKind::Thinking,
             "redacted_thinking" => BlockKind::RedactedThinking,
             "image" => BlockKind::Image,
             "document" => BlockKind::Document,
             "tool_use" => BlockKind::ToolUse(ToolUse {
-                id: fields.id.as_deref().ok_or_else(|| missing("id"))?.into(),
-                name: fields.name.as_deref().ok_or_else(|| missing("name"))?.into(),
+                id: text(fields.id, "id")?,
+                name: text(fields.name, "name")?,
                 input: fields.input.ok_or_else(|| missing("input"))?.to_owned().into(),
             }),
             "tool_result" => BlockKind::ToolResult {
-                tool_use_id: fields.tool_use_id.as_deref().ok_or_else(|| missing("tool_use_id"))?.into(),
-                is_error: fields.is_error.unwrap_or(false),
+                tool_use_id: text(fields.tool_use_id, "tool_use_id")?,
+                is_error: fields.is_error.is_some_and(|flag| flag.get() == "true"),
             },
             other => BlockKind::Other(other.into()),
         };
@@ -190,10 +197,8 @@ impl Block {
     #[must_use]
     pub fn with_tool_use_id(&self, id: &str) -> Self {
         let field = if self.as_tool_use().is_some() { "id" } else { "tool_use_id" };
-        let parsed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&self.json);
-        let Ok(mut object) = parsed else { return self.clone() };
-        object.insert(field.into(), id.into());
-        Self::from_json(&serde_json::Value::Object(object).to_string()).unwrap_or_else(|_| self.clone())
+        let renamed = RawObject::parse(&self.json).map(|object| object.with(&[(field, to_json(&id))]));
+        renamed.ok().and_then(|json| Self::from_json(&json).ok()).unwrap_or_else(|| self.clone())
     }
 
     /// The blocks inside a tool result that are not just a plain text.
@@ -293,7 +298,7 @@ struct SourceJson<'a> {
     data: &'a str,
 }
 
-/// Serialises one of the structs above. They hold only strings and JSON, which cannot fail.
+/// Serialises a text or one of the structs above. They hold only strings and JSON, which cannot fail.
 fn to_json(value: &impl Serialize) -> Arc<str> {
     serde_json::to_string(value).unwrap_or_default().into()
 }
@@ -324,7 +329,12 @@ mod tests {
             r#"{"type":"tool_result","tool_use_id":"t","is_error":true}"#,
             r#"ToolResult { tool_use_id: "t", is_error: true }"#,
         );
+        check(
+            r#"{"type":"news", "text":{"a":1.10},"id":7,"name":[],"input":"x","tool_use_id":1e400,"is_error":"no"}"#,
+            r#"Other("news")"#,
+        );
         check(r#"{"type":"tool_use","id":"a"}"#, "not a content block: `tool_use` without `name`");
+        check(r#"{"type":"text","text":7}"#, "not a content block: `text` without `text`");
         check(
             "[]",
             "not a content block: invalid length 0, expected struct Fields with 7 elements at line 1 column 2",
@@ -336,6 +346,21 @@ mod tests {
         let block =
             Block::from_json(r#"{"type":"tool_use","id":"a","name":"N","input":{"z":1,"a": 2}}"#).unwrap();
         assert_eq!(block.as_tool_use().unwrap().input.get(), r#"{"z":1,"a": 2}"#);
+    }
+
+    #[test]
+    fn another_id_changes_nothing_else() {
+        let check = |json: &str, expected: &str| {
+            assert_eq!(Block::from_json(json).unwrap().with_tool_use_id("b").json(), expected);
+        };
+        check(
+            r#"{"type":"tool_use","id":"a:","name":"N","input":{"n": 1e400, "i":12345678901234567890123,"f":1.10}}"#,
+            r#"{"type":"tool_use","id":"b","name":"N","input":{"n": 1e400, "i":12345678901234567890123,"f":1.10}}"#,
+        );
+        check(
+            r#"{"tool_use_id":"a:","type":"tool_result","x":-0.0}"#,
+            r#"{"tool_use_id":"b","type":"tool_result","x":-0.0}"#,
+        );
     }
 
     #[test]

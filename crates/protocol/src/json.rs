@@ -1,6 +1,102 @@
-//! JSON text repair that has to happen before a parser sees the text.
+//! JSON as text: objects whose values stay as they were written, and repair that has to happen before a parser sees
+//! the text.
 
 use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The fields of a JSON object in their order, each value as it was written.
+///
+/// ```
+/// use windlass_protocol::RawObject;
+/// let object = RawObject::parse(r#"{"b": 1e400, "a": 2}"#)?;
+/// assert_eq!(object.with(&[("a", "3"), ("c", "[]")]), r#"{"b":1e400,"a":3,"c":[]}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct RawObject<'a> {
+    fields: Vec<(Cow<'a, str>, &'a RawValue)>,
+}
+
+impl<'a> RawObject<'a> {
+    /// Reads an object.
+    pub fn parse(json: &'a str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    /// The value of a field.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
+    }
+
+    /// The fields, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> + Clone {
+        self.fields.iter().map(|(name, value)| (&**name, *value))
+    }
+
+    /// The object's JSON with these fields, each given as name and JSON: in the place of those of the same name, or
+    /// behind all others.
+    #[must_use]
+    pub fn with<N: AsRef<str>, J: AsRef<str>>(&self, fields: &[(N, J)]) -> String {
+        let new_value = |name: &str| fields.iter().find(|(new, _)| new.as_ref() == name);
+        let kept = self
+            .iter()
+            .map(|(name, value)| (name, new_value(name).map_or(value.get(), |(_, json)| json.as_ref())));
+        let added = fields
+            .iter()
+            .map(|(name, json)| (name.as_ref(), json.as_ref()))
+            .filter(|(name, _)| self.get(name).is_none());
+        let size: usize =
+            kept.clone().chain(added.clone()).map(|(name, json)| name.len() + json.len() + 4).sum();
+        let mut json = String::with_capacity(size + 2);
+        for (name, value) in kept.chain(added) {
+            json.push(if json.is_empty() { '{' } else { ',' });
+            // Text always has a JSON form.
+            json.push_str(&serde_json::to_string(name).unwrap_or_default());
+            json.push(':');
+            json.push_str(value);
+        }
+        json.push_str(if json.is_empty() { "{}" } else { "}" });
+        json
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+
+        impl<'de> Visitor<'de> for Fields {
+            type Value = RawObject<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some((Text(name), value)) = map.next_entry()? {
+                    fields.push((name, value));
+                }
+                Ok(RawObject { fields })
+            }
+        }
+
+        deserializer.deserialize_map(Fields)
+    }
+}
+
+/// A `Cow<str>` on its own never borrows with serde; behind this it does.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The text of a JSON string, if it is one.
+pub(crate) fn text(value: &RawValue) -> Option<Cow<'_, str>> {
+    serde_json::from_str(value.get()).ok().map(|Text(text)| text)
+}
 
 /// Replaces `\uD800`-style escapes that have no partner by the replacement character.
 ///

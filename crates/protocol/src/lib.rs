@@ -17,7 +17,7 @@ mod usage;
 
 pub use block::{Block, BlockError, BlockKind, ToolUse};
 pub use ids::{CallId, MessageId, RequestId, SessionSeed, TimerId};
-pub use json::replace_lone_surrogates;
+pub use json::{RawObject, replace_lone_surrogates};
 pub use message::{Message, Origin, Role};
 pub use model::{
     Delta, Failure, FailureClass, ModelCard, ModelEvent, ModelRequest, Price, StopReason, ToolSpec,

@@ -272,6 +272,35 @@ async fn a_stream_needs_no_content_type() {
     assert_eq!(lines(&ask(&client(&server.url())).await), GOOD);
 }
 
+#[tokio::test]
+async fn a_ping_may_say_anything() {
+    for ping in ["event: ping\n\n", "event: ping\ndata: {}\n\n", "event: ping\ndata: still here\n\n"] {
+        let answer = format!("{ping}{}", events());
+        let server = Server::start(vec![vec![stream_head(), chunk(answer.as_bytes()), stream_end()]]);
+        assert_eq!(lines(&ask(&client(&server.url())).await), GOOD, "{ping:?}");
+    }
+}
+
+#[tokio::test]
+async fn blocks_are_handed_out_in_the_order_of_the_response() {
+    let event = |json: &str| format!("data: {json}\n\n");
+    let block = |index: u32| {
+        let start = format!(r#""index":{index},"content_block":{{"type":"text","text":"{index}"}}"#);
+        event(&format!(r#"{{"type":"content_block_start",{start}}}"#))
+    };
+    let stop = |index: u32| event(&format!(r#"{{"type":"content_block_stop","index":{index}}}"#));
+    let answer = [
+        event(r#"{"type":"message_start","message":{"id":"m1","model":"x"}}"#),
+        [block(0), block(1), stop(1), stop(0)].concat(),
+        event(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#),
+        event(r#"{"type":"message_stop"}"#),
+    ];
+    let server = Server::start(vec![vec![stream_head(), chunk(answer.concat().as_bytes()), stream_end()]]);
+    let seen = lines(&ask(&client(&server.url())).await);
+    let text = |index: u32| format!(r#"block {index} {{"type":"text","text":"{index}"}}"#);
+    assert_eq!(seen[3..5], [text(0), text(1)], "{seen:?}");
+}
+
 /// The failure of a base URL that leads nowhere.
 async fn check_unreachable(base_url: &str, class: FailureClass, message: &str) {
     let events = ask(&client(base_url)).await;

@@ -12,6 +12,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::settings::WatchdogLimits;
 
+/// Whoever looks this much later than the timer rang was away meanwhile: nobody waited for the socket then.
+const ABSENCE: Duration = Duration::from_secs(1);
+
 /// The two clocks of one stream.
 #[derive(Debug)]
 pub(super) struct Watchdog {
@@ -63,20 +66,12 @@ impl Watchdog {
 
     fn poll_stall(&mut self, cx: &mut Context<'_>) -> Poll<Stall> {
         let now = Instant::now();
-        let bytes_since = *self.bytes_since.get_or_insert(now);
-        let events_since = *self.events_since.get_or_insert(now);
-        let bytes_end = self.limits.bytes.and_then(|limit| {
-            let end = bytes_since.checked_add(limit)?;
-            Some((end, Stall::Bytes(limit)))
-        });
-        let events_end = self.limits.events.and_then(|limit| {
-            let end = events_since.checked_add(limit)?;
-            Some((end, Stall::Events(limit)))
-        });
-        let ends = [bytes_end, events_end].into_iter().flatten();
-        let Some((end, stall)) = ends.min_by_key(|(end, _)| *end) else {
-            return Poll::Pending;
-        };
+        let mut end = self.end(now);
+        if end.is_some_and(|(end, _)| now.duration_since(end) > ABSENCE) {
+            self.on_return();
+            end = self.end(now);
+        }
+        let Some((end, stall)) = end else { return Poll::Pending };
         loop {
             if end <= Instant::now() {
                 return Poll::Ready(stall);
@@ -95,6 +90,21 @@ impl Watchdog {
             }
             timer.as_mut().reset(end);
         }
+    }
+
+    /// When the limit that is reached first is reached, and which one that is.
+    fn end(&mut self, now: Instant) -> Option<(Instant, Stall)> {
+        let bytes_since = *self.bytes_since.get_or_insert(now);
+        let events_since = *self.events_since.get_or_insert(now);
+        let bytes_end = self.limits.bytes.and_then(|limit| {
+            let end = bytes_since.checked_add(limit)?;
+            Some((end, Stall::Bytes(limit)))
+        });
+        let events_end = self.limits.events.and_then(|limit| {
+            let end = events_since.checked_add(limit)?;
+            Some((end, Stall::Events(limit)))
+        });
+        [bytes_end, events_end].into_iter().flatten().min_by_key(|(end, _)| *end)
     }
 }
 
@@ -170,6 +180,18 @@ mod tests {
             advance(Duration::from_hours(1)).await;
             assert_eq!(wait.await, Ok(()));
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_that_went_away_while_it_waited_is_no_stall() {
+        let mut watchdog = Watchdog::new(WatchdogLimits::default());
+        let mut wait = pin!(watchdog.wait(pending::<()>()));
+        let first = poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx))).await;
+        assert!(first.is_pending());
+        advance(Duration::from_hours(1)).await;
+        let back = Instant::now();
+        assert_eq!(wait.await, Err(Stall::Bytes(BYTES)));
+        assert!(about(back.elapsed(), BYTES), "{:?}", back.elapsed());
     }
 
     #[tokio::test(start_paused = true)]

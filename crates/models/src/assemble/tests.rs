@@ -27,7 +27,11 @@ fn line(event: &ModelEvent) -> String {
 
 fn run(events: &[&str]) -> Vec<ModelEvent> {
     let mut response = Assembler::default();
-    let mut seen: Vec<_> = events.iter().filter_map(|event| response.on_event(event)).collect();
+    let mut seen = Vec::new();
+    for event in events {
+        seen.extend(response.on_event(event));
+        seen.extend(std::iter::from_fn(|| response.take_held()));
+    }
     seen.extend(response.on_eof());
     assert!(response.is_ended());
     assert!(response.on_event(START).is_none(), "nothing follows the last item");
@@ -93,12 +97,14 @@ fn a_response_comes_out_in_order() {
 }
 
 #[test]
-fn two_blocks_may_be_open_at_once() {
+fn blocks_that_are_open_at_once_come_out_in_their_order() {
     let seen = run(&[
         START,
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
         r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_start","index":2,"content_block":{"type":"text","text":"c"}}"#,
         r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"b"}}"#,
+        r#"{"type":"content_block_stop","index":2}"#,
         r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}"#,
         r#"{"type":"content_block_stop","index":1}"#,
         r#"{"type":"content_block_stop","index":0}"#,
@@ -106,7 +112,36 @@ fn two_blocks_may_be_open_at_once() {
         STOP,
     ]);
     let blocks: Vec<_> = seen.iter().map(line).filter(|line| line.starts_with("block")).collect();
-    assert_eq!(blocks, [r#"block 1 {"type":"text","text":"b"}"#, r#"block 0 {"type":"text","text":"a"}"#]);
+    let texts = ["a", "b", "c"].iter().enumerate();
+    let expected = texts.map(|(index, text)| format!(r#"block {index} {{"type":"text","text":"{text}"}}"#));
+    assert_eq!(blocks, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn unknown_events_and_deltas_may_use_known_names_for_something_else() {
+    check(
+        &[
+            START,
+            r#"{"type":"news","index":"first","delta":3,"usage":[],"message":null,"content_block":"x"}"#,
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"a"}}"#,
+            r#"{"type":"content_block_delta","index":0,"delta":{"type":"news_delta","text":{"a":1},"signature":5}}"#,
+            r#"{"type":"content_block_stop","index":0}"#,
+            END,
+            STOP,
+        ],
+        &[
+            "started m1 x in=7",
+            r#"start 0 {"type":"text","text":"a"}"#,
+            r#"delta 0 Other("{\"type\":\"news_delta\",\"text\":{\"a\":1},\"signature\":5}")"#,
+            r#"block 0 {"type":"text","text":"a"}"#,
+            "ended end_turn in=7 out=9",
+        ],
+    );
+    check_block(
+        r#"{"type":"news", "text":{"a":1.10},"id":7,"is_error":"no","n":1e400}"#,
+        &[],
+        r#"{"type":"news", "text":{"a":1.10},"id":7,"is_error":"no","n":1e400}"#,
+    );
 }
 
 #[test]
@@ -399,6 +434,10 @@ fn what_breaks_the_protocol_is_malformed() {
     check_failure(&["{}"], "an event without a type");
     check_failure(&[START], "a second `message_start`");
     check_failure(&[block, block], "block 0 starts twice");
+    check_failure(
+        &[block, r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":7}}"#],
+        "`delta`: invalid type",
+    );
     check_failure(
         &[r#"{"type":"content_block_delta","index":4,"delta":{"type":"text_delta","text":"x"}}"#],
         "block 4 is not open",

@@ -170,6 +170,10 @@ async fn errors_in_the_stream() {
     .await;
     assert_eq!(failure.request_id.as_deref(), Some("req_7"));
 
+    let words = b"event: error\ndata: upstream timed out\n\n";
+    let told = "The model's server failed: upstream timed out.";
+    check(vec![stream_head(), chunk(words), stream_end()], FailureClass::Server, told).await;
+
     let (failure, told) = failure_of(vec![stream_head(), chunk(b"data: {\"type\":\n\n"), stream_end()]).await;
     assert_eq!(failure.class, FailureClass::Malformed);
     assert!(told.starts_with("The model's stream does not follow the protocol: not JSON ("), "{told}");
@@ -206,6 +210,9 @@ async fn answers_that_are_not_a_response() {
     .await;
     let page = whole("200 OK", "content-type: text/html\r\n", "<html>");
     check(page, FailureClass::Malformed, &told("text/html")).await;
+    let packed = whole("200 OK", "content-type: text/event-stream\r\ncontent-encoding: gzip\r\n", "\u{1f}");
+    let what = told("the encoding gzip, which was not asked for,");
+    check(packed, FailureClass::Malformed, &what).await;
     check(
         whole("200 OK", JSON, r#"{"error":{"type":"overloaded_error","message":"no"}}"#),
         FailureClass::Overloaded,
