@@ -160,6 +160,12 @@ impl Arguments {
 
     fn not_interactive(&self) -> String {
         let lone_word = self.prompt().filter(|text| !text.contains(char::is_whitespace));
+        if let Some(command) = lone_word.filter(|word| COMMANDS.contains(word)) {
+            return format!(
+                "{command} is a command only as the first word: `windlass {command}`. \
+                 A prompt needs -p: `windlass -p {command}`."
+            );
+        }
         if let Some((word, command)) = lone_word.and_then(|word| Some((word, closest(word, &COMMANDS)?))) {
             return format!(
                 "there is no command {word}. Did you mean `windlass {command}`? A prompt needs -p: `windlass -p {word}`."
@@ -282,5 +288,6 @@ mod tests {
         check(&["fix the test"], "no interactive session yet");
         check(&["dmeo"], "Did you mean `windlass demo`?");
         check(&["-p", "dmeo"], "");
+        check(&["--verbose", "demo"], "demo is a command only as the first word: `windlass demo`.");
     }
 }

@@ -10,13 +10,14 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use serde_json::Value;
 use windlass_config::{Config, ModelChoice, Settings};
 use windlass_engine::{Asking, Block, CallId, Outcome, PermissionMode, Permissions, Update};
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_protocol::{BlockKind, ModelCard, ToolUse};
 
-use crate::drive::{End, drive};
+use crate::drive::{End, Signals, drive, wait_for_commands};
 use crate::view::{self, Clock, View};
 use crate::{complain, display, help, print, wiring};
 
@@ -46,11 +47,17 @@ fn show() -> anyhow::Result<i32> {
     say(&introduction(&folder))?;
     let mut session = engine.session();
     let mut view = DemoView { clock: Clock::start(), open: Vec::new() };
-    let run = async move { drive(session.run(PROMPT), &mut view).await };
-    let outcome = match print::block_on(run)? {
+    let run = async move {
+        let mut signals = Signals::listen()?;
+        let end = drive(session.run(PROMPT), &mut view, &mut signals).await;
+        Ok((end, signals))
+    };
+    let (end, signals) = print::block_on(run)?;
+    let outcome = match end {
         End::Done(outcome) => outcome,
-        End::Signal(code) => return Ok(code),
-        End::Unread => return Ok(1),
+        End::Signal(code) => return Ok(wait_for_commands(code, signals)),
+        End::Unread => return Ok(wait_for_commands(1, signals)),
+        End::Unshown(error) => return Err(error.into()),
     };
     let passes = test_passes(&folder)?;
     say(&ending(&outcome, &folder, passes))?;
@@ -59,7 +66,8 @@ fn show() -> anyhow::Result<i32> {
 
 /// Copies the sample project into a folder that is kept.
 fn unpack() -> anyhow::Result<PathBuf> {
-    let folder = tempfile::Builder::new().prefix("windlass-demo-").tempdir()?.keep();
+    let made = tempfile::Builder::new().prefix("windlass-demo-").tempdir();
+    let folder = made.context("there is no place for temporary files; set TMPDIR to a folder")?.keep();
     for (name, content) in FILES {
         std::fs::write(folder.join(name), content)?;
     }
@@ -91,7 +99,8 @@ fn engine(folder: &Path) -> anyhow::Result<windlass_engine::Engine> {
 
 /// The test, run once more by itself: the demo does not take the script's word for it.
 fn test_passes(folder: &Path) -> anyhow::Result<bool> {
-    let test = Command::new("bash").arg("test.sh").current_dir(folder).stdin(Stdio::null()).output()?;
+    let test = Command::new("bash").arg("test.sh").current_dir(folder).stdin(Stdio::null()).output();
+    let test = test.context("it needs bash, which is not on the PATH or cannot be started")?;
     Ok(test.status.success())
 }
 

@@ -7,14 +7,21 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
+use rustix::io::Errno;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use windlass_engine::{Outcome, Run, Update};
+use windlass_sandbox::wait_for_trees;
 
 use crate::output::{BATCH_BYTES, Output};
+use crate::print::block_on;
 use crate::view::View;
 
 /// How long the politeness of SIGTERM lasts.
 const TERMINATE_TIME: Duration = Duration::from_secs(2);
+
+/// A little more than a command has between the request to end and the kill.
+const END_OF_COMMANDS: Duration = Duration::from_millis(2_500);
 
 /// The exit code of a second Ctrl-C.
 pub(crate) const QUIT: i32 = 130;
@@ -28,17 +35,14 @@ pub(crate) enum End {
     Done(Box<Outcome>),
     /// Nobody reads standard output any more.
     Unread,
+    /// It could not be shown.
+    Unshown(io::Error),
     /// By a signal, with this exit code. What was to be shown has been shown if somebody read it in time.
     Signal(i32),
 }
 
 /// Runs to the end. A second Ctrl-C ends the process at once.
-pub(crate) async fn drive(mut run: Run<'_>, view: &mut dyn View) -> io::Result<End> {
-    let mut signals = Signals {
-        interrupt: signal(SignalKind::interrupt())?,
-        terminate: signal(SignalKind::terminate())?,
-        hang_up: if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) },
-    };
+pub(crate) async fn drive(mut run: Run<'_>, view: &mut dyn View, signals: &mut Signals) -> End {
     let handle = run.handle();
     let mut showing = pin!(show(&mut run, view));
     let mut interrupted = false;
@@ -46,27 +50,48 @@ pub(crate) async fn drive(mut run: Run<'_>, view: &mut dyn View) -> io::Result<E
         let received = tokio::select! {
             biased;
             received = signals.next() => received,
-            end = &mut showing => return unread(end),
+            end = &mut showing => return shown(end),
         };
         match received {
-            Received::Interrupt if interrupted => return Ok(End::Signal(QUIT)),
+            Received::Interrupt if interrupted => return End::Signal(QUIT),
             Received::Interrupt => interrupted = true,
             Received::Terminate(code) => {
                 handle.interrupt();
                 let _ = tokio::time::timeout(TERMINATE_TIME, showing).await;
-                return Ok(End::Signal(code));
+                return End::Signal(code);
             }
         }
         handle.interrupt();
     }
 }
 
-fn unread(end: io::Result<Box<Outcome>>) -> io::Result<End> {
+fn shown(end: io::Result<Box<Outcome>>) -> End {
     match end {
-        Ok(outcome) => Ok(End::Done(outcome)),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(End::Unread),
-        Err(error) => Err(error),
+        Ok(outcome) => End::Done(outcome),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => End::Unread,
+        Err(error) => End::Unshown(error),
     }
+}
+
+/// Gives the commands that were told to end the time they are promised, so that nothing outlives the process. For the
+/// time after the run; gives the exit code.
+///
+/// Whoever presses Ctrl-C then, or has pressed it a second time, does not wait: the supervisors end the commands.
+pub(crate) fn wait_for_commands(code: i32, mut signals: Signals) -> i32 {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let has_children = waitid(WaitId::All, options).err() != Some(Errno::CHILD);
+    if code == QUIT || !has_children {
+        return code;
+    }
+    let waited = block_on(async move {
+        let gone = tokio::task::spawn_blocking(|| wait_for_trees(END_OF_COMMANDS));
+        Ok(tokio::select! {
+            biased;
+            _ = gone => code,
+            _ = signals.interrupt.recv() => QUIT,
+        })
+    });
+    waited.unwrap_or(code)
 }
 
 /// Shows every update. What is ready is written together; before waiting, everything is written out.
@@ -136,7 +161,9 @@ enum Received {
     Terminate(i32),
 }
 
-struct Signals {
+/// The signals that end a run. They are listened to until they are dropped: kept from the run to the end of the process,
+/// they miss none in between.
+pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     /// None under `nohup`, which asks to go on.
@@ -144,6 +171,15 @@ struct Signals {
 }
 
 impl Signals {
+    /// Begins to listen. Must be called inside a tokio runtime with I/O.
+    pub(crate) fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) },
+        })
+    }
+
     async fn next(&mut self) -> Received {
         tokio::select! {
             _ = self.interrupt.recv() => Received::Interrupt,

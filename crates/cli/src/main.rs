@@ -21,15 +21,11 @@ mod wiring;
 
 use std::ffi::OsString;
 use std::io::Write as _;
-use std::time::Duration;
 
 use arguments::Request;
 
 /// What `--version` prints: the version hosts compare with, then our own.
 pub(crate) const VERSION: &str = concat!("2.1.325 (Windlass ", env!("CARGO_PKG_VERSION"), ")");
-
-/// A little more than a command has between the request to end and the kill.
-const END_OF_COMMANDS: Duration = Duration::from_millis(2_500);
 
 fn main() {
     windlass_sandbox::run_if_supervisor();
@@ -44,11 +40,6 @@ fn main() {
             1
         }
     };
-    // Everything is flushed. Commands that were told to end get the time they are promised, so that nothing outlives the
-    // process; whoever pressed Ctrl-C twice does not wait for that.
-    if code != drive::QUIT {
-        windlass_sandbox::wait_for_trees(END_OF_COMMANDS);
-    }
     std::process::exit(code);
 }
 

@@ -8,7 +8,7 @@ use windlass_engine::{Outcome, SessionSeed, Transcript};
 use windlass_wire::startup_failure;
 
 use crate::arguments::{Arguments, Format};
-use crate::drive::{End, drive};
+use crate::drive::{End, Signals, drive, wait_for_commands};
 use crate::progress::Progress;
 use crate::view::{self, JsonView, StreamView, TextView, View};
 use crate::wiring::{self, Wired};
@@ -33,18 +33,26 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
             return 1;
         }
     };
-    match block_on(converse(arguments.output_format, arguments.verbose, ready)) {
-        Ok(End::Done(outcome)) => {
+    let (end, signals) = match block_on(converse(arguments.output_format, arguments.verbose, ready)) {
+        Ok(ended) => ended,
+        Err(error) => {
+            complain(&format!("the run cannot begin: {error}."));
+            return 1;
+        }
+    };
+    let code = match end {
+        End::Done(outcome) => {
             remark(arguments, &outcome);
             i32::from(!view::succeeded(&outcome))
         }
-        Ok(End::Signal(code)) => code,
-        Ok(End::Unread) => 1,
-        Err(error) => {
+        End::Signal(code) => code,
+        End::Unread => 1,
+        End::Unshown(error) => {
             complain(&format!("the run cannot be shown: {error}."));
             1
         }
-    }
+    };
+    wait_for_commands(code, signals)
 }
 
 /// Says on standard error what the result on standard output does not tell its reader.
@@ -109,9 +117,16 @@ fn refuse(arguments: &Arguments, error: &str) {
     let _ = std::io::stdout().write_all(&line);
 }
 
-async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<End> {
-    let Wired { engine, seed, setup, warnings } = ready.wired;
+async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
+    let mut signals = Signals::listen()?;
+    let Wired { engine, seed, setup, mut warnings, assumption } = ready.wired;
     let mut session = engine.session_with(seed, Transcript::default());
+    let is_followed = match format {
+        Format::Text => Progress::is_shown(verbose),
+        Format::Json => verbose,
+        Format::StreamJson => true,
+    };
+    warnings.extend(assumption.filter(|_| is_followed));
     if format != Format::StreamJson {
         for warning in &warnings {
             complain(warning);
@@ -123,5 +138,6 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
         Format::Json => Box::new(JsonView::new(seed, setup, None)),
         Format::StreamJson => Box::new(StreamView::new(seed, setup, warnings)),
     };
-    drive(session.run(ready.prompt.as_str()), &mut *view).await
+    let end = drive(session.run(ready.prompt.as_str()), &mut *view, &mut signals).await;
+    Ok((end, signals))
 }

@@ -45,9 +45,13 @@ fn the_demo_fits_and_its_commands_can_be_copied() {
 }
 
 #[test]
-fn without_bash_the_demo_fails_and_says_so() {
+fn without_what_it_needs_the_demo_fails_and_says_so() {
     let project = Project::new().unwrap();
     let finished = project.command(WINDLASS).args(["demo"]).env("PATH", "/nowhere").run().unwrap();
     assert_eq!(finished.code(), Some(1));
     assert!(!finished.stdout.contains("the test passes"), "{}", finished.stdout);
+    assert!(finished.stderr.contains("it needs bash"), "{}", finished.stderr);
+    let finished = project.command(WINDLASS).args(["demo"]).env("TMPDIR", "/nowhere").run().unwrap();
+    assert_eq!((finished.code(), finished.stdout.as_str()), (Some(1), ""));
+    assert!(finished.stderr.contains("set TMPDIR"), "{}", finished.stderr);
 }
