@@ -1,8 +1,10 @@
 //! One clear error each, an exit code, and nothing lost.
 
 use std::ffi::OsStr;
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt as _;
 
+use rustix::net::{AddressFamily, SocketType};
 use windlass_testkit::Project;
 
 use crate::support::{STREAM, Stage, WINDLASS, check_failed, check_refused, result};
@@ -149,7 +151,10 @@ fn root_may_not_bypass_outside_a_sandbox() {
 #[test]
 fn a_refused_connection_ends_the_run_with_the_address() {
     let project = Project::new().unwrap();
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Bound, so that nobody else gets it, and not listening.
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let free = SocketAddr::try_from(rustix::net::getsockname(&socket).unwrap()).unwrap();
     let command = |arguments: &[&str]| {
         let command = project.command(WINDLASS).args(arguments).env("CLAUDE_CODE_MAX_RETRIES", "0");
         command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_BASE_URL", format!("http://{free}"))
