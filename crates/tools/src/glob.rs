@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
 
-use crate::paths::{absolute, fact, locate, resolve};
+use crate::paths::{absolute, fact, resolve};
 use crate::search::{
-    Newest, Stop, honour_ignore_files, in_background, is_version_control, names_version_control, printable,
-    threads_for,
+    Newest, Stop, honour_ignore_files, in_background, is_version_control, names_version_control, place,
+    printable, threads_for,
 };
 
 /// Names returned at most.
@@ -136,7 +136,7 @@ impl Query {
 }
 
 fn directory(path: &str, cwd: &Path) -> Result<PathBuf, String> {
-    let found = locate("path", path, cwd)?.lexical;
+    let found = place(path, cwd)?.lexical;
     match found.metadata() {
         Ok(meta) if meta.is_dir() => Ok(found),
         Ok(_) => Err(format!("`path`: {} is a file. Glob looks in a directory.", found.display())),

@@ -13,8 +13,8 @@ use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
 use self::answer::{Found, Page};
 use crate::lenient;
 use crate::open::special_name;
-use crate::paths::{fact, locate};
-use crate::search::{Newest, Stop, in_background, printable};
+use crate::paths::fact;
+use crate::search::{Newest, Stop, in_background, place, printable};
 use crate::search_files::{Enough, FileFilter, Files};
 use crate::search_lines::{BREAK, FileFound, LineQuery, LineSearch, Trouble, Want, matcher};
 
@@ -166,7 +166,7 @@ struct Query {
 impl Query {
     fn new(input: &GrepInput, cwd: &Path) -> Result<Self, String> {
         let place = match &input.path {
-            Some(path) => locate("path", path, cwd)?,
+            Some(path) => place(path, cwd)?,
             None => fact(cwd.to_owned()),
         };
         let is_file = is_file(&place.lexical)?;

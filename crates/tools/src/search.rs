@@ -3,8 +3,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ffi::OsString;
 use std::fmt::Write;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ignore::{DirEntry, WalkBuilder};
 use windlass_ports::ToolContext;
+use windlass_protocol::PathFact;
+
+use crate::paths::{fact, locate};
 
 /// More threads than this wait for the disk, not for each other.
 const THREADS_MAX: usize = 8;
@@ -113,6 +117,37 @@ pub(crate) fn printable(path: &Path, cwd: &Path) -> String {
     text
 }
 
+/// Both names of the `path` that a model gave. One written as [`printable`] shows it leads to what was shown, unless
+/// something is really called so.
+pub(crate) fn place(path: &str, cwd: &Path) -> Result<PathFact, String> {
+    let literal = locate("path", path, cwd)?;
+    let exists = |place: &PathFact| place.lexical.symlink_metadata().is_ok();
+    if !path.contains("\\x") || exists(&literal) {
+        return Ok(literal);
+    }
+    let meant = fact(cwd.join(OsString::from_vec(with_bytes(path))));
+    Ok(if exists(&meant) { meant } else { literal })
+}
+
+/// The text with the bytes that its escapes stand for; those of ASCII are never escaped.
+fn with_bytes(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\\x") {
+        bytes.extend(before.bytes());
+        let byte = after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        if let Some(byte) = byte.filter(|byte| !byte.is_ascii()) {
+            bytes.push(byte);
+            rest = &after[2..];
+        } else {
+            bytes.extend(b"\\x");
+            rest = after;
+        }
+    }
+    bytes.extend(rest.bytes());
+    bytes
+}
+
 /// The newest of many files, of which only so many are held.
 pub(crate) struct Newest {
     kept: BinaryHeap<Reverse<(SystemTime, Reverse<PathBuf>)>>,
@@ -158,6 +193,24 @@ mod tests {
         check("/app/é日".as_bytes(), "é日");
         check(b"/app/a\xff\xfeb", "a\\xff\\xfeb");
         check(b"/app/a\nb\x1b", "a\\nb\\u{1b}");
+    }
+
+    #[test]
+    fn a_name_leads_back_to_what_was_shown() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().canonicalize().unwrap();
+        let name = |bytes: &[u8]| cwd.join(OsStr::from_bytes(bytes));
+        for made in [&b"d\xff\xc3\xa9"[..], b"e\xfe", b"e\\xfe"] {
+            std::fs::create_dir(name(made)).unwrap();
+        }
+        let check = |path: &str, expected: &[u8]| {
+            assert_eq!(place(path, &cwd).unwrap(), fact(name(expected)), "{path}");
+        };
+        check(&printable(&name(b"d\xff\xc3\xa9"), &cwd), b"d\xff\xc3\xa9");
+        check("e\\xfe", b"e\\xfe");
+        check("none\\xff", b"none\\xff");
+        check("d\\xff\\x", b"d\\xff\\x");
+        check("a\\x41", b"a\\x41");
     }
 
     #[test]
