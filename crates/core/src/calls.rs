@@ -35,8 +35,10 @@ struct Call {
     /// Its input is empty, which may mean that the response was cut before the input came: it waits for what
     /// follows in the response.
     held: bool,
-    /// It was told to stop, or left to finish within the time a stop may take.
+    /// It must end within the time a stop may take.
     stopping: bool,
+    /// It was told to stop.
+    cancelled: bool,
     /// It started, and does more than read.
     acted: bool,
     /// The id under which its result was shown.
@@ -88,6 +90,7 @@ impl CallQueue {
             approved: false,
             held,
             stopping: false,
+            cancelled: false,
             acted: false,
             shown: None,
         });
@@ -219,10 +222,10 @@ impl CallQueue {
         for call in &mut self.calls {
             match call.stage {
                 Stage::Finished(_) => (),
-                Stage::Running { .. } if call.stopping => (),
                 Stage::Running { kind, .. } => {
                     call.stopping = true;
-                    if interrupt == Interrupt::Stop || !kind.finishes_when_replaced() {
+                    let cancel = interrupt == Interrupt::Stop || !kind.finishes_when_replaced();
+                    if cancel && !std::mem::replace(&mut call.cancelled, true) {
                         cx.effects.push(Effect::CancelTool(call.id));
                     }
                 }
@@ -367,7 +370,7 @@ fn unparsed(tool_use: &ToolUse) -> bool {
         .is_some_and(|rest| rest.trim_start().starts_with("\"unparsed\""))
 }
 
-const TRUNCATED: &str = "Nothing was run: the input of this call is not complete JSON, probably because the response \
-    was cut at the output limit. Make the call again, and split it if it was long.";
+const TRUNCATED: &str = "Nothing was run: the input of this call is not a complete JSON object, probably because the \
+    response was cut at the output limit. Make the call again, and split it if it was long.";
 const NOT_STARTED: &str = "Not run: interrupted before this call started.";
 const ABANDONED: &str = "Interrupted while running; it did not stop in time, so what it did is unknown.";

@@ -19,8 +19,6 @@ pub(crate) struct Watermark {
     open: Vec<Arc<str>>,
     last: Option<Role>,
     ends_in_thinking: bool,
-    /// Something other than a result was said since the assistant spoke.
-    content: bool,
 }
 
 impl Watermark {
@@ -48,7 +46,6 @@ impl Watermark {
                 }
                 Role::User => {
                     let complete = !(turns && self.ends_in_thinking);
-                    self.content &= !turns;
                     complete && message.blocks.iter().all(|block| self.check_user(block))
                 }
             };
@@ -75,18 +72,16 @@ impl Watermark {
     fn check_user(&mut self, block: &Block) -> bool {
         if let BlockKind::ToolResult { tool_use_id, .. } = block.kind() {
             let place = self.open.iter().position(|open| open == tool_use_id);
-            return !self.content
-                && place.map(|place| self.open.remove(place)).is_some()
-                && !holds_blank(block);
+            return place.map(|place| self.open.remove(place)).is_some() && !holds_blank(block);
         }
-        self.content = true;
+        // Whatever is said closes the list of results: one behind it finds its call closed.
         self.open.is_empty() && block.as_tool_use().is_none() && !block.is_thinking() && !block.is_blank()
     }
 }
 
 /// Whether a result of several blocks has blank text among them. One that is a plain text is not looked into.
 fn holds_blank(result: &Block) -> bool {
-    result.json().contains(r#""type":"text""#) && result.result_blocks().iter().any(Block::is_blank)
+    result.json().contains(r#""text""#) && result.result_blocks().iter().any(Block::is_blank)
 }
 
 /// What the API takes as the id of a tool use.

@@ -108,6 +108,8 @@ fn attempts_left(class: FailureClass, attempts: Attempts, policy: &RetryPolicy, 
     let of_this_cause = match class {
         FailureClass::Stalled => policy.stalls_max.saturating_sub(attempts.stalls),
         FailureClass::Malformed => policy.malformed_max.saturating_sub(attempts.malformed),
+        // The provider's word is worth one more try, but the same request must not fail the same way again and again.
+        class if !may_heal(class) => 1_u32.saturating_sub(attempts.retries),
         FailureClass::Connect if !reached => policy.first_contacts_max.saturating_sub(attempts.retries),
         _ => overall,
     };
@@ -162,7 +164,8 @@ mod tests {
         let no = Failure { should_retry: Some(false), ..failure(FailureClass::Overloaded) };
         check(&no, Attempts::default(), Decision::GiveUp);
         let yes = Failure { should_retry: Some(true), ..failure(FailureClass::BadRequest) };
-        check(&yes, Attempts::default(), Decision::Again { delay_ms: 375, retries_max: 10 });
+        check(&yes, Attempts::default(), Decision::Again { delay_ms: 375, retries_max: 1 });
+        check(&yes, Attempts { retries: 1, ..Attempts::default() }, Decision::GiveUp);
         let wait = Failure { retry_after_ms: Some(7_000), ..failure(FailureClass::RateLimited) };
         check(&wait, Attempts::default(), Decision::Again { delay_ms: 7_000, retries_max: 10 });
         let too_long = Failure { retry_after_ms: Some(3_600_000), ..failure(FailureClass::RateLimited) };

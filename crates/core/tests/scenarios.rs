@@ -467,3 +467,181 @@ fn a_changed_input_is_examined_again_but_not_asked_about_again() {
         ",
     );
 }
+
+#[test]
+fn an_interrupt_cancels_a_read_also_when_something_else_is_said_and_each_call_once() {
+    let working = |scenario: Scenario, call: &str| {
+        scenario
+            .permission_mode(PermissionMode::BypassPermissions)
+            .submit("x")
+            .call(call)
+            .ended(StopReason::ToolUse)
+            .interrupt(Interrupt::Replace)
+            .interrupt(Interrupt::Stop)
+            .interrupt(Interrupt::Stop)
+            .finished(1, "A")
+    };
+    check(
+        working(Scenario::new(), "read a"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > interrupt                  cancel c1 | timer t1 800
+        > interrupt
+        > interrupt
+        > c1 finished A              result c1 | done | = aborted_tools after 1
+        ",
+    );
+    check(
+        working(Scenario::new(), "write a"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call write a               examine c1
+        > c1 is write a              run c1
+        < end tool_use               settling
+        > interrupt                  timer t1 800
+        > interrupt                  cancel c1
+        > interrupt
+        > c1 finished A              result c1 | done | = aborted_tools after 1
+        ",
+    );
+}
+
+#[test]
+fn an_interrupt_does_not_change_an_end_that_was_decided() {
+    check(
+        Scenario::new()
+            .submit("x")
+            .call("read a")
+            .call("read b")
+            .fails(FailureClass::Auth)
+            .interrupt(Interrupt::Stop)
+            .finished(1, "A")
+            .finished(2, "B"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < call read b                examine c2
+        > c2 is read b               run c2
+        < fails Auth                 cancel c1 | cancel c2 | settling | timer t1 800
+        > interrupt
+        > c1 finished A              result c1
+        > c2 finished B              result c2 | done | = api_error after 1: it failed
+        ",
+    );
+}
+
+#[test]
+fn an_interrupt_before_a_retry_ends_the_run_while_the_model_was_answering() {
+    check(
+        Scenario::new()
+            .submit("x")
+            .call("read a")
+            .fails(FailureClass::Cut)
+            .interrupt(Interrupt::Stop)
+            .finished(1, "A"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < fails Cut                  cancel c1 | retract 1 | retry 1 of 10 in 375 | settling | timer t1 800
+        > interrupt
+        > c1 finished A              done | note The user interrupted this answer. | = aborted_streaming after 1
+        ",
+    );
+}
+
+#[test]
+fn broken_responses_count_only_in_a_row() {
+    check(
+        Scenario::new().retries_max(1).permission_mode(PermissionMode::BypassPermissions).submit("x")
+            .call("write a").fails(FailureClass::Cut).finished(1, "A").timer(1)
+            .call("write b").ended(StopReason::ToolUse).finished(2, "B")
+            .call("write c").fails(FailureClass::Cut),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call write a               examine c1
+        > c1 is write a              run c1
+        < fails Cut                  retry 1 of 1 in 375 | settling
+        > c1 finished A              result c1 | preparing waiting | timer t1 275
+        > timer t1                   streaming | call-model #2 [user assistant(write) user(result)]
+        < call write b               examine c2
+        > c2 is write b              run c2
+        < end tool_use               settling
+        > c2 finished B              result c2 | preparing streaming | call-model #3 [user assistant(write) user(result) assistant(write) user(result)]
+        < call write c               examine c3
+        > c3 is write c              run c3
+        < fails Cut                  retry 1 of 1 in 375 | settling
+        ",
+    );
+}
+
+#[test]
+fn a_server_that_has_answered_before_is_tried_more_often() {
+    let refused = |scenario: Scenario| {
+        scenario
+            .fails(FailureClass::Connect)
+            .timer(1)
+            .fails(FailureClass::Connect)
+            .timer(2)
+            .fails(FailureClass::Connect)
+    };
+    check(
+        refused(Scenario::new().submit("x")),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < fails Connect              retry 1 of 2 in 375 | settling waiting | timer t1 375
+        > timer t1                   streaming | call-model #2 [user] same
+        < fails Connect              retry 2 of 2 in 750 | settling waiting | timer t2 750
+        > timer t2                   streaming | call-model #3 [user] same
+        < fails Connect              settling done | = api_error after 1: it failed Tried 3 times. Try again later.
+        ",
+    );
+    check(
+        refused(Scenario::new().submit("x").started().ended(StopReason::EndTurn).submit("y")),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < started
+        < end end_turn               settling done | = completed after 1
+        > submit y                   preparing streaming | call-model #2 [user user]
+        < fails Connect              retry 1 of 10 in 375 | settling waiting | timer t1 375
+        > timer t1                   streaming | call-model #3 [user user] same
+        < fails Connect              retry 2 of 10 in 750 | settling waiting | timer t2 750
+        > timer t2                   streaming | call-model #4 [user user] same
+        < fails Connect              retry 3 of 10 in 1500 | settling waiting | timer t3 1500
+        ",
+    );
+}
+
+#[test]
+fn a_call_that_an_answer_made_exclusive_waits_for_the_later_ones_that_run() {
+    check(
+        Scenario::new()
+            .asking(Asking::Person)
+            .submit("x")
+            .call("peek /etc/a")
+            .call("read b")
+            .call("read c")
+            .ended(StopReason::ToolUse)
+            .answer_changed(1, "write /project/a")
+            .finished(2, "B")
+            .finished(3, "C"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call peek /etc/a           examine c1
+        > c1 is peek /etc/a          ask c1
+        < call read b                examine c2
+        > c2 is read b               run c2
+        < call read c                examine c3
+        > c3 is read c               run c3
+        < end tool_use               settling
+        > answer c1                  examine c1
+        > c1 is write /project/a
+        > c2 finished B
+        > c3 finished C              run c1
+        ",
+    );
+}

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use windlass_core::{Config, Effect, Effects, PermissionMode, PhaseName, State};
 use windlass_protocol::{
-    Block, CallFacts, CallId, CallKind, FileSeen, MessageId, ModelRequest, RequestId, ToolUse, Transcript,
-    Update,
+    Block, CallFacts, CallId, CallKind, FileSeen, MessageId, ModelRequest, PathFact, RequestId, Terminal,
+    ToolUse, Transcript, Update,
 };
 
 use crate::account::Account;
@@ -26,6 +26,16 @@ pub struct Checker {
     pub cwd: PathBuf,
     /// What is known of files, as the tools reported it.
     pub files: BTreeMap<PathBuf, FileSeen>,
+    /// Files that tools made for reading.
+    pub readable: BTreeSet<PathBuf>,
+    /// Calls that are being examined.
+    pub examining: BTreeSet<CallId>,
+    /// Calls that somebody is asked about.
+    pub asking: BTreeSet<CallId>,
+    /// The text of the block that is not complete yet.
+    pub spoken: String,
+    /// Nothing more may start: the run was interrupted, refused or given up.
+    pub ending: bool,
     body: Option<Arc<ModelRequest>>,
     account: Account,
     retrying: bool,
@@ -35,6 +45,9 @@ pub struct Checker {
     shown: BTreeMap<MessageId, Block>,
     results_shown: Vec<CallId>,
     denied: BTreeSet<CallId>,
+    cancelled: BTreeSet<CallId>,
+    /// Calls that were answered or taken back.
+    closed: BTreeSet<CallId>,
     dones: u32,
     requests: u32,
     edges: BTreeSet<(PhaseName, PhaseName)>,
@@ -56,6 +69,7 @@ impl Checker {
             facts: std::mem::take(&mut self.facts),
             cwd: std::mem::take(&mut self.cwd),
             files: std::mem::take(&mut self.files),
+            readable: std::mem::take(&mut self.readable),
             body: self.body.take(),
             ..Self::default()
         };
@@ -95,7 +109,7 @@ impl Checker {
     fn check_effect(&mut self, effect: &Effect, config: &Config) -> Verdict {
         match effect {
             Effect::Emit(update) => self.check_update(update),
-            Effect::CallModel { request, body } => self.check_call_model(*request, body),
+            Effect::CallModel { request, body } => self.check_call_model(*request, body, config),
             Effect::CancelModel(request) => {
                 if self.request.take() == Some(*request) {
                     Ok(())
@@ -110,21 +124,57 @@ impl Checker {
             Effect::CancelTool(call) if !self.running.contains_key(call) => {
                 Err(format!("{call:?} was cancelled but does not run"))
             }
+            Effect::CancelTool(call) if !self.cancelled.insert(*call) => {
+                Err(format!("{call:?} was cancelled twice"))
+            }
+            Effect::Examine { call, .. } => {
+                self.check_holds(*call)?;
+                self.examining.insert(*call);
+                Ok(())
+            }
             Effect::AbandonTool(call) => self
                 .running
                 .remove(call)
                 .map(|_| ())
                 .ok_or_else(|| format!("{call:?} was abandoned but does not run")),
-            Effect::CancelTool(_) | Effect::Examine { .. } | Effect::StartTimer { .. } => Ok(()),
+            Effect::CancelTool(_) | Effect::StartTimer { .. } => Ok(()),
         }
     }
 
-    fn check_call_model(&mut self, request: RequestId, body: &Arc<ModelRequest>) -> Verdict {
+    /// Nothing is prepared while an earlier call is exclusive, or may turn out to be.
+    fn check_holds(&self, call: CallId) -> Verdict {
+        let is_open = |earlier: &&CallId| **earlier < call && !self.closed.contains(earlier);
+        if let Some(earlier) = self.examining.iter().find(is_open) {
+            return Err(format!("{call:?} is prepared before {earlier:?} is"));
+        }
+        let is_exclusive = |call: &&CallId| self.facts.get(call).is_some_and(|facts| !facts.shared);
+        let asked_or_running = self.asking.iter().chain(self.running.keys());
+        match asked_or_running.filter(is_open).find(is_exclusive) {
+            Some(earlier) => Err(format!("{call:?} is prepared although the exclusive {earlier:?} is open")),
+            None => Ok(()),
+        }
+    }
+
+    /// Once the end is decided, what runs was told to stop; `spared` says which calls may finish.
+    pub fn check_stopped(&self, spared: impl Fn(CallKind) -> bool) -> Verdict {
+        let is_spared = |call: &CallId| self.facts.get(call).is_some_and(|facts| spared(facts.kind));
+        let runs_on = |call: &&CallId| !self.cancelled.contains(call) && !is_spared(call);
+        match self.running.keys().find(runs_on) {
+            Some(call) => Err(format!("{call:?} runs on although the end is decided")),
+            None => Ok(()),
+        }
+    }
+
+    fn check_call_model(&mut self, request: RequestId, body: &Arc<ModelRequest>, config: &Config) -> Verdict {
         if self.request.replace(request).is_some() {
             return Err("two requests are out at once".into());
         }
         if !self.running.is_empty() {
             return Err("a request goes out while calls run".into());
+        }
+        let cap = body.output_tokens_max;
+        if cap > config.output_tokens_max || cap > config.model.output_tokens_max {
+            return Err(format!("a cap of {cap} tokens is more than was set, or than the model can say"));
         }
         check_request(&body.transcript)?;
         if let Some(before) = &self.body {
@@ -165,6 +215,9 @@ impl Checker {
     }
 
     fn check_run_tool(&mut self, call: CallId, tool_use: &ToolUse, config: &Config) -> Verdict {
+        if self.ending {
+            return Err(format!("{call:?} was started although the end is decided"));
+        }
         if !self.started.insert(call) {
             return Err(format!("{call:?} was started twice"));
         }
@@ -193,8 +246,19 @@ impl Checker {
 
     fn check_update(&mut self, update: &Update) -> Verdict {
         match update {
+            Update::Block { block, aborted: true, .. } if block.as_text() != Some(&self.spoken) => {
+                Err(format!("{:?} was said, {block:?} was kept", self.spoken))
+            }
             Update::Block { id, block, .. } => self.show(*id, block),
+            Update::ToolProgress { call, .. } if self.closed.contains(call) => {
+                Err(format!("progress of {call:?}, which was taken back"))
+            }
+            Update::Question(question) => {
+                self.asking.insert(question.call);
+                self.check_asked(question.call)
+            }
             Update::ToolResult { id, call, result, .. } => {
+                self.closed.insert(*call);
                 if self.running.contains_key(call) {
                     return Err(format!("{call:?} was answered while it ran"));
                 }
@@ -204,7 +268,8 @@ impl Checker {
                 self.results_shown.push(*call);
                 self.show(*id, result)
             }
-            Update::Retracted { messages, .. } => {
+            Update::Retracted { messages, calls } => {
+                self.closed.extend(calls);
                 let unknown = messages.iter().find(|id| self.shown.remove(id).is_none());
                 unknown.map_or(Ok(()), |id| Err(format!("{id:?} was retracted but never shown")))
             }
@@ -217,7 +282,7 @@ impl Checker {
             }
             Update::Denied(denial) => {
                 self.denied.insert(denial.call);
-                Ok(())
+                if denial.by_person { Ok(()) } else { self.check_asked(denial.call) }
             }
             Update::Done(_) => {
                 self.dones += 1;
@@ -225,6 +290,16 @@ impl Checker {
             }
             _ => Ok(()),
         }
+    }
+
+    /// What a tool made for reading is free to read.
+    fn check_asked(&self, call: CallId) -> Verdict {
+        let Some(facts) = self.facts.get(&call) else { return Ok(()) };
+        let free = |path: &PathFact| path.resolved.as_ref().is_some_and(|path| self.readable.contains(path));
+        if facts.kind == CallKind::Read && facts.paths.iter().all(free) {
+            return Err(format!("{call:?} reads what was made for reading, and is not free"));
+        }
+        Ok(())
     }
 
     fn show(&mut self, id: MessageId, block: &Block) -> Verdict {
@@ -243,6 +318,9 @@ impl Checker {
         }
         if config.turns_max.is_some_and(|limit| self.requests > limit) {
             return Err(format!("{} requests exceed the limit of turns", self.requests));
+        }
+        if state.terminal() == Some(Terminal::MaxTurns) && config.turns_max != Some(self.requests) {
+            return Err(format!("the limit of turns ended the run after {} requests", self.requests));
         }
         self.check_transcript(state)
     }

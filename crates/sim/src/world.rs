@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use windlass_core::{
-    Asking, Config, EarlyStart, Effect, Effects, Event, Input, Interrupt, PermissionMode, PhaseName, State,
-    step,
+    Asking, Config, EarlyStart, Effect, Effects, Event, Input, Interrupt, PermissionMode, PhaseName, Prompt,
+    State, step,
 };
 use windlass_protocol::{
     Admission, Answer, Block, CallFacts, CallId, CallKind, Delta, Failure, FailureClass, FileSeen,
@@ -23,6 +23,9 @@ pub struct Walk {
     /// The edges between phases that were taken.
     pub edges: BTreeSet<(PhaseName, PhaseName)>,
 }
+
+/// A file outside the working directories that tools make for reading.
+const OUTPUT: &str = "/tmp/output";
 
 /// Events of one run before faults stop, and how many more it may then take to end.
 const STEPS_WITH_FAULTS: u32 = 60;
@@ -45,6 +48,7 @@ pub fn walk(seed: u64) -> Result<Walk, String> {
         tool_uses: 0,
         now: 0,
         steered: 0,
+        failed: false,
     };
     let mut walk = Walk::default();
     for _ in 0..=world.rng.below(3) {
@@ -69,6 +73,14 @@ struct World {
     tool_uses: u32,
     now: u64,
     steered: u32,
+    /// The next event tells that the current request failed or was refused.
+    failed: bool,
+}
+
+/// What ends a run.
+enum End {
+    Interrupt(Interrupt),
+    Failed,
 }
 
 /// The answer the model is giving.
@@ -119,6 +131,8 @@ impl World {
 
     fn forget(&mut self) {
         self.examine.clear();
+        self.checker.examining.clear();
+        self.checker.asking.clear();
         self.asked.clear();
         self.timers.clear();
         self.checker.running.clear();
@@ -134,18 +148,55 @@ impl World {
         if self.past.len() < 64 {
             self.past.push(event.clone());
         }
+        let (phase, end) = (self.state.phase(), self.possible_end(&event));
         let input = Input { at_ms: self.now, entropy: self.rng.bits(), event };
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
         self.perform(&effects);
-        self.checker.check(&self.state, &effects, &self.config, self.now)
+        let goes_on = |effect: &Effect| matches!(effect, Effect::Emit(Update::Retrying { .. }));
+        let end = end.filter(|_| !effects.iter().any(goes_on));
+        self.checker.ending |= end.is_some();
+        self.checker.check(&self.state, &effects, &self.config, self.now)?;
+        let Some(end) = end else { return Ok(()) };
+        if matches!(end, End::Interrupt(_)) && phase == PhaseName::Streaming {
+            self.check_spoken(&effects)?;
+        }
+        let is_spared = |kind: CallKind| {
+            kind.finishes_when_replaced() && matches!(end, End::Interrupt(Interrupt::Replace))
+        };
+        self.checker.check_stopped(is_spared)
+    }
+
+    /// Whether nothing more may start after this event, unless it is tried again.
+    fn possible_end(&mut self, event: &Event) -> Option<End> {
+        let failed = std::mem::take(&mut self.failed);
+        match event {
+            Event::Interrupt(kind) => {
+                let live = [PhaseName::Streaming, PhaseName::Settling, PhaseName::Waiting];
+                live.contains(&self.state.phase()).then_some(End::Interrupt(*kind))
+            }
+            _ => failed.then_some(End::Failed),
+        }
+    }
+
+    /// What was on the screen when the user interrupted is kept.
+    fn check_spoken(&self, effects: &Effects) -> Result<(), String> {
+        let kept = |effect: &Effect| matches!(effect, Effect::Emit(Update::Block { aborted: true, .. }));
+        if self.checker.spoken.trim().is_empty() || effects.iter().any(kept) {
+            Ok(())
+        } else {
+            Err(format!("{:?} was said and is lost", self.checker.spoken))
+        }
     }
 
     /// Does what the driver would do. The checker keeps what runs.
     fn perform(&mut self, effects: &Effects) {
         for effect in effects {
             match effect {
-                Effect::CallModel { .. } => self.response = Response::default(),
+                Effect::CallModel { .. } => {
+                    self.response = Response::default();
+                    self.checker.spoken.clear();
+                }
                 Effect::Examine { call, .. } => self.examine.push_back(*call),
                 Effect::StartTimer { timer, after_ms } => self.timers.push((*timer, self.now + after_ms)),
                 Effect::Emit(Update::Question(question)) => self.asked.push(question.call),
@@ -174,7 +225,11 @@ impl World {
             }
             2..=4 => {
                 self.steered += 1;
-                Some(Event::Steer(format!("steer {}", self.steered).into()))
+                let mut prompt: Prompt = format!("steer {}", self.steered).into();
+                if self.rng.one_in(8) {
+                    prompt.blocks.insert(0, Block::text(" "));
+                }
+                Some(Event::Steer(prompt))
             }
             5..=7 => {
                 // Late or doubled news. A prompt or a message would be new, not late.
@@ -230,6 +285,7 @@ impl World {
 
     fn examined(&mut self) -> Option<Event> {
         let call = self.examine.pop_front()?;
+        self.checker.examining.remove(&call);
         let admission = match self.rng.below(12) {
             0 => Admission::Unknown("no such tool".into()),
             1 => Admission::Invalid("bad field".into()),
@@ -250,8 +306,11 @@ impl World {
             3 => (CallKind::Read, false),
             _ => (CallKind::Read, true),
         };
-        let path: std::path::PathBuf =
-            if self.rng.one_in(8) { "/etc/passwd".into() } else { "/project/a".into() };
+        let path: std::path::PathBuf = match self.rng.below(16) {
+            0..=1 => "/etc/passwd".into(),
+            2 => OUTPUT.into(),
+            _ => "/project/a".into(),
+        };
         CallFacts {
             kind,
             shared,
@@ -262,6 +321,7 @@ impl World {
 
     fn answer(&mut self) -> Option<Event> {
         let call = self.asked.pop()?;
+        self.checker.asking.remove(&call);
         let answer = match self.rng.below(4) {
             0 => Answer::Deny("no".into()),
             1 => Answer::AllowChanged(raw("{\"changed\":true}")),
@@ -297,6 +357,10 @@ impl World {
             outcome.content.insert(0, Block::text(" "));
             outcome.content.push(Block::image("image/png", "AA=="));
         }
+        if self.rng.one_in(8) {
+            outcome.readable.push(OUTPUT.into());
+        }
+        self.checker.readable.extend(outcome.readable.iter().cloned());
         if let Some(cwd) = &outcome.cwd {
             self.checker.cwd.clone_from(cwd);
         }
@@ -317,6 +381,7 @@ impl World {
 
     fn failed(&mut self) -> Option<Event> {
         let request = self.checker.request.take()?;
+        self.failed = true;
         let class = self.rng.pick(&CLASSES)?;
         let failure = Failure {
             class,
@@ -332,8 +397,9 @@ impl World {
     fn model_event(&mut self) -> Option<Event> {
         let request = self.checker.request?;
         let event = self.next_of_response();
-        if matches!(event, ModelEvent::Ended { .. }) {
+        if let ModelEvent::Ended { stop, .. } = &event {
             self.checker.request = None;
+            self.failed = *stop == StopReason::Refusal;
         }
         Some(Event::Model { request, event })
     }
@@ -354,11 +420,14 @@ impl World {
             };
         }
         if self.response.open && self.rng.one_in(2) {
-            return ModelEvent::Delta { index, delta: Delta::Text("piece ".into()) };
+            let piece = if self.rng.one_in(4) { " " } else { "piece " };
+            self.checker.spoken.push_str(piece);
+            return ModelEvent::Delta { index, delta: Delta::Text(piece.into()) };
         }
         if self.response.open {
             self.response.open = false;
             self.response.index += 1;
+            self.checker.spoken.clear();
             return ModelEvent::Block { index, block: self.random_block() };
         }
         let stop = match self.rng.below(12) {
@@ -420,6 +489,7 @@ fn random_config(rng: &mut Rng) -> Config {
     config.turns_max = rng.one_in(3).then(|| 1 + u32::try_from(rng.below(4)).unwrap_or(0));
     config.shared_calls_max = 1 + usize::try_from(rng.below(4)).unwrap_or(0);
     config.partial_messages = rng.one_in(2);
+    config.output_tokens_max = if rng.one_in(2) { 8_000 } else { 64_000 };
     let early = [EarlyStart::All, EarlyStart::All, EarlyStart::ReadOnly, EarlyStart::Off];
     config.early_start = rng.pick(&early).unwrap_or_default();
     let modes = [

@@ -10,9 +10,54 @@ use windlass_sim::{Rng, check_request};
 
 const CASES: u64 = 20_000;
 
-/// Messages as a crash, a rewind or an editor might leave them.
+/// Messages as a crash, a rewind or an editor might leave them: anything at all, or good rounds with little damage.
 fn damaged(rng: &mut Rng) -> Transcript {
-    (0..rng.below(8)).map(|n| Arc::new(random_message(rng, n))).collect()
+    let messages = if rng.one_in(2) {
+        (0..rng.below(8)).map(|n| random_message(rng, n)).collect()
+    } else {
+        let mut messages = good_rounds(rng);
+        for _ in 0..rng.below(3) {
+            damage(&mut messages, rng);
+        }
+        messages
+    };
+    messages.into_iter().map(Arc::new).collect()
+}
+
+/// Rounds of calls and results. An id may come twice, or be one that the API refuses.
+fn good_rounds(rng: &mut Rng) -> Vec<Message> {
+    let mut messages = vec![Message::user(MessageId(0), Origin::Prompt, vec![Block::text("words")])];
+    for n in 1..=rng.below(4) {
+        let id = |rng: &mut Rng| match rng.below(20) {
+            0 => "strange id".to_owned(),
+            1 => "toolu_0".to_owned(),
+            other => format!("toolu_{n}_{other}"),
+        };
+        let ids: Vec<String> = (0..=rng.below(2)).map(|_| id(rng)).collect();
+        let calls = ids.iter().map(|id| Block::tool_use(id, "Tool", &raw("{}"))).collect();
+        let results = ids.iter().map(|id| Block::tool_result(id, &[Block::text("done")], false)).collect();
+        messages.push(Message::assistant(MessageId(2 * n), "model".into(), calls));
+        messages.push(Message::user(MessageId(2 * n + 1), Origin::Results, results));
+    }
+    messages
+}
+
+fn damage(messages: &mut Vec<Message>, rng: &mut Rng) {
+    let mut place = |len: usize| usize::try_from(rng.below(len.max(1) as u64)).unwrap();
+    let (here, there) = (place(messages.len()), place(messages.len()));
+    let Some(message) = messages.get_mut(here) else { return };
+    let block = place(message.blocks.len());
+    match place(6) {
+        0 => drop(messages.remove(here)),
+        1 => messages.swap(here, there),
+        2 => message.blocks.insert(block, random_block(rng)),
+        3 if !message.blocks.is_empty() => drop(message.blocks.remove(block)),
+        4 => message.blocks.rotate_left(block),
+        _ => {
+            let copy = message.clone();
+            messages.insert(there, copy);
+        }
+    }
 }
 
 fn random_message(rng: &mut Rng, n: u64) -> Message {
@@ -130,7 +175,15 @@ fn each_kind_of_damage_is_named() {
         vec![hi(), (assistant, vec![call("a"), call("a")]), (user, vec![result("a"), result("a")])],
         &[Repair::DroppedToolUse { tool_use_id: id("a") }, Repair::DroppedResult { tool_use_id: id("a") }],
     );
+    let renamed = |id: &str| Repair::RenamedToolUse { tool_use_id: id.into() };
+    check(
+        vec![hi(), (assistant, vec![call("a:"), call("a;")]), (user, vec![result("a:"), result("a;")])],
+        &[renamed("a:"), renamed("a;")],
+    );
     check(vec![(user, vec![Block::text(" "), Block::text("hi")])], &[Repair::DroppedText]);
+    let spaced = r#"{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "text", "text": " "}]}"#;
+    let blank_inside = Block::from_json(spaced).unwrap();
+    check(vec![hi(), (assistant, vec![call("a")]), (user, vec![blank_inside])], &[Repair::DroppedText]);
     check(vec![(assistant, vec![Block::text("hello")])], &[Repair::AddedUser, Repair::AddedUser]);
     check(vec![], &[Repair::AddedUser]);
 }

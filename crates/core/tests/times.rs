@@ -1,0 +1,56 @@
+//! How long a run and its requests took, as the outcome tells it.
+
+#![expect(clippy::panic, reason = "a test may stop at the first surprise")]
+
+use windlass_core::{Config, Effect, Event, Input, Interrupt, State, step};
+use windlass_protocol::{Failure, FailureClass, ModelEvent, Outcome, RequestId, StopReason, TimerId, Update};
+
+/// Tells the events at their times; the last one ends the run.
+fn outcome_of(events: Vec<(u64, Event)>) -> Outcome {
+    let mut state = State::default();
+    let mut done = None;
+    for (at_ms, event) in events {
+        let (next, effects) = step(state, Input::at(at_ms, event), &Config::default());
+        state = next;
+        done = done.or(effects.into_iter().find_map(|effect| match effect {
+            Effect::Emit(Update::Done(outcome)) => Some(*outcome),
+            _ => None,
+        }));
+    }
+    done.unwrap_or_else(|| panic!("the run has not ended: {:?}", state.phase()))
+}
+
+fn told(request: u32, event: ModelEvent) -> Event {
+    Event::Model { request: RequestId(request), event }
+}
+
+fn ended() -> ModelEvent {
+    ModelEvent::Ended { stop: StopReason::EndTurn, usage: Box::default() }
+}
+
+fn cut() -> ModelEvent {
+    ModelEvent::Failed(Box::new(Failure {
+        class: FailureClass::Cut,
+        message: String::new(),
+        status: None,
+        retry_after_ms: None,
+        should_retry: None,
+        request_id: None,
+    }))
+}
+
+#[track_caller]
+fn check(events: Vec<(u64, Event)>, duration_ms: u64, duration_api_ms: u64) {
+    let outcome = outcome_of(events);
+    assert_eq!((outcome.duration_ms, outcome.duration_api_ms), (duration_ms, duration_api_ms));
+}
+
+#[test]
+fn the_time_of_requests_is_counted_and_that_of_pauses_is_not() {
+    let submit = || (1_000, Event::Submit("x".into()));
+    check(vec![submit(), (1_250, told(1, ended()))], 250, 250);
+    check(vec![submit(), (1_100, Event::Interrupt(Interrupt::Stop))], 100, 100);
+    let again =
+        vec![submit(), (1_030, told(1, cut())), (1_500, Event::Timer(TimerId(1))), (1_600, told(2, ended()))];
+    check(again, 600, 130);
+}
