@@ -36,6 +36,14 @@ pub enum EngineError {
         /// Why.
         source: std::io::Error,
     },
+    /// A tool that no provider would take: every request would fail because of it.
+    #[error("the tool {name:?} cannot be offered: {problem}")]
+    InvalidTool {
+        /// Which.
+        name: Arc<str>,
+        /// Why.
+        problem: &'static str,
+    },
     /// Two tools have one name.
     #[error("two tools are called {0}; names must differ")]
     DuplicateTool(Arc<str>),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_ports::{AnyTool, ExamineContext};
-use windlass_protocol::{Admission, ToolSpec, ToolUse};
+use windlass_protocol::{Admission, RawObject, ToolSpec, ToolUse};
 
 use crate::builder::EngineError;
 
@@ -22,11 +22,29 @@ struct Entry {
     tool: Arc<dyn AnyTool>,
 }
 
+/// Providers take names of this many characters.
+const NAME_CHARS_MAX: usize = 64;
+
+/// Whether providers take the tool.
+fn check(spec: &ToolSpec) -> Result<(), EngineError> {
+    let invalid = |problem| EngineError::InvalidTool { name: spec.name.clone(), problem };
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !(1..=NAME_CHARS_MAX).contains(&spec.name.len()) || !spec.name.bytes().all(is_plain) {
+        return Err(invalid("its name must be 1 to 64 letters, digits, `_` and `-`"));
+    }
+    let kind = RawObject::parse(spec.input_schema.get()).ok().and_then(|schema| schema.get("type"));
+    if kind.is_none_or(|kind| kind.get() != r#""object""#) {
+        return Err(invalid("the schema of its input must be that of an object"));
+    }
+    Ok(())
+}
+
 impl Toolbox {
     pub(crate) fn new(tools: Vec<Arc<dyn AnyTool>>) -> Result<Self, EngineError> {
         let mut toolbox = Self { specs: Vec::new(), by_name: BTreeMap::new() };
         for tool in tools {
             let spec = tool.spec();
+            check(&spec)?;
             let names =
                 std::iter::once(spec.name.clone()).chain(tool.aliases().iter().map(|&alias| alias.into()));
             for name in names.collect::<Vec<Arc<str>>>() {

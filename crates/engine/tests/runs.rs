@@ -16,7 +16,7 @@ use windlass_engine::{
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_ports::{AnyTool, BoxStream, ExamineContext, JsonSchema, ModelClient, Tool, ToolContext};
 use windlass_protocol::{
-    CallFacts, CallKind, Message, ModelEvent, ModelRequest, Origin, ToolOutcome, ToolProgress,
+    CallFacts, CallKind, Message, ModelEvent, ModelRequest, Origin, ToolOutcome, ToolProgress, ToolSpec,
 };
 
 /// Waits, then answers. Leaves a trace of every start and every end, whichever way it ends.
@@ -236,6 +236,82 @@ async fn a_message_that_comes_too_late_is_part_of_the_next_run() {
     session.handle().steer("too late").await.unwrap();
     session.handle().interrupt();
     assert_eq!(words(&mut session, "again").await, ["request", "two", "=completed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_before_the_first_poll_counts_and_one_between_runs_does_not() {
+    let mut session = session(TWO_TURNS, &Wait::default());
+    session.handle().interrupt();
+    let run = session.run("go");
+    run.handle().interrupt();
+    let words: Vec<String> = run.filter_map(|update| std::future::ready(word(&update))).collect().await;
+    assert_eq!(words, ["request", "=aborted_streaming"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_user_says_instead_is_the_beginning_of_the_next_run() {
+    let script = r#"{"responses": [
+        {"blocks": [{"tool": "Wait", "input": {"ms": 60000}}]},
+        {"blocks": [{"text": "ok"}], "expect": {"contains": "rather this"}}
+    ]}"#;
+    let mut session = session(script, &Wait::default());
+    let handle = session.handle();
+    let interrupter = async {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        handle.interrupt_with("rather this").await.unwrap();
+    };
+    let (seen, ()) = tokio::join!(words(&mut session, "go"), interrupter);
+    assert_eq!(seen, ["request", "call", "start1", "result1!", "=aborted_tools"]);
+    assert_eq!(session.waiting(), 1);
+    assert_eq!(words(&mut session, "please").await, ["request", "ok", "=completed"]);
+    assert!(!session.messages().to_json().contains("interrupted while tools"), "the new message says enough");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_has_ended_stays_ended() {
+    let mut session = session(r#"{"responses": [{"blocks": [{"text": "ok"}]}]}"#, &Wait::default());
+    let mut run = session.run("go");
+    while run.next().await.is_some() {}
+    run.handle().steer("too late").await.unwrap();
+    assert!(run.next().await.is_none());
+}
+
+/// A tool whose input is no object.
+struct Odd(&'static str);
+
+impl AnyTool for Odd {
+    fn spec(&self) -> ToolSpec {
+        let input_schema = windlass_protocol::RawValue::from_string(r#"{"type":"string"}"#.into()).unwrap();
+        ToolSpec { name: self.0.into(), description: "".into(), input_schema: input_schema.into() }
+    }
+
+    fn aliases(&self) -> &[&'static str] {
+        &[]
+    }
+
+    fn examine(&self, _: &windlass_protocol::RawValue, _: &ExamineContext) -> Result<CallFacts, String> {
+        Err("never asked".into())
+    }
+
+    fn run(
+        self: Arc<Self>,
+        _: Arc<windlass_protocol::RawValue>,
+        _: ToolContext,
+    ) -> futures_util::future::BoxFuture<'static, ToolOutcome> {
+        std::future::ready(ToolOutcome::text("")).boxed()
+    }
+}
+
+#[test]
+fn a_tool_that_no_provider_takes_is_refused_at_once() {
+    let check = |name: &'static str, expected: &str| {
+        let built = builder(TWO_TURNS, &Wait::default()).tools(vec![Arc::new(Odd(name))]).build();
+        assert_eq!(built.err().unwrap().to_string(), expected);
+    };
+    let name = "its name must be 1 to 64 letters, digits, `_` and `-`";
+    check("", &format!("the tool \"\" cannot be offered: {name}"));
+    check("my tool", &format!("the tool \"my tool\" cannot be offered: {name}"));
+    check("ok", "the tool \"ok\" cannot be offered: the schema of its input must be that of an object");
 }
 
 #[tokio::test(start_paused = true)]
