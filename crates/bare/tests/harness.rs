@@ -71,15 +71,25 @@ fn every_delta_has_its_latency() {
     assert!(delta_latencies(&sample, 49).is_err());
 }
 
-#[test]
-fn tools_run_beside_the_stream_and_beside_each_other() {
+/// How long after the stream the next request came, in milliseconds.
+fn after_the_stream() -> f64 {
     let early = scenario(&early_script(100, 300), 2, Mode::Tools).run(&bare(), false).unwrap();
     let streamed = early.exchanges[0].reply.as_ref().unwrap();
     assert!(streamed.ended.duration_since(streamed.events[0]) >= Duration::from_millis(280));
-    let after = gaps(&early.exchanges).unwrap()[0].first_byte;
-    assert!(after < 60.0, "the tool was over before the stream, and yet {after} ms passed");
+    gaps(&early.exchanges).unwrap()[0].first_byte
+}
 
+/// How long four waits of 100 ms took.
+fn four_waits() -> f64 {
     let cats = scenario(&cat_script(4), 2, Mode::Tools);
     let took = cat_run(&cats, &bare(), 4, Duration::from_millis(100)).unwrap();
-    assert!((100.0..300.0).contains(&took), "four waits of 100 ms took {took} ms");
+    assert!(took >= 100.0, "four waits of 100 ms took {took} ms");
+    took
+}
+
+/// A busy machine may delay anything, but not five times in a row.
+#[test]
+fn tools_run_beside_the_stream_and_beside_each_other() {
+    assert!((0..5).any(|_| after_the_stream() < 60.0), "the tool is over before the stream");
+    assert!((0..5).any(|_| four_waits() < 300.0), "the waits overlap");
 }

@@ -54,9 +54,9 @@ fn line(event: &ModelEvent) -> String {
 }
 
 async fn ask(client: &AnthropicClient) -> Vec<ModelEvent> {
-    let limit = Duration::from_secs(10);
+    let limit = Duration::from_secs(30);
     let all = client.stream(request("hi")).collect();
-    tokio::time::timeout(limit, all).await.expect("an answer within ten seconds")
+    tokio::time::timeout(limit, all).await.expect("an answer, long before the watchdogs' own limits")
 }
 
 fn lines(events: &[ModelEvent]) -> Vec<String> {
@@ -95,17 +95,13 @@ async fn bytes_may_be_split_anywhere() {
 #[tokio::test]
 async fn events_are_handed_out_as_they_come() {
     let text = events();
-    let (first, rest) = text.split_at(text.find("event: e\r\ndata: {\"type\":\"content_block_stop").unwrap());
-    let (first, rest) = (chunk(first.as_bytes()), chunk(rest.as_bytes()));
-    let server = Server::start(vec![vec![stream_head(), first, Step::Pause(400), rest, stream_end()]]);
-    let mut stream = client(&server.url()).stream(request("hi"));
-    assert_eq!(line(&stream.next().await.unwrap()), GOOD[0]);
-    let start = Instant::now();
-    assert_eq!(line(&stream.next().await.unwrap()), GOOD[1]);
-    assert_eq!(line(&stream.next().await.unwrap()), GOOD[2]);
-    assert!(start.elapsed() < Duration::from_millis(200), "{:?}", start.elapsed());
-    assert_eq!(line(&stream.next().await.unwrap()), GOOD[3]);
-    assert!(start.elapsed() >= Duration::from_millis(200), "{:?}", start.elapsed());
+    let (first, _) = text.split_at(text.find("event: e\r\ndata: {\"type\":\"content_block_stop").unwrap());
+    // The rest never comes: whoever waits for it waits too long.
+    let server = Server::start(vec![vec![stream_head(), chunk(first.as_bytes()), Step::AwaitClose]]);
+    let beginning = client(&server.url()).stream(request("hi")).take(3).collect::<Vec<_>>();
+    let seen =
+        tokio::time::timeout(Duration::from_secs(20), beginning).await.expect("what came is handed out");
+    assert_eq!(lines(&seen), GOOD[..3]);
 }
 
 #[tokio::test]
@@ -194,7 +190,7 @@ async fn dropping_the_stream_closes_the_request() {
     drop(stream);
     let start = Instant::now();
     while server.closed_by_client() == 0 {
-        assert!(start.elapsed() < Duration::from_secs(2), "the connection is still open");
+        assert!(start.elapsed() < Duration::from_secs(20), "the connection is still open");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -204,9 +200,7 @@ async fn a_server_that_keeps_the_answer_open_does_not_hold_the_response() {
     let open = vec![stream_head(), chunk(events().as_bytes()), Step::AwaitClose];
     let server = Server::start(vec![open, good()]);
     let client = client(&server.url());
-    let start = Instant::now();
     assert_eq!(lines(&ask(&client).await), GOOD);
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     assert_eq!(lines(&ask(&client).await), GOOD);
 }
 
@@ -218,7 +212,7 @@ async fn a_slow_reader_does_not_stall_the_stream() {
     answer.extend(pieces.flat_map(|piece| [piece, Step::Pause(1)]));
     answer.push(stream_end());
     let server = Server::start(vec![answer]);
-    let limit = Some(Duration::from_millis(400));
+    let limit = Some(Duration::from_secs(1));
     let settings = AnthropicSettings {
         watchdog: WatchdogLimits { bytes: limit, events: limit },
         ..settings(&server.url())
@@ -228,7 +222,7 @@ async fn a_slow_reader_does_not_stall_the_stream() {
     while let Some(event) = stream.next().await {
         seen.push(line(&event));
         if seen.len() < 3 {
-            tokio::time::sleep(Duration::from_millis(500)).await;
+            tokio::time::sleep(Duration::from_millis(1200)).await;
         }
     }
     assert_eq!(seen, GOOD);
