@@ -119,14 +119,8 @@ fn refuse(arguments: &Arguments, error: &str) {
 
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
     let mut signals = Signals::listen()?;
-    let Wired { engine, seed, setup, mut warnings, assumption } = ready.wired;
+    let Wired { engine, seed, setup, warnings } = ready.wired;
     let mut session = engine.session_with(seed, Transcript::default());
-    let is_followed = match format {
-        Format::Text => Progress::is_shown(verbose),
-        Format::Json => verbose,
-        Format::StreamJson => true,
-    };
-    warnings.extend(assumption.filter(|_| is_followed));
     if format != Format::StreamJson {
         for warning in &warnings {
             complain(warning);

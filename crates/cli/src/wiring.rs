@@ -40,10 +40,7 @@ pub(crate) struct Wired {
     /// Of the one session that is meant; commands are told its id.
     pub(crate) seed: SessionSeed,
     pub(crate) setup: Setup,
-    /// What the user should know in any case.
     pub(crate) warnings: Vec<String>,
-    /// What is only assumed about the model, for whoever follows the run.
-    pub(crate) assumption: Option<String>,
 }
 
 /// Puts the engine together. Each error is for the user.
@@ -61,8 +58,8 @@ pub(crate) fn wire_model(
 ) -> Result<Wired, String> {
     let seed = SessionSeed(Uuid::new_v4().as_u128());
     let tools = tools(&config, seed);
-    let warnings = name_tools(&mut config, &tools);
-    let assumption = assumption(&card);
+    let mut warnings = name_tools(&mut config, &tools);
+    warnings.extend(assumption(&card));
     let setup = setup(&config, &card, partial_messages);
     let limits = &config.settings.limits;
     let cap = limits.output_tokens_max.unwrap_or(OUTPUT_TOKENS_MAX).min(card.output_tokens_max);
@@ -88,7 +85,7 @@ pub(crate) fn wire_model(
     let engine = builder.build().map_err(|error| error.to_string())?;
     let tools = engine.tool_names().iter().map(ToString::to_string).collect();
     let cwd = shown(engine.working_directory());
-    Ok(Wired { engine, seed, setup: Setup { tools, cwd, ..setup }, warnings, assumption })
+    Ok(Wired { engine, seed, setup: Setup { tools, cwd, ..setup }, warnings })
 }
 
 /// The model client and what is known about its model.
