@@ -23,7 +23,9 @@ pub use model::{
     Delta, Failure, FailureClass, ModelCard, ModelEvent, ModelRequest, Price, StopReason, ToolSpec,
 };
 pub use secret::Secret;
-pub use tool::{Admission, CallFacts, CallKind, FileSeen, PathFact, RawValueEq, ToolOutcome, ToolProgress};
+pub use tool::{
+    Admission, CallFacts, CallKind, FileSeen, PathFact, RawValueEq, ShownPart, ToolOutcome, ToolProgress,
+};
 pub use transcript::{Segment, Transcript};
 pub use update::{Answer, Denial, ModelSpend, Outcome, Question, Repair, Terminal, Transition, Update};
 pub use usage::{CacheCreation, ServerToolUse, Usage};

@@ -112,6 +112,35 @@ pub struct FileSeen {
     pub lines: Arc<[u32]>,
     /// Whether the whole file was shown, or only a part.
     pub whole: bool,
+    /// Which parts of this very content were read, the latest last, so that they need not be shown again.
+    pub shown: Vec<ShownPart>,
+}
+
+/// Lines of a file, or cells of a notebook, as they were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShownPart {
+    /// The first, counted from 1.
+    pub first: usize,
+    /// How many; all that follow if nothing was said.
+    pub count: Option<usize>,
+}
+
+impl FileSeen {
+    /// As many parts are remembered.
+    const SHOWN_MAX: usize = 32;
+
+    /// Adds what was known before, as far as it is about the same content: looking at a part does not unlearn the
+    /// whole.
+    #[must_use]
+    pub fn with_known(mut self, known: Option<&Self>) -> Self {
+        let Some(known) = known.filter(|known| known.hash == self.hash) else { return self };
+        self.whole |= known.whole;
+        let earlier = known.shown.iter().filter(|part| !self.shown.contains(part));
+        let mut shown: Vec<ShownPart> = earlier.chain(&self.shown).copied().collect();
+        shown.drain(..shown.len().saturating_sub(Self::SHOWN_MAX));
+        self.shown = shown;
+        self
+    }
 }
 
 /// News from a running tool.
@@ -152,5 +181,32 @@ impl ToolOutcome {
     pub fn with_seen(mut self, seen: FileSeen) -> Self {
         self.seen.push(seen);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(hash: u64, whole: bool, shown: &[usize]) -> FileSeen {
+        let shown = shown.iter().map(|&first| ShownPart { first, count: None }).collect();
+        FileSeen { path: "/f".into(), hash, lines: [].into(), whole, shown }
+    }
+
+    #[test]
+    fn knowledge_of_the_same_content_adds_up() {
+        let check = |new: FileSeen, known: Option<FileSeen>, expected: FileSeen| {
+            assert_eq!(new.with_known(known.as_ref()), expected);
+        };
+        check(seen(1, false, &[2]), None, seen(1, false, &[2]));
+        check(seen(1, false, &[2]), Some(seen(1, true, &[2, 3])), seen(1, true, &[3, 2]));
+        check(seen(1, true, &[]), Some(seen(1, false, &[4])), seen(1, true, &[4]));
+        check(seen(1, false, &[2]), Some(seen(7, true, &[3])), seen(1, false, &[2]));
+        let many: Vec<usize> = (1..=40).collect();
+        check(
+            seen(1, false, &[99]),
+            Some(seen(1, false, &many[8..])),
+            seen(1, false, &[&many[9..], &[99]].concat()),
+        );
     }
 }

@@ -348,9 +348,10 @@ impl World {
         if self.rng.one_in(4) {
             outcome.seen.push(FileSeen {
                 path: "/project/a".into(),
-                hash: self.rng.bits(),
+                hash: self.rng.below(3),
                 lines: [].into(),
                 whole: self.rng.one_in(2),
+                shown: Vec::new(),
             });
         }
         if self.rng.one_in(20) {
@@ -365,7 +366,8 @@ impl World {
             self.checker.cwd.clone_from(cwd);
         }
         for seen in &outcome.seen {
-            self.checker.files.insert(seen.path.clone(), seen.clone());
+            let seen = seen.clone().with_known(self.checker.files.get(&seen.path));
+            self.checker.files.insert(seen.path.clone(), seen);
         }
         Some(Event::Finished { call, outcome })
     }

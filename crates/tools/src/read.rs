@@ -15,9 +15,9 @@ use std::fs::File;
 use std::io::{self, Read as _};
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use windlass_ports::{CancellationToken, ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, FileSeen, ShownPart, ToolOutcome};
 
 use crate::file::{CANCELLED, OnCancel, Subject, blocking, facts};
 use crate::lenient;
@@ -34,7 +34,7 @@ use pdf::PageRange;
 /// - Jupyter notebooks: all cells with their outputs; `offset` and `limit` then count cells.
 ///
 /// Directories cannot be read; list them with Glob or Bash. Read several files in one go by calling this several
-/// times at once. A file that has not changed since you saw all of it is not shown again.
+/// times at once. What you have read and has not changed since is not shown again.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadInput {
@@ -109,6 +109,10 @@ struct Wanted {
 }
 
 impl Wanted {
+    fn part(&self) -> ShownPart {
+        ShownPart { first: self.start, count: self.count }
+    }
+
     fn new(input: &ReadInput) -> Result<Self, String> {
         let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
         if input.limit == Some(0) {
@@ -166,6 +170,35 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
             bytes(size)
         ))),
     }
+}
+
+#[derive(Serialize)]
+struct UnchangedOutput {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    file: UnchangedFile,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct UnchangedFile {
+    file_path: String,
+}
+
+/// Instead of showing the same part of the same content a second time, says so.
+fn unchanged(subject: &Subject, wanted: &Wanted, now: &FileSeen, cx: &ToolContext) -> Option<ToolOutcome> {
+    let known = cx.seen(&subject.resolved).filter(|known| known.hash == now.hash)?;
+    if !known.shown.contains(&wanted.part()) {
+        return None;
+    }
+    let text = format!(
+        "{} is unchanged: this part of it is what you read earlier in this conversation. To see it again, ask for \
+         another part with `offset` and `limit`.",
+        subject.shown
+    );
+    let output =
+        UnchangedOutput { kind: "file_unchanged", file: UnchangedFile { file_path: subject.file_path() } };
+    Some(ToolOutcome::text(&text).with_structured(&output).with_seen(known.clone()))
 }
 
 /// Options that mean nothing for this kind of file are errors, not silence.

@@ -136,7 +136,7 @@ impl SeenBuilder {
         if !self.overflow && (self.long.is_some() || !self.open.is_empty()) {
             self.end_line(&[]);
         }
-        FileSeen { path, hash: self.whole.digest(), lines: self.lines.into(), whole }
+        FileSeen { path, hash: self.whole.digest(), lines: self.lines.into(), whole, shown: Vec::new() }
     }
 }
 

@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use windlass_protocol::{Block, FileSeen, ToolOutcome};
 
 use super::tokens::Tokens;
-use super::{Job, ReadLimits, Source, Wanted, bytes};
+use super::{Job, ReadLimits, Source, Wanted, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::counted::counted;
 use crate::seen::SeenBuilder;
@@ -78,6 +78,9 @@ pub(super) fn read(job: Job<'_>) -> Result<ToolOutcome, String> {
         )));
     }
     let seen = tap.seen.finish(subject.resolved.clone(), false);
+    if let Some(outcome) = unchanged(&subject, &wanted, &seen, cx) {
+        return Ok(outcome);
+    }
     let known = cx.seen(&subject.resolved);
     let known_whole = known.is_some_and(|known| known.whole && known.hash == seen.hash);
     let whole = rendering.is_whole() || known_whole;
@@ -91,7 +94,11 @@ pub(super) fn read(job: Job<'_>) -> Result<ToolOutcome, String> {
     let file = NotebookFile { file_path: subject.file_path(), cells };
     let outcome = ToolOutcome::blocks(rendering.finish(&subject.shown));
     let outcome = outcome.with_structured(&NotebookOutput { kind: "notebook", file });
-    Ok(if partial { outcome } else { outcome.with_seen(FileSeen { whole, ..seen }) })
+    Ok(if partial {
+        outcome
+    } else {
+        outcome.with_seen(FileSeen { whole, shown: vec![wanted.part()], ..seen })
+    })
 }
 
 /// Reads the file and computes what is known of it on the way.

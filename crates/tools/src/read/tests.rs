@@ -21,12 +21,17 @@ fn small() -> ReadLimits {
     ReadLimits { tokens_max: 100, ..ReadLimits::default() }
 }
 
+/// What is known of the content, whatever was shown of it.
+fn known(outcome: &ToolOutcome) -> Vec<FileSeen> {
+    outcome.seen.iter().cloned().map(|seen| FileSeen { shown: Vec::new(), ..seen }).collect()
+}
+
 /// Reads a file with this content and compares the text.
 fn check(content: &[u8], expected: &str) {
     let fixture = Fixture::new(&[("f", content)]);
     let outcome = read(&input("f"), &fixture.context(&[]), ReadLimits::default()).unwrap();
     assert_eq!(text(&outcome), expected);
-    assert_eq!(outcome.seen, [seen_file(&fixture.path("f"), true).unwrap()], "a whole read");
+    assert_eq!(known(&outcome), [seen_file(&fixture.path("f"), true).unwrap()], "a whole read");
 }
 
 #[test]
@@ -59,7 +64,7 @@ fn parts_of_a_file() {
     let check = |input: ReadInput, expected: &str, whole: bool| {
         let outcome = read(&input, &fixture.context(&[]), ReadLimits::default()).unwrap();
         assert_eq!(text(&outcome), expected);
-        assert_eq!(outcome.seen, [seen_bytes(fixture.path("f"), b"a\nb\nc\nd\n", whole)]);
+        assert_eq!(known(&outcome), [seen_bytes(fixture.path("f"), b"a\nb\nc\nd\n", whole)]);
     };
     check(part("f", 2, 2), "2\tb\n3\tc", false);
     check(part("f", 0, 1), "1\ta", false);
@@ -90,22 +95,38 @@ fn the_structured_form() {
 }
 
 #[test]
-fn an_unchanged_file_is_not_shown_again() {
+fn what_was_read_and_is_unchanged_is_not_shown_again() {
+    let fixture = Fixture::new(&[("f", b"a\nb\n"), ("n.ipynb", &notebook())]);
+    let mut cx = fixture.context(&[]);
+    let mut shown = |input: &ReadInput| {
+        let outcome = read(input, &cx, ReadLimits::default()).unwrap();
+        for seen in &outcome.seen {
+            let seen = seen.clone().with_known(cx.seen(&seen.path));
+            cx.seen.retain(|known| known.path != seen.path);
+            cx.seen.push(seen);
+        }
+        let is_unchanged = structured(&outcome)["type"] == "file_unchanged";
+        assert_eq!(is_unchanged, text(&outcome).contains("is unchanged"));
+        if is_unchanged { "unchanged".to_owned() } else { text(&outcome) }
+    };
+    assert_eq!(shown(&input("f")), "1\ta\n2\tb");
+    assert_eq!(shown(&input("f")), "unchanged");
+    assert_eq!(shown(&part("f", 2, 1)), "2\tb", "another part");
+    assert_eq!(shown(&part("f", 2, 1)), "unchanged");
+    assert_eq!(shown(&input("f")), "unchanged");
+    assert!(shown(&part("f", 9, 1)).contains("past its end"));
+    assert!(shown(&part("f", 9, 1)).contains("past its end"));
+    std::fs::write(fixture.path("f"), "c\n").unwrap();
+    assert_eq!(shown(&input("f")), "1\tc");
+    assert!(shown(&input("n.ipynb")).contains("cell 1"));
+    assert_eq!(shown(&input("n.ipynb")), "unchanged");
+}
+
+#[test]
+fn what_was_only_written_is_shown() {
     let fixture = Fixture::new(&[("f", b"a\n")]);
-    let cx = fixture.context(&["f"]);
-    let outcome = read(&input("f"), &cx, ReadLimits::default()).unwrap();
-    assert!(text(&outcome).contains("is unchanged"), "{}", text(&outcome));
-    assert_eq!(
-        structured(&outcome),
-        serde_json::json!({"type": "file_unchanged", "file": {"filePath": fixture.path("f")}})
-    );
-    let shown = |input: &ReadInput, cx: &ToolContext| text(&read(input, cx, ReadLimits::default()).unwrap());
-    assert_eq!(shown(&ReadInput { offset: Some(1), ..input("f") }, &cx), "1\ta", "asked for explicitly");
-    let mut partly = fixture.context(&["f"]);
-    partly.seen[0].whole = false;
-    assert_eq!(shown(&input("f"), &partly), "1\ta", "only a part was seen");
-    std::fs::write(fixture.path("f"), "b\n").unwrap();
-    assert_eq!(shown(&input("f"), &cx), "1\tb");
+    let outcome = read(&input("f"), &fixture.context(&["f"]), ReadLimits::default()).unwrap();
+    assert_eq!(text(&outcome), "1\ta");
 }
 
 #[test]
@@ -131,7 +152,7 @@ fn a_long_file_gives_its_first_page() {
     let outcome = read(&part("f", 21, 19), &fixture.context(&[]), small()).unwrap();
     assert!(text(&outcome).ends_with("39\tline number 39"));
     assert_eq!(
-        outcome.seen,
+        known(&outcome),
         [seen_bytes(fixture.path("f"), &content, false)],
         "a part that was asked for counts"
     );
@@ -266,7 +287,7 @@ fn notebooks_show_cells_and_outputs() {
     );
     assert_eq!(outcome.content[2].as_text(), Some("E: bad\nline"));
     assert!(outcome.seen[0].whole);
-    assert_eq!(outcome.seen, [seen_file(&fixture.path("n.ipynb"), true).unwrap()]);
+    assert_eq!(known(&outcome), [seen_file(&fixture.path("n.ipynb"), true).unwrap()]);
     let json = structured(&outcome);
     assert_eq!(json["type"], "notebook");
     assert_eq!(json["file"]["cells"][1]["cellType"], "code");

@@ -10,7 +10,7 @@ use windlass_protocol::{FileSeen, ToolOutcome};
 
 use super::page::{LINE_BYTES_MAX, Page};
 use super::tokens::{BYTES_PER_TOKEN_MAX, Tokens};
-use super::{Job, bytes};
+use super::{Job, bytes, unchanged};
 use crate::content::STRUCTURED_BYTES_MAX;
 use crate::counted::counted;
 use crate::encoding::TextEncoding;
@@ -32,12 +32,9 @@ struct TextFile<'a> {
     file_path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    num_lines: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    start_line: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total_lines: Option<usize>,
+    num_lines: usize,
+    start_line: usize,
+    total_lines: usize,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     truncated_by_token_cap: bool,
 }
@@ -58,8 +55,9 @@ pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutcome, String> {
             bytes(job.source.size)
         )));
     }
-    if let Some(unchanged) = unchanged(&job, &scan) {
-        return Ok(unchanged);
+    let unchanged = |now: &FileSeen| unchanged(&job.subject, &job.wanted, now, job.cx);
+    if let Some(outcome) = scan.seen.as_ref().and_then(unchanged) {
+        return Ok(outcome);
     }
     let encoding =
         encoding(&job, &scan).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
@@ -137,29 +135,6 @@ fn encoding(job: &Job<'_>, scan: &Scan) -> io::Result<TextEncoding> {
         return Ok(TextEncoding::Utf8 { bom: false, broken: false });
     }
     TextEncoding::detect_file(&job.source.file)
-}
-
-/// Instead of showing the same content a second time, says so.
-fn unchanged(job: &Job<'_>, scan: &Scan) -> Option<ToolOutcome> {
-    let (now, known) = (scan.seen.as_ref()?, job.cx.seen(&job.subject.resolved)?);
-    if job.wanted.explicit || !known.whole || known.hash != now.hash || job.source.size == 0 {
-        return None;
-    }
-    let text = format!(
-        "{} is unchanged: its content is what you have read or written earlier in this conversation. To see it again, \
-         give an `offset`.",
-        job.subject.shown
-    );
-    let file = TextFile {
-        file_path: job.subject.file_path(),
-        content: None,
-        num_lines: None,
-        start_line: None,
-        total_lines: None,
-        truncated_by_token_cap: false,
-    };
-    let output = TextOutput { kind: "file_unchanged", file };
-    Some(ToolOutcome::text(&text).with_structured(&output).with_seen(known.clone()))
 }
 
 /// The lines that fit.
@@ -250,9 +225,9 @@ fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> 
     let file = TextFile {
         file_path: job.subject.file_path(),
         content: (shown.plain.len() <= STRUCTURED_BYTES_MAX).then_some(&*shown.plain),
-        num_lines: Some(shown.lines),
-        start_line: Some(job.wanted.start),
-        total_lines: Some(total),
+        num_lines: shown.lines,
+        start_line: job.wanted.start,
+        total_lines: total,
         truncated_by_token_cap: shown.overflow,
     };
     let outcome = ToolOutcome::text(&text).with_structured(&TextOutput { kind: "text", file });
@@ -264,7 +239,10 @@ fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> 
         Some(seen) => {
             let known = job.cx.seen(&job.subject.resolved);
             let known_whole = known.is_some_and(|known| known.whole && known.hash == seen.hash);
-            outcome.with_seen(FileSeen { whole: all_shown || known_whole, ..seen })
+            let part = (shown.lines > 0).then(|| job.wanted.part());
+            let seen =
+                FileSeen { whole: all_shown || known_whole, shown: part.into_iter().collect(), ..seen };
+            outcome.with_seen(seen)
         }
     }
 }
