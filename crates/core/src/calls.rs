@@ -171,7 +171,9 @@ impl CallQueue {
         match admission {
             Admission::Ready { tool, facts } => call.judge(&tool, facts, cx),
             Admission::Unknown(text) | Admission::Invalid(text) => {
-                call.stage = Stage::Finished(ToolOutcome::error(&text));
+                // Hosts tell by the tag that the tool never ran.
+                let tagged = format!("<tool_use_error>{text}</tool_use_error>");
+                call.stage = Stage::Finished(ToolOutcome::error(&tagged));
             }
         }
     }

@@ -377,7 +377,10 @@ async fn bad_input_is_an_error_result_that_names_the_field() {
     words(&mut session, "go").await;
     let json = session.messages().to_json();
     assert!(json.contains("The input of Wait is not valid in `ms`"), "{json}");
-    assert!(json.contains("There is no tool called Nap. The tools are: Wait."), "{json}");
+    assert!(
+        json.contains("<tool_use_error>There is no tool called Nap. The tools are: Wait.</tool_use_error>"),
+        "{json}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
