@@ -110,10 +110,12 @@ fn reason(case: &Case<'_>) -> String {
     match outside(case) {
         None if facts.kind == CallKind::Edit => format!("{tool} of {} needs permission.", facts.target),
         None => format!("{tool} needs permission."),
-        Some(PathFact { lexical, resolved: None }) => {
+        Some(PathFact { lexical, resolved: None, .. }) => {
             format!("{tool} of {} leads nowhere or where nobody can tell.", lexical.display())
         }
-        Some(PathFact { lexical, resolved: Some(resolved) }) if is_within(lexical, &case.config.roots) => {
+        Some(PathFact { lexical, resolved: Some(resolved), .. })
+            if is_within(lexical, &case.config.roots) =>
+        {
             format!(
                 "{tool} of {} leads to {}, outside the working directories.",
                 lexical.display(),
@@ -131,7 +133,7 @@ fn advice(case: &Case<'_>) -> String {
     if changes_protected(case) {
         return "--permission-mode bypassPermissions".into();
     }
-    let place = outside(case).and_then(|path| path.resolved.as_deref()).and_then(Path::parent);
+    let place = outside(case).and_then(directory);
     match (case.facts.kind, place) {
         (CallKind::Read, Some(place)) => format!("--add-dir {}", place.display()),
         (CallKind::Edit, Some(place)) => {
@@ -143,6 +145,12 @@ fn advice(case: &Case<'_>) -> String {
         }
         _ => format!("--allowedTools {} or another --permission-mode", case.tool),
     }
+}
+
+/// The directory that holds a path, or that it is.
+fn directory(path: &PathFact) -> Option<&Path> {
+    let resolved = path.resolved.as_deref()?;
+    if path.is_directory { Some(resolved) } else { resolved.parent() }
 }
 
 /// The first path that is not free to read.
@@ -223,10 +231,14 @@ fn is_protected(path: &PathFact, roots: &[PathBuf]) -> bool {
 mod tests {
     use super::*;
 
+    fn place(lexical: &str, resolved: Option<&str>) -> PathFact {
+        PathFact { lexical: lexical.into(), resolved: resolved.map(PathBuf::from), is_directory: false }
+    }
+
     fn facts(kind: CallKind, path: &str) -> CallFacts {
         let paths = match path {
             "" => vec![],
-            path => vec![PathFact { lexical: path.into(), resolved: Some(path.into()) }],
+            path => vec![place(path, Some(path))],
         };
         CallFacts { kind, shared: false, paths, target: path.into() }
     }
@@ -280,8 +292,8 @@ mod tests {
 
     #[test]
     fn a_link_that_leads_outside_is_outside() {
-        let link = PathFact { lexical: "/srv/app/link".into(), resolved: Some("/etc/passwd".into()) };
-        let nowhere = PathFact { lexical: "/srv/app/loop".into(), resolved: None };
+        let link = place("/srv/app/link", Some("/etc/passwd"));
+        let nowhere = place("/srv/app/loop", None);
         for path in [link, nowhere] {
             let facts = CallFacts { paths: vec![path], ..facts(CallKind::Read, "") };
             let verdict = decide("Read", &facts, &config(PermissionMode::Default, Asking::Person));
@@ -332,11 +344,19 @@ mod tests {
     }
 
     #[test]
+    fn the_advice_for_a_directory_is_that_directory() {
+        let paths = vec![PathFact { is_directory: true, ..place("/etc", Some("/etc")) }];
+        let facts = CallFacts { paths, ..facts(CallKind::Read, "") };
+        let verdict = decide("Grep", &facts, &config(PermissionMode::Default, Asking::Nobody));
+        assert!(matches!(&verdict, Verdict::Deny(text) if text.ends_with("--add-dir /etc.")), "{verdict:?}");
+    }
+
+    #[test]
     fn a_denial_says_what_is_wrong_and_what_would_allow_it() {
         let check = |kind, lexical: &str, resolved: Option<&str>, expected: &str| {
             let paths = match lexical {
                 "" => vec![],
-                lexical => vec![PathFact { lexical: lexical.into(), resolved: resolved.map(PathBuf::from) }],
+                lexical => vec![place(lexical, resolved)],
             };
             let facts = CallFacts { kind, shared: false, paths, target: "a".into() };
             let verdict = decide("Tool", &facts, &config(PermissionMode::Default, Asking::Nobody));

@@ -104,7 +104,9 @@ impl ToolContext {
     /// Whether a path is still what it was when permission was decided: a link may have been swapped since.
     #[must_use]
     pub fn is_decided(&self, path: &PathFact) -> bool {
-        self.decided.is_empty() || self.decided.contains(path)
+        let is_same =
+            |decided: &PathFact| decided.lexical == path.lexical && decided.resolved == path.resolved;
+        self.decided.is_empty() || self.decided.iter().any(is_same)
     }
 
     /// A context for trying a tool on its own: nothing decided, nothing seen, never cancelled, progress dropped.

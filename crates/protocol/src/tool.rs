@@ -56,6 +56,8 @@ pub struct PathFact {
     /// Absolute, with links followed; for a path that does not exist, its deepest existing ancestor is
     /// resolved and the rest appended. `None` if it cannot be resolved (a link to nowhere, a loop).
     pub resolved: Option<PathBuf>,
+    /// Whether there is a directory at the resolved path.
+    pub is_directory: bool,
 }
 
 /// The driver's answer to "what is this call?".

@@ -314,7 +314,7 @@ impl World {
         CallFacts {
             kind,
             shared,
-            paths: vec![PathFact { lexical: path.clone(), resolved: Some(path) }],
+            paths: vec![PathFact { lexical: path.clone(), resolved: Some(path), is_directory: false }],
             target: String::new(),
         }
     }

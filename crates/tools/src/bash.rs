@@ -27,7 +27,7 @@ use windlass_sandbox::Launcher;
 use windlass_shell::{ReadOnlyCommand, read_only_command};
 
 use crate::lenient;
-use crate::paths::{clean, resolve};
+use crate::paths::{clean, path_fact, resolve};
 use crate::tasks::Tasks;
 
 /// Characters of a command that are shown to people.
@@ -203,7 +203,8 @@ impl Tool for Shell {
 fn paths_of(command: &ReadOnlyCommand, cwd: &Path) -> Vec<PathFact> {
     let fact = |path: &Path| {
         let path = cwd.join(path);
-        PathFact { resolved: resolve(&path), lexical: clean(path) }
+        let resolved = resolve(&path);
+        path_fact(clean(path), resolved)
     };
     if command.paths.is_empty() && command.name == "ls" {
         return vec![fact(cwd)];

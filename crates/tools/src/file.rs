@@ -46,7 +46,7 @@ impl Subject {
                  Nothing was done; look at the link, then call the tool again."
             ));
         }
-        let PathFact { lexical, resolved } = path;
+        let PathFact { lexical, resolved, .. } = path;
         let Some(resolved) = resolved else {
             return Err(format!(
                 "{shown} cannot be resolved: a symbolic link in it leads nowhere or in a circle, a directory in it may \

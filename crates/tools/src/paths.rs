@@ -24,7 +24,13 @@ pub fn locate(field: &str, input: &str, cwd: &Path) -> Result<PathFact, String> 
 pub fn fact(path: PathBuf) -> PathFact {
     let lexical = clean(path);
     let resolved = resolve(&lexical);
-    PathFact { lexical, resolved }
+    path_fact(lexical, resolved)
+}
+
+/// The fact of a path whose names are known.
+pub(crate) fn path_fact(lexical: PathBuf, resolved: Option<PathBuf>) -> PathFact {
+    let is_directory = resolved.as_ref().is_some_and(|path| path.is_dir());
+    PathFact { lexical, resolved, is_directory }
 }
 
 /// The lexical name: `~` expanded, relative paths joined to `cwd`, `.` and `..` removed.

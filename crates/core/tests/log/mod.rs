@@ -330,7 +330,7 @@ fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
     let facts = CallFacts {
         kind,
         shared,
-        paths: vec![PathFact { lexical: path.into(), resolved: Some(path.into()) }],
+        paths: vec![PathFact { lexical: path.into(), resolved: Some(path.into()), is_directory: false }],
         target: words.clone(),
     };
     let (answer, admission) = match &*tool_use.name {
