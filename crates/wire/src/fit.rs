@@ -48,6 +48,7 @@ pub(crate) fn append(out: &mut Vec<u8>, mut write: impl FnMut(Detail, &mut Vec<u
     for (detail, string_bytes_max, items_max) in LADDER {
         out.truncate(start);
         write(detail, out);
+        escape_separators(out, start);
         if string_bytes_max < ALL {
             replace_from(out, start, |json| shorten_strings(json, string_bytes_max));
         }
@@ -61,6 +62,31 @@ pub(crate) fn append(out: &mut Vec<u8>, mut write: impl FnMut(Detail, &mut Vec<u
     if out.len() > start {
         out.push(b'\n');
     }
+}
+
+/// Unicode's own ends of lines, which some readers split at, and how JSON can say them otherwise.
+const SEPARATORS: [(&[u8], &[u8]); 3] =
+    [(b"\xC2\x85", b"\\u0085"), (b"\xE2\x80\xA8", b"\\u2028"), (b"\xE2\x80\xA9", b"\\u2029")];
+
+/// Leaves the line feed as the only end of a line. Inside JSON such characters stand in strings alone.
+fn escape_separators(out: &mut Vec<u8>, start: usize) {
+    let find = |bytes: &[u8]| {
+        memchr::memchr2_iter(0xC2, 0xE2, bytes).find_map(|at| {
+            let (raw, escaped) = SEPARATORS.iter().find(|(raw, _)| bytes[at..].starts_with(raw))?;
+            Some((at, raw.len(), *escaped))
+        })
+    };
+    if find(&out[start..]).is_none() {
+        return;
+    }
+    let line = out.split_off(start);
+    let mut rest = &line[..];
+    while let Some((at, length, escaped)) = find(rest) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(escaped);
+        rest = &rest[at + length..];
+    }
+    out.extend_from_slice(rest);
 }
 
 fn replace_from(out: &mut Vec<u8>, start: usize, shorten: impl FnOnce(&[u8]) -> Vec<u8>) {
@@ -320,6 +346,16 @@ mod tests {
             )
         );
         assert_eq!(block_at(&result, Detail::WithoutStructured), result);
+    }
+
+    #[test]
+    fn only_a_line_feed_ends_a_line() {
+        let text = "é a\u{2028}b\u{2029}\u{85}c ≠ €";
+        let mut out = Vec::new();
+        append(&mut out, |_, out| write_json(&Block::text(text), out));
+        let line = String::from_utf8(out).unwrap();
+        assert_eq!(line, "{\"type\":\"text\",\"text\":\"é a\\u2028b\\u2029\\u0085c ≠ €\"}\n");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap()["text"], text);
     }
 
     #[test]
