@@ -98,7 +98,7 @@ impl Answer {
     /// Takes the request's turn and waits for the head of its response.
     async fn open(&self) -> Result<Stage, Failure> {
         let Playback { delay, opening, events, ending } = self.take_turn().map_err(|mismatch| {
-            failure(FailureClass::BadRequest, &format!("The request does not fit: {mismatch}."))
+            failure(FailureClass::BadRequest, &format!("This request is not in the script: {mismatch}."))
         })?;
         wait(delay).await;
         match opening {

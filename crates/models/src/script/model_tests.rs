@@ -112,7 +112,7 @@ async fn requests_get_responses_in_order_and_clones_share_the_place() {
     assert_eq!(failure.class, FailureClass::BadRequest);
     assert_eq!(
         failure.message,
-        "The request does not fit: the script is used up: it has responses for 3 requests and this is request 4; \
+        "This request is not in the script: the script is used up: it has responses for 3 requests and this is request 4; \
          add a response or \"then\": \"repeat\"."
     );
 }
@@ -143,7 +143,7 @@ async fn an_unexpected_request_is_told_what_was_expected_and_what_came() {
     assert_eq!(failure.class, FailureClass::BadRequest);
     assert_eq!(
         failure.message,
-        "The request does not fit: the script expects the newest user message of request 1 to contain \"old\", \
+        "This request is not in the script: the script expects the newest user message of request 1 to contain \"old\", \
          but it is \"four lines\\nand hurry\"."
     );
 }
