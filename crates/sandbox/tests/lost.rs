@@ -3,14 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "an engine says what it started")]
 
+mod harness;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use libtest_mimic::{Arguments, Trial};
+use harness::{block_on, is_alive, job, supervised, trial, wait_until_dead};
+use libtest_mimic::Arguments;
 use tokio::io::AsyncReadExt;
-use windlass_sandbox::{Launcher, Process, ShellJob, Status, wait_for_trees};
+use windlass_sandbox::{Launcher, Process, Status, wait_for_trees};
 
 fn main() {
     windlass_sandbox::run_if_supervisor();
@@ -20,12 +23,6 @@ fn main() {
         [_, role @ ("engine" | "engine-to-be-killed"), script] => return engine(role, script),
         _ => {}
     }
-    let trial = |name: &str, test: fn()| {
-        Trial::test(name, move || {
-            test();
-            Ok(())
-        })
-    };
     let tests = vec![
         trial("looking_for_the_text_of_a_command_does_not_find_its_supervisor", the_text_is_not_found),
         trial("nothing_survives_the_kill_of_the_supervisor", nothing_survives_the_kill_of_the_supervisor),
@@ -42,24 +39,6 @@ fn main() {
         trial("waiting_for_nothing_takes_no_time", waiting_for_nothing_takes_no_time),
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
-}
-
-fn supervised() -> Launcher {
-    Launcher::supervised("/proc/self/exe".into())
-}
-
-fn job(script: &str) -> ShellJob {
-    ShellJob {
-        script: script.to_owned(),
-        cwd: "/".into(),
-        environment: std::env::vars_os().collect(),
-        track_cwd: true,
-        source: None,
-    }
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
 /// Leaves three processes behind that nothing but a kill ends, says who they are, and goes on.
@@ -81,19 +60,6 @@ fn pids(text: &str) -> Vec<i32> {
     assert_eq!(pids.len(), 3, "{text}");
     assert!(pids.iter().all(|&pid| is_alive(pid)));
     pids
-}
-
-fn is_alive(pid: i32) -> bool {
-    let state = |text: String| text.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'));
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(state)
-}
-
-fn wait_until_dead(pids: &[i32], limit: Duration) {
-    let start = Instant::now();
-    while pids.iter().any(|&pid| is_alive(pid)) {
-        assert!(start.elapsed() < limit, "still alive: {pids:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn the_text_is_not_found() {

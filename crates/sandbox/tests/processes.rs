@@ -2,13 +2,16 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "the engine that is killed says what it started")]
 
+mod harness;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use libtest_mimic::{Arguments, Trial};
+use harness::{block_on, is_alive, job, supervised, trial, wait_until_dead};
+use libtest_mimic::Arguments;
 use tokio::io::AsyncReadExt;
 use windlass_sandbox::{Exit, LaunchError, Launcher, Process, ShellJob, Status};
 
@@ -17,12 +20,6 @@ fn main() {
     if std::env::args().nth(1).as_deref() == Some("engine") {
         return engine_that_will_be_killed();
     }
-    let trial = |name: &str, test: fn()| {
-        Trial::test(name, move || {
-            test();
-            Ok(())
-        })
-    };
     let tests = vec![
         trial("exit_codes_and_signals_are_told", exit_codes_and_signals_are_told),
         trial("output_is_merged_in_order", output_is_merged_in_order),
@@ -41,24 +38,6 @@ fn main() {
         trial("starting_is_quick", starting_is_quick),
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
-}
-
-fn supervised() -> Launcher {
-    Launcher::supervised("/proc/self/exe".into())
-}
-
-fn job(script: &str) -> ShellJob {
-    ShellJob {
-        script: script.to_owned(),
-        cwd: std::env::temp_dir().canonicalize().unwrap(),
-        environment: std::env::vars_os().collect(),
-        track_cwd: false,
-        source: None,
-    }
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
 /// Runs to the end of the output and tells how the command ended.
@@ -171,19 +150,6 @@ fn only_the_standard_descriptors_are_inherited() {
 
 fn lines(output: &str) -> Vec<i32> {
     output.lines().map(|line| line.trim().parse().unwrap()).collect()
-}
-
-fn is_alive(pid: i32) -> bool {
-    let state = |text: String| text.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'));
-    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(state)
-}
-
-fn wait_until_dead(pids: &[i32], limit: Duration) {
-    let start = Instant::now();
-    while pids.iter().any(|&pid| is_alive(pid)) {
-        assert!(start.elapsed() < limit, "still alive: {pids:?}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// An ordinary daemon, one with a session of its own, and one that detached twice.
