@@ -205,9 +205,7 @@ impl CallQueue {
         };
         let tools = &mut cx.state.carry.tools;
         for seen in &outcome.seen {
-            let known = tools.files.get(&seen.path);
-            let seen = seen.clone().with_known(known);
-            tools.files.insert(seen.path.clone(), seen);
+            tools.learn(seen.clone());
         }
         tools.readable.extend(outcome.readable.iter().cloned());
         if let Some(cwd) = &outcome.cwd {

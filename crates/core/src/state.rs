@@ -61,6 +61,25 @@ pub(crate) struct ToolState {
     pub(crate) readable: BTreeSet<PathBuf>,
 }
 
+impl ToolState {
+    /// As many parts of a file are remembered as shown.
+    const SHOWN_MAX: usize = 32;
+
+    /// Adds what was seen of a file to what was known of the same content: looking at a part does not unlearn the
+    /// whole.
+    pub(crate) fn learn(&mut self, mut seen: FileSeen) {
+        if let Some(known) = self.files.remove(&seen.path).filter(|known| known.hash == seen.hash) {
+            seen.whole |= known.whole;
+            let mut shown = known.shown;
+            shown.retain(|part| !seen.shown.contains(part));
+            shown.append(&mut seen.shown);
+            shown.drain(..shown.len().saturating_sub(Self::SHOWN_MAX));
+            seen.shown = shown;
+        }
+        self.files.insert(seen.path.clone(), seen);
+    }
+}
+
 /// Where the machine is: its program counter as data.
 ///
 /// ```text
@@ -219,5 +238,35 @@ impl State {
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.carry.waiting.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_protocol::ShownPart;
+
+    fn seen(hash: u64, whole: bool, shown: &[usize]) -> FileSeen {
+        let shown = shown.iter().map(|&first| ShownPart { first, count: None }).collect();
+        FileSeen { path: "/f".into(), hash, lines: [].into(), whole, shown }
+    }
+
+    #[track_caller]
+    fn check(known: Option<FileSeen>, new: FileSeen, expected: FileSeen) {
+        let mut tools = ToolState::default();
+        tools.files.extend(known.map(|known| (known.path.clone(), known)));
+        tools.learn(new);
+        assert_eq!(tools.files.into_values().collect::<Vec<_>>(), [expected]);
+    }
+
+    #[test]
+    fn knowledge_of_the_same_content_adds_up() {
+        check(None, seen(1, false, &[2]), seen(1, false, &[2]));
+        check(Some(seen(1, true, &[2, 3])), seen(1, false, &[2]), seen(1, true, &[3, 2]));
+        check(Some(seen(1, false, &[4])), seen(1, true, &[]), seen(1, true, &[4]));
+        check(Some(seen(7, true, &[3])), seen(1, false, &[2]), seen(1, false, &[2]));
+        let many: Vec<usize> = (1..=32).collect();
+        let rest = [&many[1..], &[99]].concat();
+        check(Some(seen(1, false, &many)), seen(1, false, &[99]), seen(1, false, &rest));
     }
 }

@@ -127,24 +127,6 @@ pub struct ShownPart {
     pub count: Option<usize>,
 }
 
-impl FileSeen {
-    /// As many parts are remembered.
-    const SHOWN_MAX: usize = 32;
-
-    /// Adds what was known before, as far as it is about the same content: looking at a part does not unlearn the
-    /// whole.
-    #[must_use]
-    pub fn with_known(mut self, known: Option<&Self>) -> Self {
-        let Some(known) = known.filter(|known| known.hash == self.hash) else { return self };
-        self.whole |= known.whole;
-        let earlier = known.shown.iter().filter(|part| !self.shown.contains(part));
-        let mut shown: Vec<ShownPart> = earlier.chain(&self.shown).copied().collect();
-        shown.drain(..shown.len().saturating_sub(Self::SHOWN_MAX));
-        self.shown = shown;
-        self
-    }
-}
-
 /// News from a running tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolProgress {
@@ -183,32 +165,5 @@ impl ToolOutcome {
     pub fn with_seen(mut self, seen: FileSeen) -> Self {
         self.seen.push(seen);
         self
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn seen(hash: u64, whole: bool, shown: &[usize]) -> FileSeen {
-        let shown = shown.iter().map(|&first| ShownPart { first, count: None }).collect();
-        FileSeen { path: "/f".into(), hash, lines: [].into(), whole, shown }
-    }
-
-    #[test]
-    fn knowledge_of_the_same_content_adds_up() {
-        let check = |new: FileSeen, known: Option<FileSeen>, expected: FileSeen| {
-            assert_eq!(new.with_known(known.as_ref()), expected);
-        };
-        check(seen(1, false, &[2]), None, seen(1, false, &[2]));
-        check(seen(1, false, &[2]), Some(seen(1, true, &[2, 3])), seen(1, true, &[3, 2]));
-        check(seen(1, true, &[]), Some(seen(1, false, &[4])), seen(1, true, &[4]));
-        check(seen(1, false, &[2]), Some(seen(7, true, &[3])), seen(1, false, &[2]));
-        let many: Vec<usize> = (1..=40).collect();
-        check(
-            seen(1, false, &[99]),
-            Some(seen(1, false, &many[8..])),
-            seen(1, false, &[&many[9..], &[99]].concat()),
-        );
     }
 }

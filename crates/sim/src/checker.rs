@@ -75,6 +75,13 @@ impl Checker {
         };
     }
 
+    /// A tool reports what it saw of a file. What was seen whole stays so while its content stays.
+    pub fn on_seen(&mut self, seen: &FileSeen) {
+        let known_whole =
+            self.files.get(&seen.path).is_some_and(|known| known.hash == seen.hash && known.whole);
+        self.files.insert(seen.path.clone(), FileSeen { whole: seen.whole || known_whole, ..seen.clone() });
+    }
+
     /// The edges between phases that were taken so far.
     #[must_use]
     pub fn edges(&self) -> &BTreeSet<(PhaseName, PhaseName)> {

@@ -366,8 +366,7 @@ impl World {
             self.checker.cwd.clone_from(cwd);
         }
         for seen in &outcome.seen {
-            let seen = seen.clone().with_known(self.checker.files.get(&seen.path));
-            self.checker.files.insert(seen.path.clone(), seen);
+            self.checker.on_seen(seen);
         }
         Some(Event::Finished { call, outcome })
     }
