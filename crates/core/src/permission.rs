@@ -211,20 +211,25 @@ const UNPROTECTED_PAIRS: [[&str; 2]; 1] = [[".claude", "worktrees"]];
 
 /// What lies above a working directory is the user's choice of place and says nothing about the file.
 fn is_protected(path: &PathFact, roots: &[PathBuf]) -> bool {
-    let names = |path: &Path| {
-        let below = roots
-            .iter()
-            .filter_map(|root| path.strip_prefix(root).ok())
-            .min_by_key(|rest| rest.as_os_str().len());
-        let parts = below.unwrap_or(path).components();
-        let names: Vec<String> =
-            parts.map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
-        let pair = |pairs: &[[&str; 2]]| names.windows(2).any(|two| pairs.iter().any(|pair| two == pair));
-        let file = names.last().is_some_and(|name| PROTECTED_FILES.contains(&name.as_str()));
-        let directory = names.iter().any(|name| PROTECTED_DIRECTORIES.contains(&name.as_str()));
-        file || (directory && !pair(&UNPROTECTED_PAIRS)) || pair(&PROTECTED_PAIRS)
+    is_listed(&path.lexical, roots) || path.resolved.as_deref().is_some_and(|name| is_listed(name, roots))
+}
+
+fn is_listed(path: &Path, roots: &[PathBuf]) -> bool {
+    let below = roots
+        .iter()
+        .filter_map(|root| path.strip_prefix(root).ok())
+        .min_by_key(|rest| rest.as_os_str().len());
+    let parts = below.unwrap_or(path).components();
+    let names: Vec<String> = parts.map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
+    let begins = |at: usize, pairs: &[[&str; 2]]| {
+        names.get(at..at + 2).is_some_and(|two| pairs.iter().any(|pair| two == pair))
     };
-    names(&path.lexical) || path.resolved.as_deref().is_some_and(names)
+    let is_directory = |(at, name): (usize, &String)| {
+        PROTECTED_DIRECTORIES.contains(&name.as_str()) && !begins(at, &UNPROTECTED_PAIRS)
+            || begins(at, &PROTECTED_PAIRS)
+    };
+    names.last().is_some_and(|name| PROTECTED_FILES.contains(&name.as_str()))
+        || names.iter().enumerate().any(is_directory)
 }
 
 #[cfg(test)]
@@ -286,6 +291,8 @@ mod tests {
         check(Edit, "/srv/app/.npmrc", ["ask", "ask", "deny", "deny", "allow"]);
         check(Edit, "/srv/app/.config/git/config", ["ask", "ask", "deny", "deny", "allow"]);
         check(Edit, "/srv/app/.claude/worktrees/x/a.rs", ["ask", "allow", "deny", "deny", "allow"]);
+        check(Edit, "/srv/app/.claude/worktrees/x/.git", ["ask", "ask", "deny", "deny", "allow"]);
+        check(Edit, "/srv/app/.claude/worktrees/x/.vscode/a", ["ask", "ask", "deny", "deny", "allow"]);
         check(Execute, "", ["ask", "ask", "deny", "deny", "allow"]);
         check(Session, "", ["allow", "allow", "allow", "allow", "allow"]);
     }
