@@ -28,7 +28,7 @@ use crate::{Assembler, SseDecoder};
 use body::BodyBuilder;
 pub use settings::{AnthropicSettings, ClientError, ClientIdentity, WatchdogLimits};
 use settings::{Endpoint, without_credentials};
-use transport::{Transport, body_failure, failure, send_failure};
+use transport::{Transport, body_failure, send_failure};
 use watchdog::{Stall, Watchdog};
 
 /// More of an error's body is not read.
@@ -207,7 +207,7 @@ impl Exchange {
             let message = format!(
                 "{place} answered with {what} instead of a stream of events. Check ANTHROPIC_BASE_URL."
             );
-            failure(FailureClass::Malformed, message)
+            Failure::new(FailureClass::Malformed, message)
         };
         if let Some(encoding) = encoding {
             return Err(malformed(&format!("the encoding {encoding}, which was not asked for,")));
@@ -242,7 +242,7 @@ impl Exchange {
             self.watchdog.on_bytes();
             if body.len() > WHOLE_BODY_BYTES_MAX {
                 let message = format!("The answer is larger than {WHOLE_BODY_BYTES_MAX} bytes.");
-                return Err(failure(FailureClass::Malformed, message));
+                return Err(Failure::new(FailureClass::Malformed, message));
             }
         }
     }
@@ -257,7 +257,7 @@ impl Exchange {
                 Ok(Some(event)) => event,
                 Ok(None) => return Ok(None),
                 Err(error) => {
-                    return Err(failure(
+                    return Err(Failure::new(
                         FailureClass::Malformed,
                         format!("The model's stream is broken: {error}."),
                     ));
@@ -315,7 +315,7 @@ impl Exchange {
             Stall::Bytes(limit) => format!("Nothing came from {place} for {} s.", limit.as_secs_f32()),
             Stall::Events(limit) => format!("No event came from {place} for {} s.", limit.as_secs_f32()),
         };
-        failure(FailureClass::Stalled, message)
+        Failure::new(FailureClass::Stalled, message)
     }
 }
 
@@ -352,7 +352,7 @@ fn redirect_failure(response: &Response, place: &str) -> Failure {
         "{place} redirects{target} (HTTP {status}), and a request with credentials does not follow. Set \
          ANTHROPIC_BASE_URL to the final address."
     );
-    Failure { status: Some(status), ..failure(FailureClass::NotFound, message) }
+    Failure { status: Some(status), ..Failure::new(FailureClass::NotFound, message) }
 }
 
 /// A server that closes on a request of this size most likely refused it; its answer got lost in the reset.

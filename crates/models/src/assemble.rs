@@ -190,14 +190,7 @@ impl Assembler {
 
     fn fail(&mut self, class: FailureClass, message: String) -> ModelEvent {
         self.ended = true;
-        ModelEvent::Failed(Box::new(Failure {
-            class,
-            message,
-            status: None,
-            retry_after_ms: None,
-            should_retry: None,
-            request_id: None,
-        }))
+        ModelEvent::Failed(Box::new(Failure::new(class, message)))
     }
 
     fn advance(&mut self, data: &str) -> Result<Option<ModelEvent>, String> {

@@ -52,14 +52,8 @@ pub(crate) fn answer_failure(status: u16, body: &ErrorBody, headers: ErrorHeader
 /// The failure an `error` event stands for.
 pub(crate) fn stream_failure(body: &ErrorBody) -> Failure {
     let class = class_of(None, body);
-    Failure {
-        class,
-        message: explain(class, None, body, "the model's server"),
-        status: None,
-        retry_after_ms: None,
-        should_retry: None,
-        request_id: body.request_id.clone(),
-    }
+    let message = explain(class, None, body, "the model's server");
+    Failure { request_id: body.request_id.clone(), ..Failure::new(class, message) }
 }
 
 impl ErrorBody {

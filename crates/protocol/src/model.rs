@@ -163,6 +163,15 @@ pub struct Failure {
     pub request_id: Option<String>,
 }
 
+impl Failure {
+    /// A failure of which nothing more is known.
+    #[must_use]
+    pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { class, message, status: None, retry_after_ms: None, should_retry: None, request_id: None }
+    }
+}
+
 /// The kinds of failure. Who must act follows from the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FailureClass {

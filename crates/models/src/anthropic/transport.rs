@@ -44,7 +44,7 @@ fn build(settings: &AnthropicSettings, endpoint: &Endpoint, headers: &HeaderMap)
         endpoint.url.scheme() == "https" || proxy.is_some_and(|(_, value)| value.starts_with("https:"));
     let unusable = |problem: &str| {
         let message = format!("No TLS connection to {} can be made: {problem}.", endpoint.place);
-        failure(FailureClass::Tls, message)
+        Failure::new(FailureClass::Tls, message)
     };
     let tls = tls::config(settings, speaks_tls).map_err(|problem| unusable(&problem))?;
     let builder = Client::builder()
@@ -109,7 +109,7 @@ pub(super) fn send_failure(
         };
         (FailureClass::Connect, format!("{what} {advice}"))
     };
-    failure(class, message)
+    Failure::new(class, message)
 }
 
 fn tls_message(error: &rustls::Error, place: &str) -> String {
@@ -126,15 +126,10 @@ fn tls_message(error: &rustls::Error, place: &str) -> String {
 /// What it means that the body of an answer broke off.
 pub(super) fn body_failure(error: &reqwest::Error, place: &str) -> Failure {
     let cause = root_cause(error);
-    failure(
+    Failure::new(
         FailureClass::Cut,
         format!("The connection to {place} broke off in the middle of the response ({cause})."),
     )
-}
-
-/// A failure that is not an answer of the provider.
-pub(super) fn failure(class: FailureClass, message: String) -> Failure {
-    Failure { class, message, status: None, retry_after_ms: None, should_retry: None, request_id: None }
 }
 
 /// The deepest cause: the outer ones repeat the URL and say nothing new.

@@ -83,7 +83,7 @@ impl Answer {
         let failure = match ending {
             Ending::End => return assembler.on_eof(),
             Ending::Cut { .. } => {
-                failure(FailureClass::Cut, "The connection closed in mid-stream, as scripted.")
+                Failure::new(FailureClass::Cut, "The connection closed in mid-stream, as scripted.")
             }
             Ending::Stall { ping } => stall(ping.is_some()).await,
         };
@@ -98,7 +98,7 @@ impl Answer {
     /// Takes the request's turn and waits for the head of its response.
     async fn open(&self) -> Result<Stage, Failure> {
         let Playback { delay, opening, events, ending } = self.take_turn().map_err(|mismatch| {
-            failure(FailureClass::BadRequest, &format!("This request is not in the script: {mismatch}."))
+            Failure::new(FailureClass::BadRequest, format!("This request is not in the script: {mismatch}."))
         })?;
         wait(delay).await;
         match opening {
@@ -109,7 +109,7 @@ impl Answer {
             }
             Opening::Status(status) => Err(status_failure(&status)),
             Opening::Refuse => {
-                Err(failure(FailureClass::Cut, "The connection closed without an answer, as scripted."))
+                Err(Failure::new(FailureClass::Cut, "The connection closed without an answer, as scripted."))
             }
         }
     }
@@ -145,7 +145,7 @@ async fn stall(pings: bool) -> Failure {
     };
     tokio::time::sleep(limit).await;
     let message = format!("The stream sent no {what} for {} s, as scripted.", limit.as_secs());
-    failure(FailureClass::Stalled, &message)
+    Failure::new(FailureClass::Stalled, &message)
 }
 
 fn status_failure(status: &StatusError) -> Failure {
@@ -155,17 +155,6 @@ fn status_failure(status: &StatusError) -> Failure {
     };
     let headers = read_headers(header, SystemTime::now());
     answer_failure(status.code, &ErrorBody::parse(&status.body), headers, "the script")
-}
-
-fn failure(class: FailureClass, message: &str) -> Failure {
-    Failure {
-        class,
-        message: message.to_owned(),
-        status: None,
-        retry_after_ms: None,
-        should_retry: None,
-        request_id: None,
-    }
 }
 
 #[cfg(test)]
