@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Admission, Answer, Block, CallFacts, CallId, CallKind, Denial, MessageId, Question, TimerId, ToolOutcome,
-    ToolProgress, ToolUse, Update,
+    ToolProgress, ToolSpec, ToolUse, Update,
 };
 
 use crate::config::EarlyStart;
@@ -19,8 +19,6 @@ use crate::step::Cx;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallQueue {
     calls: Vec<Call>,
-    /// How many results were given out already.
-    released: usize,
     /// Set when the response does not stand: its calls are stopped but never answered.
     discarded: bool,
 }
@@ -41,8 +39,14 @@ struct Call {
     cancelled: bool,
     /// It started, and does more than read.
     acted: bool,
-    /// The id under which its result was shown.
-    shown: Option<MessageId>,
+    /// Its result as it was shown.
+    shown: Option<Shown>,
+}
+
+#[derive(Clone, Debug)]
+struct Shown {
+    id: MessageId,
+    result: Block,
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +86,7 @@ impl CallQueue {
     pub(crate) fn admit(&mut self, id: CallId, tool_use: ToolUse) {
         let stage =
             if unparsed(&tool_use) { Stage::Finished(ToolOutcome::error(TRUNCATED)) } else { Stage::Queued };
-        let held = is_empty(&tool_use);
+        let held = has_no_input(&tool_use);
         self.calls.push(Call {
             id,
             tool_use,
@@ -170,11 +174,8 @@ impl CallQueue {
         };
         match admission {
             Admission::Ready { tool, facts } => call.judge(&tool, facts, cx),
-            Admission::Unknown(text) | Admission::Invalid(text) => {
-                // Hosts tell by the tag that the tool never ran.
-                let tagged = format!("<tool_use_error>{text}</tool_use_error>");
-                call.stage = Stage::Finished(ToolOutcome::error(&tagged));
-            }
+            Admission::Unknown => call.refuse(&unknown(&call.tool_use.name, &cx.config.tools)),
+            Admission::Invalid(text) => call.refuse(&text),
         }
     }
 
@@ -226,8 +227,7 @@ impl CallQueue {
                 Stage::Finished(_) => (),
                 Stage::Running { kind, .. } => {
                     call.stopping = true;
-                    let cancel = interrupt == Interrupt::Stop || !kind.finishes_when_replaced();
-                    if cancel && !std::mem::replace(&mut call.cancelled, true) {
+                    if !may_finish(kind, interrupt) && !std::mem::replace(&mut call.cancelled, true) {
                         cx.effects.push(Effect::CancelTool(call.id));
                     }
                 }
@@ -257,7 +257,7 @@ impl CallQueue {
     /// The response does not stand. Returns the results that were shown and are to be taken back.
     pub(crate) fn discard(&mut self) -> Vec<MessageId> {
         self.discarded = true;
-        self.calls.iter().filter_map(|call| call.shown).collect()
+        self.calls.iter().filter_map(|call| Some(call.shown.as_ref()?.id)).collect()
     }
 
     /// Answers what is still open, for a run that nobody drives any more.
@@ -275,7 +275,7 @@ impl CallQueue {
 
     /// The id under which the last result was shown.
     pub(crate) fn last_shown(&self) -> Option<MessageId> {
-        self.calls.last().and_then(|call| call.shown)
+        Some(self.calls.last()?.shown.as_ref()?.id)
     }
 
     /// Shows finished results in the order of the calls, as far as there is no gap.
@@ -283,15 +283,14 @@ impl CallQueue {
         if self.discarded {
             return;
         }
-        while let Some(call) = self.calls.get_mut(self.released) {
+        for call in self.calls.iter_mut().skip_while(|call| call.shown.is_some()) {
             let (Some(result), Stage::Finished(outcome)) = (call.result(), &call.stage) else {
                 return;
             };
             let id = cx.state.ids.message();
             let (name, structured) = (call.tool_use.name.clone(), outcome.structured.clone());
+            call.shown = Some(Shown { id, result: result.clone() });
             cx.effects.push(Effect::Emit(Update::ToolResult { id, call: call.id, name, result, structured }));
-            call.shown = Some(id);
-            self.released += 1;
         }
     }
 
@@ -325,6 +324,12 @@ impl Call {
         }
     }
 
+    /// The call never reaches a tool; hosts tell that by the tag.
+    fn refuse(&mut self, text: &str) {
+        let tagged = format!("<tool_use_error>{text}</tool_use_error>");
+        self.stage = Stage::Finished(ToolOutcome::error(&tagged));
+    }
+
     fn deny(&mut self, reason: String, by_person: bool, cx: &mut Cx<'_>) {
         self.stage = Stage::Finished(ToolOutcome::error(&reason));
         let denial = Denial { call: self.id, tool_use: self.tool_use.clone(), reason, by_person };
@@ -345,8 +350,9 @@ impl Call {
     }
 
     fn result(&self) -> Option<Block> {
-        match &self.stage {
-            Stage::Finished(outcome) => {
+        match (&self.shown, &self.stage) {
+            (Some(shown), _) => Some(shown.result.clone()),
+            (None, Stage::Finished(outcome)) => {
                 Some(Block::tool_result(&self.tool_use.id, &outcome.content, outcome.is_error))
             }
             _ => None,
@@ -354,7 +360,21 @@ impl Call {
     }
 }
 
-fn is_empty(tool_use: &ToolUse) -> bool {
+fn unknown(name: &str, offered: &[ToolSpec]) -> String {
+    let offered: Vec<&str> = offered.iter().map(|tool| &*tool.name).collect();
+    match offered[..] {
+        [] => format!("There is no tool called {name}, and no other."),
+        _ => format!("There is no tool called {name}. The tools are: {}.", offered.join(", ")),
+    }
+}
+
+/// When the user stops the run only to say something else, an edit is left to finish: it is quick, and leaves nobody
+/// in doubt.
+fn may_finish(kind: CallKind, interrupt: Interrupt) -> bool {
+    kind == CallKind::Edit && interrupt == Interrupt::Replace
+}
+
+fn has_no_input(tool_use: &ToolUse) -> bool {
     let input = tool_use.input.get().trim();
     input
         .strip_prefix('{')

@@ -34,7 +34,7 @@ impl Cx<'_> {
             transition: None,
             waiting: std::collections::VecDeque::new(),
             cached_to: carry.cached_to,
-            broken_in_a_row: 0,
+            broken: Attempts::default(),
             checked: carry.checked,
         };
         self.prepare(self.at_ms)
@@ -109,7 +109,7 @@ fn last_gate(cx: &mut Cx<'_>) {
 
 /// The blocks of several prompts in order, without blank text. A prompt of nothing still says something.
 pub(crate) fn join(prompts: impl Iterator<Item = Prompt>) -> Vec<Block> {
-    let blank = |block: &Block| block.as_text().is_some_and(|text| text.trim().is_empty());
-    let blocks: Vec<Block> = prompts.flat_map(|prompt| prompt.blocks).filter(|block| !blank(block)).collect();
+    let blocks: Vec<Block> =
+        prompts.flat_map(|prompt| prompt.blocks).filter(|block| !block.is_blank()).collect();
     if blocks.is_empty() { vec![Block::text("(The message is empty.)")] } else { blocks }
 }

@@ -129,14 +129,7 @@ mod tests {
     use super::*;
 
     fn failure(class: FailureClass) -> Failure {
-        Failure {
-            class,
-            message: String::new(),
-            status: None,
-            retry_after_ms: None,
-            should_retry: None,
-            request_id: None,
-        }
+        Failure::new(class, "")
     }
 
     fn check(failure: &Failure, attempts: Attempts, expected: Decision) {

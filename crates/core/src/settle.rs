@@ -16,16 +16,22 @@ use crate::stream::answer;
 /// What happens once the last call is answered.
 #[derive(Clone, Debug)]
 pub(crate) enum After {
-    /// Go round with the results; if the response broke off, not before this time.
-    NextTurn { broken: Option<NotBefore> },
+    /// Go round with the results.
+    NextTurn { broken: Option<Broken> },
     /// Send the same request again, not before this time.
     Retry { body: Arc<ModelRequest>, attempts: Attempts, not_before_ms: u64 },
     /// End the run.
     End(Terminal),
 }
 
-/// A time in milliseconds before which no request may go out.
-pub(crate) type NotBefore = u64;
+/// The response broke off after something of it had acted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Broken {
+    /// How often that happened in a row, this time included.
+    pub(crate) attempts: Attempts,
+    /// No request goes out before this time.
+    pub(crate) not_before_ms: u64,
+}
 
 impl Cx<'_> {
     /// Applies news about calls, in whichever phase calls are open.
@@ -99,7 +105,7 @@ impl Cx<'_> {
     }
 
     /// Stage 6, as far as its rules exist: the limit of turns.
-    fn decide(&mut self, calls: &CallQueue, broken: Option<NotBefore>) -> Phase {
+    fn decide(&mut self, calls: &CallQueue, broken: Option<Broken>) -> Phase {
         let next = self.state.carry.turn_count + 1;
         if self.config.turns_max.is_some_and(|limit| next > limit) {
             self.record_results(calls, Vec::new());
@@ -111,7 +117,7 @@ impl Cx<'_> {
     }
 
     /// Transition: tool results exist.
-    fn next_turn(&mut self, broken: Option<NotBefore>) -> Phase {
+    fn next_turn(&mut self, broken: Option<Broken>) -> Phase {
         let carry = std::mem::take(&mut self.state.carry);
         self.state.carry = Carry {
             messages: carry.messages,
@@ -120,10 +126,10 @@ impl Cx<'_> {
             transition: Some(Transition::NextTurn),
             waiting: carry.waiting,
             cached_to: carry.cached_to,
-            broken_in_a_row: if broken.is_some() { carry.broken_in_a_row + 1 } else { 0 },
+            broken: broken.map_or_else(Attempts::default, |broken| broken.attempts),
             checked: carry.checked,
         };
-        self.prepare(broken.unwrap_or(self.at_ms))
+        self.prepare(broken.map_or(self.at_ms, |broken| broken.not_before_ms))
     }
 
     /// A request is sent when its time has come.

@@ -44,8 +44,8 @@ pub(crate) struct Carry {
     pub(crate) waiting: VecDeque<Prompt>,
     /// The last message of the previous request: the provider's cache ends there.
     pub(crate) cached_to: Option<usize>,
-    /// Responses in a row that broke off after something of them had acted.
-    pub(crate) broken_in_a_row: u32,
+    /// The responses just before this one that broke off after something of them had acted.
+    pub(crate) broken: Attempts,
     /// How far the last gate has checked `messages`.
     pub(crate) checked: Watermark,
 }

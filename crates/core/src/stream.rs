@@ -11,7 +11,7 @@ use crate::calls::CallQueue;
 use crate::event::{Effect, Interrupt};
 use crate::gate::{is_valid_id, valid_id};
 use crate::retry::{self, Attempts, Decision};
-use crate::settle::After;
+use crate::settle::{After, Broken};
 use crate::state::{Phase, PhaseName, Settling};
 use crate::step::Cx;
 
@@ -188,14 +188,15 @@ impl Cx<'_> {
     /// The response broke off after something of it had acted. It stands as far as it came, its calls are answered,
     /// and the next request goes out after the pause of a retry; too many in a row end the run.
     fn on_broken(&mut self, mut streaming: Streaming, failure: Failure) -> Phase {
-        let broken = self.state.carry.broken_in_a_row;
-        let attempts = Attempts { retries: broken, stalls: broken, malformed: broken };
+        let attempts = self.state.carry.broken;
         self.record_answer(&mut streaming);
         let then = match retry::decide(&failure, attempts, &self.config.retry, true, self.entropy) {
             Decision::Again { delay_ms, retries_max } => {
-                let failure = Box::new(failure);
-                self.emit(Update::Retrying { attempt: broken + 1, retries_max, delay_ms, failure });
-                After::NextTurn { broken: Some(self.at_ms.saturating_add(delay_ms)) }
+                let attempts = attempts.and(failure.class);
+                let (attempt, failure) = (attempts.retries, Box::new(failure));
+                self.emit(Update::Retrying { attempt, retries_max, delay_ms, failure });
+                let not_before_ms = self.at_ms.saturating_add(delay_ms);
+                After::NextTurn { broken: Some(Broken { attempts, not_before_ms }) }
             }
             Decision::GiveUp => {
                 streaming.calls.cancel_all(self);

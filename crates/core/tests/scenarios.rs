@@ -580,6 +580,32 @@ fn broken_responses_count_only_in_a_row() {
 }
 
 #[test]
+fn broken_responses_count_by_their_cause() {
+    check(
+        Scenario::new().permission_mode(PermissionMode::BypassPermissions).submit("x")
+            .call("write a").fails(FailureClass::Cut).finished(1, "A").timer(1)
+            .call("write b").fails(FailureClass::Cut).finished(2, "B").timer(2)
+            .call("write c").fails(FailureClass::Stalled),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call write a               examine c1
+        > c1 is write a              run c1
+        < fails Cut                  retry 1 of 10 in 375 | settling
+        > c1 finished A              result c1 | preparing waiting | timer t1 275
+        > timer t1                   streaming | call-model #2 [user assistant(write) user(result)]
+        < call write b               examine c2
+        > c2 is write b              run c2
+        < fails Cut                  retry 2 of 10 in 750 | settling
+        > c2 finished B              result c2 | preparing waiting | timer t2 650
+        > timer t2                   streaming | call-model #3 [user assistant(write) user(result) assistant(write) user(result)]
+        < call write c               examine c3
+        > c3 is write c              run c3
+        < fails Stalled              retry 3 of 4 in 1500 | settling
+        ",
+    );
+}
+
+#[test]
 fn a_server_that_has_answered_before_is_tried_more_often() {
     let refused = |scenario: Scenario| {
         scenario

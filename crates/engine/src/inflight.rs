@@ -12,9 +12,9 @@ use futures_util::stream::{BoxStream, FuturesUnordered, Stream, StreamExt};
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Effect, Event};
-use windlass_ports::{ProgressReceiver, ProgressSender, ToolContext, progress_channel};
+use windlass_ports::{ModelClient, ProgressReceiver, ProgressSender, ToolContext, progress_channel};
 use windlass_protocol::{
-    CallId, Failure, FailureClass, ModelEvent, RequestId, TimerId, ToolOutcome, ToolUse,
+    CallId, Failure, FailureClass, ModelEvent, ModelRequest, RequestId, TimerId, ToolOutcome, ToolUse,
 };
 
 use crate::builder::Shared;
@@ -75,10 +75,7 @@ impl Inflight {
     pub(crate) fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::CallModel { request, body } => {
-                let answers = AssertUnwindSafe(self.shared.model.stream(body)).catch_unwind();
-                let failed =
-                    |_| ModelEvent::Failed(Box::new(broken("The model client failed: this is a bug in it.")));
-                self.model = Some((request, answers.map(move |item| item.unwrap_or_else(failed)).boxed()));
+                self.model = Some((request, guarded(&*self.shared.model, body)));
             }
             Effect::CancelModel(request) => {
                 self.model.take_if(|(current, _)| *current == request);
@@ -153,12 +150,24 @@ impl Inflight {
         let Poll::Ready(item) = stream.poll_next_unpin(cx) else { return Poll::Pending };
         let request = *request;
         let event = item.unwrap_or_else(|| {
-            ModelEvent::Failed(Box::new(broken("The model's stream ended before the response did.")))
+            broken("The model client ended its stream before the response: this is a bug in it.")
         });
         if matches!(event, ModelEvent::Ended { .. } | ModelEvent::Failed(_)) {
             self.model = None;
         }
         Poll::Ready(Event::Model { request, event })
+    }
+}
+
+/// The client's events. Its panics end the response, not the program.
+fn guarded(model: &dyn ModelClient, body: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
+    let failed = || broken("The model client failed: this is a bug in it.");
+    match std::panic::catch_unwind(AssertUnwindSafe(|| model.stream(body))) {
+        Ok(answers) => {
+            let answers = AssertUnwindSafe(answers).catch_unwind();
+            answers.map(move |item| item.unwrap_or_else(|_| failed())).boxed()
+        }
+        Err(_) => futures_util::stream::once(async move { failed() }).boxed(),
     }
 }
 
@@ -171,13 +180,7 @@ impl Drop for Inflight {
     }
 }
 
-fn broken(message: &str) -> Failure {
-    Failure {
-        class: FailureClass::Cut,
-        message: message.into(),
-        status: None,
-        retry_after_ms: None,
-        should_retry: None,
-        request_id: None,
-    }
+/// A client that does not keep its promise has no better answer than a provider that does not.
+fn broken(message: &str) -> ModelEvent {
+    ModelEvent::Failed(Box::new(Failure::new(FailureClass::Malformed, message)))
 }

@@ -69,14 +69,7 @@ impl Toolbox {
 
     /// What a call would do, or why it cannot be made. A tool that fails here is our bug, not a reason to stop.
     pub(crate) fn examine(&self, tool_use: &ToolUse, cwd: &Path, roots: &Arc<[PathBuf]>) -> Admission {
-        let Some(entry) = self.by_name.get(&tool_use.name) else {
-            let names: Vec<&str> = self.specs.iter().map(|spec| &*spec.name).collect();
-            return Admission::Unknown(format!(
-                "There is no tool called {}. The tools are: {}.",
-                tool_use.name,
-                names.join(", ")
-            ));
-        };
+        let Some(entry) = self.by_name.get(&tool_use.name) else { return Admission::Unknown };
         let cx = ExamineContext { cwd: cwd.to_owned(), roots: roots.clone() };
         match catch_unwind(AssertUnwindSafe(|| entry.tool.examine(&tool_use.input, &cx))) {
             Ok(Ok(facts)) => Admission::Ready { tool: entry.name.clone(), facts },

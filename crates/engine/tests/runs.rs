@@ -384,6 +384,17 @@ async fn bad_input_is_an_error_result_that_names_the_field() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tool_that_is_not_offered_is_not_named() {
+    let script = r#"{"responses": [{"blocks": [{"tool": "Nap", "input": {}}]}, {"blocks": [{"text": "ok"}]}]}"#;
+    let permissions = Permissions { disallowed: ["Wait".into()].into(), ..Permissions::default() };
+    let engine = builder(script, &Wait::default()).permissions(permissions).build().unwrap();
+    let mut session = engine.session();
+    words(&mut session, "go").await;
+    let json = session.messages().to_json();
+    assert!(json.contains("There is no tool called Nap") && !json.contains("Wait"), "{json}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn progress_is_bounded_and_reaches_the_caller() {
     let script = r#"{"responses": [
         {"blocks": [{"tool": "Wait", "input": {"ms": 1, "trick": "chatty"}}]}, {"blocks": [{"text": "ok"}]}
@@ -486,18 +497,29 @@ async fn a_model_that_never_pauses_can_be_interrupted() {
     assert_eq!(words.last().unwrap(), "=aborted_streaming");
 }
 
-struct Broken;
+/// A client that does not keep its promise.
+enum Broken {
+    PanicsAtOnce,
+    PanicsLater,
+    SaysNothing,
+}
 
 impl ModelClient for Broken {
     fn stream(&self, _: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
-        futures_util::stream::poll_fn(|_| panic!("on purpose")).boxed()
+        match self {
+            Self::PanicsAtOnce => panic!("on purpose"),
+            Self::PanicsLater => futures_util::stream::poll_fn(|_| panic!("on purpose")).boxed(),
+            Self::SaysNothing => futures_util::stream::empty().boxed(),
+        }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_model_client_that_panics_ends_the_run_and_nothing_more() {
-    let engine = Engine::builder(Arc::new(Broken), model_card("x")).build().unwrap();
-    assert_eq!(words(&mut engine.session(), "go").await.last().unwrap(), "=api_error");
+async fn a_broken_model_client_ends_the_run_and_nothing_more() {
+    for client in [Broken::PanicsAtOnce, Broken::PanicsLater, Broken::SaysNothing] {
+        let engine = Engine::builder(Arc::new(client), model_card("x")).build().unwrap();
+        assert_eq!(words(&mut engine.session(), "go").await.last().unwrap(), "=model_error");
+    }
 }
 
 #[test]

@@ -39,13 +39,6 @@ impl CallKind {
     pub fn is_read_only(self) -> bool {
         self == Self::Read
     }
-
-    /// Whether such a call is left to finish when the user stops the run only to say something else: an edit is quick,
-    /// and one that was let finish leaves nobody in doubt.
-    #[must_use]
-    pub fn finishes_when_replaced(self) -> bool {
-        self == Self::Edit
-    }
 }
 
 /// One path, by both names a rule looks at.
@@ -70,8 +63,8 @@ pub enum Admission {
         /// What the call would do.
         facts: CallFacts,
     },
-    /// There is no such tool. The text is for the model.
-    Unknown(String),
+    /// There is no such tool.
+    Unknown,
     /// The input does not fit. The text is for the model and names the field.
     Invalid(String),
 }

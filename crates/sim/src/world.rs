@@ -161,9 +161,8 @@ impl World {
         if matches!(end, End::Interrupt(_)) && phase == PhaseName::Streaming {
             self.check_spoken(&effects)?;
         }
-        let is_spared = |kind: CallKind| {
-            kind.finishes_when_replaced() && matches!(end, End::Interrupt(Interrupt::Replace))
-        };
+        let is_spared =
+            |kind: CallKind| kind == CallKind::Edit && matches!(end, End::Interrupt(Interrupt::Replace));
         self.checker.check_stopped(is_spared)
     }
 
@@ -287,7 +286,7 @@ impl World {
         let call = self.examine.pop_front()?;
         self.checker.examining.remove(&call);
         let admission = match self.rng.below(12) {
-            0 => Admission::Unknown("no such tool".into()),
+            0 => Admission::Unknown,
             1 => Admission::Invalid("bad field".into()),
             _ => {
                 let facts = self.random_facts();
@@ -385,12 +384,9 @@ impl World {
         self.failed = true;
         let class = self.rng.pick(&CLASSES)?;
         let failure = Failure {
-            class,
-            message: "it failed".into(),
-            status: None,
             retry_after_ms: self.rng.pick(&[None, None, Some(1_000), Some(3_600_000)]).flatten(),
             should_retry: self.rng.pick(&[None, None, None, None, Some(true), Some(false)]).flatten(),
-            request_id: None,
+            ..Failure::new(class, "it failed")
         };
         Some(Event::Model { request, event: ModelEvent::Failed(Box::new(failure)) })
     }

@@ -336,7 +336,7 @@ fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
     let (answer, admission) = match &*tool_use.name {
         "read" | "peek" | "write" => (words, Admission::Ready { tool: tool_use.name.clone(), facts }),
         "broken" => ("invalid".into(), Admission::Invalid("`words` is wrong".into())),
-        _ => ("unknown".into(), Admission::Unknown("no such tool".into())),
+        _ => ("unknown".into(), Admission::Unknown),
     };
     (format!("> c{} is {answer}", call.0), Event::Examined { call, admission })
 }
