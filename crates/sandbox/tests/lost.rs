@@ -10,10 +10,10 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::{block_on, is_alive, job, supervised, trial, wait_until_dead};
+use harness::{block_on, is_alive, supervised, trial, wait_until_dead};
 use libtest_mimic::Arguments;
 use tokio::io::AsyncReadExt;
-use windlass_sandbox::{Launcher, Process, Status, wait_for_trees};
+use windlass_sandbox::{Launcher, Process, ShellJob, Status, wait_for_trees};
 
 fn main() {
     windlass_sandbox::run_if_supervisor();
@@ -39,6 +39,11 @@ fn main() {
         trial("waiting_for_nothing_takes_no_time", waiting_for_nothing_takes_no_time),
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
+}
+
+/// A command that can work against its supervisor is one whose directory matters afterwards.
+fn job(script: &str) -> ShellJob {
+    ShellJob { track_cwd: true, ..harness::job(script) }
 }
 
 /// Leaves three processes behind that nothing but a kill ends, says who they are, and goes on.
