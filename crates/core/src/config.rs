@@ -79,7 +79,7 @@ pub enum EarlyStart {
 pub struct Permissions {
     /// The mode the user chose.
     pub mode: PermissionMode,
-    /// Tools that run without asking.
+    /// Tools that run without asking, by their own names; see [`Permissions::resolve_names`].
     pub allowed: BTreeSet<Arc<str>>,
     /// Tools that never run and are not offered.
     pub disallowed: BTreeSet<Arc<str>>,

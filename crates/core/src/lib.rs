@@ -29,9 +29,11 @@ mod settle;
 mod state;
 mod step;
 mod stream;
+mod tool_names;
 
 pub use config::{Asking, Config, EarlyStart, PermissionMode, Permissions, RetryPolicy};
 pub use event::{Effect, Effects, Event, Input, Interrupt, Prompt};
 pub use gate::repair;
 pub use state::{PhaseName, State};
 pub use step::step;
+pub use tool_names::{ToolNames, UnknownTools};

@@ -1,10 +1,9 @@
 //! What does not change during a session, and how it is put together.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Config, EarlyStart, Permissions, RetryPolicy};
+use windlass_core::{Config, EarlyStart, Permissions, RetryPolicy, UnknownTools};
 use windlass_ports::{AnyTool, ModelClient};
 use windlass_protocol::{ModelCard, SessionSeed, Transcript};
 
@@ -23,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) toolbox: Toolbox,
     pub(crate) cwd: PathBuf,
+    unknown_tools: UnknownTools,
 }
 
 /// Why an engine cannot be built. The user or the caller must act.
@@ -92,6 +92,12 @@ impl Engine {
     #[must_use]
     pub fn tool_names(&self) -> Vec<Arc<str>> {
         self.shared.config.tools.iter().map(|tool| tool.name.clone()).collect()
+    }
+
+    /// The names in the permissions that mean no tool. Worth a warning: they may be meant for another tool.
+    #[must_use]
+    pub fn unknown_tools(&self) -> &UnknownTools {
+        &self.shared.unknown_tools
     }
 
     /// The project's directory, resolved.
@@ -183,10 +189,14 @@ impl EngineBuilder {
             roots.push(resolve(path)?);
         }
         // A directory reached through a link is also known by that name.
-        let aliases = self.added.iter().chain([&named]).filter(|path| path.is_absolute());
-        roots.extend(aliases.cloned().collect::<BTreeSet<_>>());
+        for path in self.added.iter().chain([&named]).filter(|path| path.is_absolute()) {
+            if !roots.contains(path) {
+                roots.push(path.clone());
+            }
+        }
         let toolbox = Toolbox::new(self.tools)?;
         let mut config = self.config;
+        let unknown_tools = config.permissions.resolve_names(&toolbox.names());
         config.roots = roots.into();
         config.tools = toolbox.specs(&config.permissions.disallowed);
         let base = self.system_prompt.unwrap_or_else(|| default_system_prompt(&config.tools));
@@ -195,7 +205,7 @@ impl EngineBuilder {
             Some(text) => format!("{base}\n\n{text}").into(),
             None => base.into(),
         };
-        Ok(Engine { shared: Arc::new(Shared { config, model: self.model, toolbox, cwd }) })
+        Ok(Engine { shared: Arc::new(Shared { config, model: self.model, toolbox, cwd, unknown_tools }) })
     }
 }
 

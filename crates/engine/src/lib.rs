@@ -45,7 +45,7 @@ pub use builder::{Engine, EngineBuilder, EngineError};
 pub use prompt::default_system_prompt;
 pub use run::Run;
 pub use session::{Handle, Session, SessionEnded};
-pub use windlass_core::{Asking, EarlyStart, PermissionMode, Permissions, Prompt, RetryPolicy};
+pub use windlass_core::{Asking, EarlyStart, PermissionMode, Permissions, Prompt, RetryPolicy, UnknownTools};
 pub use windlass_protocol::{
     Answer, Block, CallId, Denial, MessageId, ModelCard, Outcome, Question, SessionSeed, Terminal,
     Transcript, Transition, Update, Usage,

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use windlass_core::ToolNames;
 use windlass_ports::{AnyTool, ExamineContext};
 use windlass_protocol::{Admission, RawObject, ToolSpec, ToolUse};
 
@@ -56,6 +57,12 @@ impl Toolbox {
             toolbox.specs.push(spec);
         }
         Ok(toolbox)
+    }
+
+    /// The names all tools answer to.
+    pub(crate) fn names(&self) -> Vec<ToolNames<'_>> {
+        let aliases = |spec: &ToolSpec| self.find(&spec.name).map_or(&[][..], |tool| tool.aliases());
+        self.specs.iter().map(|spec| ToolNames { name: spec.name.clone(), aliases: aliases(spec) }).collect()
     }
 
     /// The tools the model sees: all but the disallowed ones.

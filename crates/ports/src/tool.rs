@@ -69,7 +69,8 @@ pub trait Tool: Send + Sync + 'static {
 pub struct ExamineContext {
     /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// The working directories of the session, absolute and resolved; the first is the project's.
+    /// The working directories of the session, absolute; the first is the project's. All are resolved, and one that was
+    /// named through a link is listed by that name too.
     pub roots: Arc<[PathBuf]>,
 }
 
@@ -82,7 +83,8 @@ pub struct ToolContext {
     pub tool_use_id: Arc<str>,
     /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// The working directories of the session, absolute and resolved; the first is the project's.
+    /// The working directories of the session, absolute; the first is the project's. All are resolved, and one that was
+    /// named through a link is listed by that name too.
     pub roots: Arc<[PathBuf]>,
     /// The paths of the call's facts, as they were when permission was decided. What a tool opens must be these.
     pub decided: Vec<PathFact>,
