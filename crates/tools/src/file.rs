@@ -39,14 +39,8 @@ pub(crate) struct Subject {
 impl Subject {
     pub(crate) fn new(file_path: &str, cx: &ToolContext) -> Result<Self, String> {
         let path = paths::locate(FIELD, file_path, &cx.cwd)?;
-        let shown = paths::shown(&path.lexical, &cx.cwd);
-        if !cx.is_decided(&path) {
-            return Err(format!(
-                "{shown} leads to another file than it did when the call was allowed: a link was changed meanwhile. \
-                 Nothing was done; look at the link, then call the tool again."
-            ));
-        }
-        let PathFact { lexical, resolved, .. } = path;
+        let PathFact { lexical, resolved, .. } = paths::decided(path, cx)?;
+        let shown = paths::shown(&lexical, &cx.cwd);
         let Some(resolved) = resolved else {
             return Err(format!(
                 "{shown} cannot be resolved: a symbolic link in it leads nowhere or in a circle, a directory in it may \

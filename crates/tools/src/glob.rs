@@ -10,9 +10,9 @@ use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
 
-use crate::paths::{absolute, fact, resolve};
+use crate::paths::{absolute, decided, fact};
 use crate::search::{
     Newest, Stop, honour_ignore_files, in_background, is_version_control, names_version_control, place,
     printable, threads_for,
@@ -76,13 +76,13 @@ impl Tool for Glob {
 
     fn facts(&self, input: &GlobInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         let query = Query::new(input, &cx.cwd)?;
-        let paths = vec![fact(query.base)];
-        Ok(CallFacts { kind: CallKind::Read, shared: true, paths, target: input.pattern.clone() })
+        let target = input.pattern.clone();
+        Ok(CallFacts { kind: CallKind::Read, shared: true, paths: vec![query.base], target })
     }
 
     async fn run(&self, input: GlobInput, cx: ToolContext) -> ToolOutcome {
         let started = Instant::now();
-        let query = match Query::new(&input, &cx.cwd) {
+        let query = match Query::decided(&input, &cx) {
             Ok(query) => query,
             Err(error) => return ToolOutcome::error(&error),
         };
@@ -99,7 +99,7 @@ impl Tool for Glob {
 /// What to look for, and where.
 struct Query {
     /// The deepest directory that the pattern names literally.
-    base: PathBuf,
+    base: PathFact,
     matcher: GlobMatcher,
     depth_max: Option<usize>,
     /// Whether to look into version control directories.
@@ -120,7 +120,7 @@ impl Query {
             None => cwd.to_owned(),
         };
         let (literal, rest) = split_literal(pattern);
-        let base = if literal.is_empty() { start.clone() } else { absolute("pattern", literal, &start)? };
+        let base = if literal.is_empty() { start } else { absolute("pattern", literal, &start)? };
         let rest = if pattern.contains('/') { rest.to_owned() } else { format!("**/{rest}") };
         let matcher = GlobBuilder::new(&rest)
             .literal_separator(true)
@@ -131,7 +131,13 @@ impl Query {
         let bounded = !rest.contains("**") && !rest.contains('{');
         let depth_max = bounded.then(|| rest.split('/').count());
         let all = names_version_control(pattern) || input.path.as_deref().is_some_and(names_version_control);
-        Ok(Self { base, matcher, depth_max, all })
+        Ok(Self { base: fact(base), matcher, depth_max, all })
+    }
+
+    /// As it is run: in the place that the call was allowed for.
+    fn decided(input: &GlobInput, cx: &ToolContext) -> Result<Self, String> {
+        let query = Self::new(input, &cx.cwd)?;
+        Ok(Self { base: decided(query.base, cx)?, ..query })
     }
 }
 
@@ -175,22 +181,22 @@ fn search(query: &Query, settings: &GlobSettings, stop: &Stop) -> Found {
     let tally = Mutex::new(Tally { newest: Newest::new(NAMES_MAX), unreadable: 0 });
     let lock = || tally.lock().unwrap_or_else(PoisonError::into_inner);
     // What was decided on is what is searched; names stay as they were asked for.
-    if let Some(root) = resolve(&query.base).filter(|root| root.is_dir()) {
+    if let Some(root) = query.base.resolved.as_ref().filter(|_| query.base.is_directory) {
         let visit = |entry: Result<DirEntry, ignore::Error>| {
             if stop.is_reached() {
                 return WalkState::Quit;
             }
             match entry {
                 Ok(entry) => {
-                    if let Some((name, modified)) = matched(query, &root, &entry) {
-                        lock().newest.add(query.base.join(name), modified);
+                    if let Some((name, modified)) = matched(query, root, &entry) {
+                        lock().newest.add(query.base.lexical.join(name), modified);
                     }
                 }
                 Err(_) => lock().unreadable += 1,
             }
             WalkState::Continue
         };
-        walker(query, settings, &root).build_parallel().run(|| Box::new(visit));
+        walker(query, settings, root).build_parallel().run(|| Box::new(visit));
     }
     let Tally { newest, unreadable } = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     Found { count: newest.count, paths: newest.into_paths(), unreadable, late: stop.is_late() }
@@ -422,6 +428,27 @@ mod tests {
         lines.sort_unstable();
         assert_eq!(lines, ["\\xff.rs", "dir/x.rs", "link.rs", "real.rs"]);
         tree.check(json!({ "pattern": "*.rs", "path": "linked" }), &["linked/x.rs"]).await;
+    }
+
+    #[tokio::test]
+    async fn a_link_that_was_swapped_after_the_decision_is_not_followed() {
+        let tree = Tree::new(&["real/mine.rs", "outside/theirs.rs"]);
+        let link = tree.root().join("link");
+        for input in [json!({ "pattern": "*.rs", "path": "link" }), json!({ "pattern": "link/*.rs" })] {
+            symlink("real", &link).unwrap();
+            let examine = ExamineContext { cwd: tree.root(), roots: [tree.root()].into() };
+            let parsed = || serde_json::from_value(input.clone()).unwrap();
+            let mut cx = ToolContext::detached(tree.root());
+            cx.decided = Glob::default().facts(&parsed(), &examine).unwrap().paths;
+            let outcome = Glob::default().run(parsed(), cx.clone()).await;
+            assert_eq!(text(&outcome), "link/mine.rs");
+            fs::remove_file(&link).unwrap();
+            symlink("outside", &link).unwrap();
+            let outcome = Glob::default().run(parsed(), cx).await;
+            fs::remove_file(&link).unwrap();
+            let text = text(&outcome);
+            assert!(outcome.is_error && text.starts_with("link leads to another file"), "{text}");
+        }
     }
 
     #[test]

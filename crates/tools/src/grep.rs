@@ -13,7 +13,7 @@ use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
 use self::answer::{Found, Page};
 use crate::lenient;
 use crate::open::special_name;
-use crate::paths::fact;
+use crate::paths::{decided, fact};
 use crate::search::{Newest, Stop, in_background, place, printable};
 use crate::search_files::{Enough, FileFilter, Files};
 use crate::search_lines::{BREAK, FileFound, LineQuery, LineSearch, Trouble, Want, matcher};
@@ -138,7 +138,7 @@ impl Tool for Grep {
     }
 
     async fn run(&self, input: GrepInput, cx: ToolContext) -> ToolOutcome {
-        let query = match Query::new(&input, &cx.cwd) {
+        let query = match Query::decided(&input, &cx) {
             Ok(query) => query,
             Err(error) => return ToolOutcome::error(&error),
         };
@@ -200,6 +200,12 @@ impl Query {
             },
             offset: input.offset.unwrap_or(0),
         })
+    }
+
+    /// As it is run: in the place that the call was allowed for.
+    fn decided(input: &GrepInput, cx: &ToolContext) -> Result<Self, String> {
+        let query = Self::new(input, &cx.cwd)?;
+        Ok(Self { place: decided(query.place, cx)?, ..query })
     }
 
     fn search(&self, stop: &Stop) -> Found {

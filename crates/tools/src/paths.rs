@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
+use windlass_ports::ToolContext;
 use windlass_protocol::PathFact;
 
 /// As many links as Linux follows in one path.
@@ -31,6 +32,18 @@ pub fn fact(path: PathBuf) -> PathFact {
 pub(crate) fn path_fact(lexical: PathBuf, resolved: Option<PathBuf>) -> PathFact {
     let is_directory = resolved.as_ref().is_some_and(|path| path.is_dir());
     PathFact { lexical, resolved, is_directory }
+}
+
+/// The path, if it still is what it was when the call was allowed: what a tool opens must be what was decided on.
+pub(crate) fn decided(path: PathFact, cx: &ToolContext) -> Result<PathFact, String> {
+    if cx.is_decided(&path) {
+        return Ok(path);
+    }
+    Err(format!(
+        "{} leads to another file than it did when the call was allowed: a link was changed meanwhile. Nothing was \
+         done; look at the link, then call the tool again.",
+        shown(&path.lexical, &cx.cwd)
+    ))
 }
 
 /// The lexical name: `~` expanded, relative paths joined to `cwd`, `.` and `..` removed.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Trial};
 use serde_json::{Value, json};
-use windlass_ports::{AnyTool, ProgressReceiver, ToolContext, progress_channel};
+use windlass_ports::{AnyTool, ExamineContext, ProgressReceiver, ToolContext, progress_channel};
 use windlass_protocol::{RawValue, ToolOutcome};
 use windlass_sandbox::Launcher;
 use windlass_tools::{Bash, BashSettings, TaskStop, Tasks};
@@ -34,6 +35,7 @@ fn main() {
         trial("printing_without_end_is_stopped", printing_without_end_is_stopped),
         trial("saved_output_has_an_end", saved_output_has_an_end),
         trial("looking_runs_no_program_of_the_project", looking_runs_no_program_of_the_project),
+        trial("looking_follows_no_link_that_was_swapped", looking_follows_no_link_that_was_swapped),
         trial("a_forged_directory_leads_nowhere", a_forged_directory_leads_nowhere),
         trial("a_killed_supervisor_is_told", a_killed_supervisor_is_told),
         trial("the_working_directory_carries_over_inside_the_roots", the_working_directory_carries_over),
@@ -327,6 +329,27 @@ fn looking_runs_no_program_of_the_project() {
         // What somebody was asked about may use what the user set up.
         let outcome = session.bash(json!({ "command": "cat a.txt | head" })).await;
         assert!(text(&outcome).starts_with("caught"), "{}", text(&outcome));
+    });
+}
+
+fn looking_follows_no_link_that_was_swapped() {
+    block_on(async {
+        let session = Session::new();
+        let project = session.project();
+        fs::write(project.join("mine"), "mine").unwrap();
+        fs::write(project.join("theirs"), "theirs").unwrap();
+        symlink("mine", project.join("link")).unwrap();
+        let input = json!({ "command": "cat mine link" });
+        let tool = Bash::new(session.settings.clone(), Arc::clone(&session.tasks));
+        let examine = ExamineContext { cwd: project.clone(), roots: [project.clone()].into() };
+        let mut cx = session.context();
+        cx.decided = tool.examine(&raw(&input), &examine).unwrap().paths;
+        assert_eq!(text(&session.bash_in(input.clone(), cx.clone()).await), "minemine");
+        fs::remove_file(project.join("link")).unwrap();
+        symlink("theirs", project.join("link")).unwrap();
+        let outcome = session.bash_in(input, cx).await;
+        let text = text(&outcome);
+        assert!(outcome.is_error && text.starts_with("link leads to another file"), "{text}");
     });
 }
 

@@ -16,8 +16,8 @@ use super::place::{self, Rules, Start};
 use super::run::{Ending, Running};
 use super::status::meaning;
 use super::view::seen_by_command;
-use super::{BashInput, BashSettings, Shell, one_line};
-use crate::paths::resolve;
+use super::{BashInput, BashSettings, Shell, one_line, paths_of};
+use crate::paths::{decided, resolve};
 use crate::tasks::{TaskSignals, Tasks, task_id};
 
 struct Call<'a> {
@@ -37,7 +37,13 @@ pub(super) async fn run(shell: &Shell, input: BashInput, cx: ToolContext) -> Too
         Ok(start) => start,
         Err(error) => return ToolOutcome::error(&error),
     };
-    let is_read_only = read_only_command(&input.command).is_some();
+    let read_only = read_only_command(&input.command);
+    // The shell opens them itself, so this is the last moment at which they can be compared.
+    let looked_at = read_only.iter().flat_map(|command| paths_of(command, &start.cwd));
+    if let Err(error) = looked_at.map(|path| decided(path, &cx)).collect::<Result<Vec<_>, _>>() {
+        return ToolOutcome::error(&error);
+    }
+    let is_read_only = read_only.is_some();
     let notices = start.notice.clone().into_iter().chain(shell.env_file_notice(is_read_only)).collect();
     Call { settings, tasks, input: &input, cx: &cx, start, is_read_only, notices }.run().await
 }

@@ -270,3 +270,27 @@ async fn a_search_can_be_cancelled_and_has_a_time_limit() {
     let outcome = grep.run(input, ToolContext::detached(tree.root())).await;
     assert!(text(&outcome).contains("stopped after 0 s, so results may be missing"), "{}", text(&outcome));
 }
+
+#[tokio::test]
+async fn a_link_that_was_swapped_after_the_decision_is_not_followed() {
+    let tree = Tree::new(&[("mine", "two\n"), ("real/mine", "two\n"), ("outside/theirs", "two\n")]);
+    let link = tree.root().join("link");
+    for (first, then) in [("mine", "outside/theirs"), ("real", "outside")] {
+        std::os::unix::fs::symlink(first, &link).unwrap();
+        let examine = ExamineContext { cwd: tree.root(), roots: [tree.root()].into() };
+        let input = || {
+            let input = json!({ "pattern": "two", "path": "link", "output_mode": "content", "-n": false });
+            serde_json::from_value(input).unwrap()
+        };
+        let mut cx = ToolContext::detached(tree.root());
+        cx.decided = Grep::default().facts(&input(), &examine).unwrap().paths;
+        let outcome = Grep::default().run(input(), cx.clone()).await;
+        assert!(text(&outcome).ends_with("two"), "{}", text(&outcome));
+        fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(then, &link).unwrap();
+        let outcome = Grep::default().run(input(), cx).await;
+        fs::remove_file(&link).unwrap();
+        let text = text(&outcome);
+        assert!(outcome.is_error && text.starts_with("link leads to another file"), "{text}");
+    }
+}
