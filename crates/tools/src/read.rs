@@ -198,7 +198,7 @@ fn unchanged(subject: &Subject, wanted: &Wanted, now: &FileSeen, cx: &ToolContex
     );
     let output =
         UnchangedOutput { kind: "file_unchanged", file: UnchangedFile { file_path: subject.file_path() } };
-    Some(ToolOutcome::text(&text).with_structured(&output).with_seen(known.clone()))
+    Some(ToolOutcome::text(&text).with_structured(&output))
 }
 
 /// Options that mean nothing for this kind of file are errors, not silence.

@@ -136,12 +136,8 @@ impl Call<'_> {
     /// What the conversation learnt of a file by looking at it with a command.
     async fn view(&self, printed: Option<Vec<u8>>) -> Option<windlass_protocol::FileSeen> {
         let path = resolve(&self.start.cwd.join(viewed_file(&self.input.command)?))?;
-        let known = self.cx.seen(&path).filter(|known| known.whole).map(|known| known.hash);
         let look = move || seen_by_command(&path, printed.as_deref());
-        let mut seen = tokio::task::spawn_blocking(look).await.ok()??;
-        // Looking at a part does not unlearn the whole.
-        seen.whole |= known == Some(seen.hash);
-        Some(seen)
+        tokio::task::spawn_blocking(look).await.ok()?
     }
 
     async fn stopped(&self, running: Running, ending: Ending, timeout: Duration) -> ToolOutcome {

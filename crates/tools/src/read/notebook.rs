@@ -81,9 +81,7 @@ pub(super) fn read(job: Job<'_>) -> Result<ToolOutcome, String> {
     if let Some(outcome) = unchanged(&subject, &wanted, &seen, cx) {
         return Ok(outcome);
     }
-    let known = cx.seen(&subject.resolved);
-    let known_whole = known.is_some_and(|known| known.whole && known.hash == seen.hash);
-    let whole = rendering.is_whole() || known_whole;
+    let whole = rendering.is_whole();
     // A first page that nobody chose does not count as read.
     let partial = rendering.overflow;
     let cells = if rendering.cells_bytes <= STRUCTURED_BYTES_MAX {

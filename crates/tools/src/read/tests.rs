@@ -75,10 +75,10 @@ fn parts_of_a_file() {
 }
 
 #[test]
-fn a_part_does_not_unlearn_the_whole() {
+fn a_read_tells_what_it_showed_and_leaves_adding_up_to_the_core() {
     let fixture = Fixture::new(&[("f", b"a\nb\n")]);
     let outcome = read(&part("f", 2, 1), &fixture.context(&["f"]), ReadLimits::default()).unwrap();
-    assert!(outcome.seen[0].whole);
+    assert!(!outcome.seen[0].whole);
 }
 
 #[test]

@@ -237,12 +237,8 @@ fn outcome(job: &Job<'_>, scan: Scan, shown: &Shown, encoding: TextEncoding) -> 
         // A first page that nobody chose does not count as read.
         Some(_) if shown.overflow => outcome,
         Some(seen) => {
-            let known = job.cx.seen(&job.subject.resolved);
-            let known_whole = known.is_some_and(|known| known.whole && known.hash == seen.hash);
             let part = (shown.lines > 0).then(|| job.wanted.part());
-            let seen =
-                FileSeen { whole: all_shown || known_whole, shown: part.into_iter().collect(), ..seen };
-            outcome.with_seen(seen)
+            outcome.with_seen(FileSeen { whole: all_shown, shown: part.into_iter().collect(), ..seen })
         }
     }
 }
