@@ -25,9 +25,6 @@ use crate::suggest::closest;
 /// This very program, even when its file has been replaced since.
 const SELF: &str = "/proc/self/exe";
 
-/// The cap on output tokens, unless the model allows less or the user says otherwise.
-const OUTPUT_TOKENS_MAX: u32 = 32_000;
-
 /// The names that stand for the newest model of a family.
 const FAMILIES: [&str; 4] = ["opus", "sonnet", "haiku", "fable"];
 
@@ -62,17 +59,18 @@ pub(crate) fn wire_model(
     warnings.extend(assumption(&card));
     let setup = setup(&config, &card, partial_messages);
     let limits = &config.settings.limits;
-    let cap = limits.output_tokens_max.unwrap_or(OUTPUT_TOKENS_MAX).min(card.output_tokens_max);
     let mut builder = Engine::builder(model, card)
         .tools(tools)
         .working_directory(config.cwd)
         .permissions(config.permissions)
         .turns_max(config.turns_max)
-        .output_tokens_max(cap)
         .retry(RetryPolicy { retries_max: limits.retries_max, ..RetryPolicy::default() })
         .partial_messages(partial_messages)
         .shared_calls_max(limits.shared_calls_max)
         .early_start(limits.early_start);
+    if let Some(cap) = limits.output_tokens_max {
+        builder = builder.output_tokens_max(cap);
+    }
     for path in config.added_directories {
         builder = builder.add_directory(path);
     }
