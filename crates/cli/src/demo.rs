@@ -61,7 +61,7 @@ fn show() -> anyhow::Result<i32> {
     };
     let passes = test_passes(&folder)?;
     say(&ending(&outcome, &folder, passes))?;
-    Ok(i32::from(!(passes && view::succeeded(&outcome))))
+    Ok(i32::from(!(passes && outcome.terminal.is_success())))
 }
 
 /// Copies the sample project into a folder that is kept.

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
     let code = match end {
         End::Done(outcome) => {
             remark(arguments, &outcome);
-            i32::from(!view::succeeded(&outcome))
+            i32::from(!outcome.terminal.is_success())
         }
         End::Signal(code) => code,
         End::Unread => 1,

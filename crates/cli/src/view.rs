@@ -170,11 +170,6 @@ impl View for StreamView {
     }
 }
 
-/// Whether a run ended well: the process says the same with its exit code.
-pub(crate) fn succeeded(outcome: &Outcome) -> bool {
-    matches!(outcome.terminal, Terminal::Completed | Terminal::Refused)
-}
-
 /// Which calls were denied, as one line; nothing if none was.
 pub(crate) fn denials(outcome: &Outcome) -> Option<String> {
     let count = outcome.denials.len();
@@ -194,15 +189,9 @@ pub(crate) fn denials(outcome: &Outcome) -> Option<String> {
 
 /// What went wrong, as one line.
 pub(crate) fn complaint(outcome: &Outcome) -> Option<String> {
-    if outcome.terminal == Terminal::Refused && outcome.text.is_empty() {
-        return Some("The model declined to answer. Say it differently or use another --model.".into());
-    }
-    if succeeded(outcome) {
-        return None;
-    }
-    let text = match &outcome.failure {
-        Some(failure) => failure.message.clone(),
-        None => outcome.errors.join("; "),
+    let speaks_for_itself = match outcome.terminal {
+        Terminal::Refused => !outcome.text.is_empty(),
+        terminal => terminal.is_success(),
     };
-    Some(display::line(&text))
+    (!speaks_for_itself).then(|| display::line(&outcome.error_text()))
 }

@@ -249,6 +249,19 @@ impl Terminal {
             Self::Refused => "refused",
         }
     }
+
+    /// Whether the run ended well. A model that declines has answered too.
+    #[must_use]
+    pub fn is_success(self) -> bool {
+        match self {
+            Self::Completed | Self::Refused => true,
+            Self::MaxTurns
+            | Self::AbortedStreaming
+            | Self::AbortedTools
+            | Self::ApiError
+            | Self::ModelError => false,
+        }
+    }
 }
 
 /// Why the loop went round again.
@@ -275,7 +288,7 @@ pub struct Outcome {
     pub models: BTreeMap<Arc<str>, ModelSpend>,
     /// Calls that were denied.
     pub denials: Vec<Denial>,
-    /// What went wrong, for people.
+    /// What went wrong, for people; a failure that ended the run is among it.
     pub errors: Vec<String>,
     /// What the caller should know although the run succeeded, such as an answer that was cut off.
     pub warnings: Vec<String>,
@@ -305,5 +318,11 @@ impl Outcome {
     #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
         self.models.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?))
+    }
+
+    /// What went wrong, as one text; empty if nothing did.
+    #[must_use]
+    pub fn error_text(&self) -> String {
+        self.errors.join("; ")
     }
 }

@@ -1,5 +1,6 @@
 //! `result`: how a run ended. Exactly one per run, after everything else.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -97,29 +98,20 @@ pub fn terminal_reason(terminal: Terminal) -> &'static str {
 }
 
 pub(crate) fn append(outcome: &Outcome, ending: &Ending<'_>, out: &mut Vec<u8>) {
-    let succeeded = subtype(outcome.terminal) == "success";
-    let failed_call = outcome.terminal == Terminal::ApiError;
-    let failure_text = failure_text(outcome);
+    let answer = answer(outcome);
     let errors = errors_of(outcome);
     fit::append(out, |detail, out| {
         let line = ResultLine {
             kind: "result",
             subtype: subtype(outcome.terminal),
-            is_error: !succeeded || failed_call,
+            is_error: !outcome.terminal.is_success(),
             api_error_status: api_error_status(outcome),
             duration_ms: outcome.duration_ms,
             duration_api_ms: outcome.duration_api_ms,
             ttft_ms: ending.ttft_ms,
             num_turns: outcome.iterations,
-            result: match (succeeded, failed_call) {
-                (false, _) => None,
-                (true, false) if outcome.terminal == Terminal::Refused && outcome.text.is_empty() => {
-                    Some(&failure_text)
-                }
-                (true, false) => Some(&outcome.text),
-                (true, true) => Some(&failure_text),
-            },
-            errors: (!succeeded).then_some(&*errors),
+            result: answer.as_deref(),
+            errors: answer.is_none().then_some(&*errors),
             stop_reason: outcome.stop_reason.as_deref(),
             session_id: ending.session_id,
             total_cost_usd: ending.spent.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?)),
@@ -137,20 +129,24 @@ pub(crate) fn append(outcome: &Outcome, ending: &Ending<'_>, out: &mut Vec<u8>) 
 }
 
 fn api_error_status(outcome: &Outcome) -> ApiErrorStatus {
-    match (subtype(outcome.terminal), outcome.terminal) {
-        ("success", Terminal::ApiError) => {
+    match outcome.terminal {
+        Terminal::ApiError => {
             ApiErrorStatus::Present(outcome.failure.as_ref().and_then(|failure| failure.status))
         }
-        ("success", _) => ApiErrorStatus::Present(None),
+        terminal if terminal.is_success() => ApiErrorStatus::Present(None),
         _ => ApiErrorStatus::Absent,
     }
 }
 
-/// The text of the failure that ended a run.
-pub(crate) fn failure_text(outcome: &Outcome) -> String {
-    match &outcome.failure {
-        Some(failure) => failure.message.clone(),
-        None => outcome.errors.join("; "),
+/// What hosts show as the answer of a success, which to them a failed call is too; others have errors instead.
+fn answer(outcome: &Outcome) -> Option<Cow<'_, str>> {
+    match outcome.terminal {
+        Terminal::ApiError => Some(outcome.error_text().into()),
+        Terminal::Refused if outcome.text.is_empty() => Some(outcome.error_text().into()),
+        Terminal::Completed | Terminal::Refused => Some(outcome.text.as_str().into()),
+        Terminal::MaxTurns | Terminal::AbortedStreaming | Terminal::AbortedTools | Terminal::ModelError => {
+            None
+        }
     }
 }
 

@@ -397,7 +397,7 @@ impl Translator {
         let uuid = self.ids.next();
         let id = uuid.0.to_string();
         let timestamp = time::iso(self.now.wall_ms);
-        let text = Block::text(&result::failure_text(outcome));
+        let text = Block::text(&outcome.error_text());
         let usage = Usage::default();
         let failure = outcome.failure.as_ref();
         fit::append(out, |detail, out| {
@@ -433,7 +433,7 @@ impl Translator {
         let body = RefusalBody {
             original_model: &model,
             request_id: None,
-            content: &outcome.errors.join(" "),
+            content: &outcome.error_text(),
             retracted_message_uuids: &retracted,
         };
         self.system("model_refusal_no_fallback", &body, out);

@@ -251,6 +251,7 @@ fn a_failed_call_ends_as_success_with_an_error() {
         done(Outcome {
             text: String::new(),
             stop_reason: None,
+            errors: vec![failed.message.clone()],
             failure: Some(failed),
             ..outcome(Terminal::ApiError)
         }),
