@@ -58,6 +58,13 @@ pub struct BashInput {
     unsandboxed: bool,
 }
 
+impl BashInput {
+    /// The command, if it may run without anybody being asked. One that goes on unseen is not judged by its words.
+    fn only_looks(&self) -> Option<ReadOnlyCommand> {
+        read_only_command(&self.command).filter(|_| !self.run_in_background)
+    }
+}
+
 /// How commands are run.
 #[derive(Clone, Debug)]
 pub struct BashSettings {
@@ -185,8 +192,7 @@ impl Tool for Shell {
             return Err("`run_in_background` is switched off here. Run the command without it.".to_owned());
         }
         let target = one_line(&input.command);
-        let read_only = read_only_command(&input.command).filter(|_| !input.run_in_background);
-        let Some(command) = read_only else {
+        let Some(command) = input.only_looks() else {
             return Ok(CallFacts { kind: CallKind::Execute, shared: false, paths: Vec::new(), target });
         };
         let cwd = place::start(&cx.cwd, &cx.roots)?.cwd;

@@ -476,6 +476,9 @@ fn an_env_file_is_sourced() {
             let outcome = AnyTool::run(Arc::clone(&tool), input, session.context()).await;
             assert_eq!(text(&outcome), expected);
         }
+        // What goes on in the background was asked for, whatever it does.
+        let outcome = session.bash(json!({ "command": "echo a", "run_in_background": true })).await;
+        assert!(text(&outcome).starts_with(&notice), "{}", text(&outcome));
     });
 }
 

@@ -1,6 +1,6 @@
 //! One call of Bash, from the start of the command to what is given back.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use windlass_ports::ToolContext;
 use windlass_protocol::ToolOutcome;
 use windlass_sandbox::{Exit, ShellJob, Status, child_environment, distrust};
-use windlass_shell::{read_only_command, viewed_file};
+use windlass_shell::viewed_file;
 
 use super::answer::Answer;
 use super::capture::{Capture, Limits};
@@ -37,7 +37,7 @@ pub(super) async fn run(shell: &Shell, input: BashInput, cx: ToolContext) -> Too
         Ok(start) => start,
         Err(error) => return ToolOutcome::error(&error),
     };
-    let read_only = read_only_command(&input.command);
+    let read_only = input.only_looks();
     // The shell opens them itself, so this is the last moment at which they can be compared.
     let looked_at = read_only.iter().flat_map(|command| paths_of(command, &start.cwd));
     if let Err(error) = looked_at.map(|path| decided(path, &cx)).collect::<Result<Vec<_>, _>>() {
@@ -120,8 +120,11 @@ impl Call<'_> {
         let remarks = if meaning.failed { &mut answer.before } else { &mut answer.after };
         remarks.extend(meaning.words);
         answer.show(if meaning.failed { capture.show_failed().await } else { capture.show().await });
-        let end = if self.is_read_only { Some(canonical(&self.start.cwd)) } else { exit.cwd };
-        let next = self.rules().after(end.as_deref(), &self.input.command);
+        let next = if self.is_read_only {
+            self.rules().unmoved()
+        } else {
+            self.rules().after(exit.cwd.as_deref(), &self.input.command)
+        };
         answer.after.extend(next.notice);
         let cut = answer.output.persisted_output_path.is_some();
         let mut outcome = answer.finish();
@@ -165,9 +168,8 @@ impl Call<'_> {
             }
         });
         answer.show(capture.show_failed().await);
-        let next = self.rules().after(Some(&canonical(&self.start.cwd)), &self.input.command);
         let mut outcome = answer.finish();
-        outcome.cwd = next.cwd;
+        outcome.cwd = self.rules().unmoved().cwd;
         outcome
     }
 
@@ -205,7 +207,7 @@ impl Call<'_> {
         answer.output.background_task_id = Some(id);
         tokio::spawn(follow(running, Arc::downgrade(self.tasks), number, signals));
         let mut outcome = answer.finish();
-        outcome.cwd = (self.start.cwd != self.cx.cwd).then(|| self.start.cwd.clone());
+        outcome.cwd = self.rules().unmoved().cwd;
         outcome
     }
 
@@ -218,16 +220,12 @@ impl Call<'_> {
     }
 }
 
-fn in_background(id: &str, path: &std::path::Path) -> String {
+fn in_background(id: &str, path: &Path) -> String {
     format!(
         "Running in the background as task {id}, until it ends or the session does. Its output goes to {}; Read that \
          file to see how it is getting on (its last line tells when the command has ended), and stop it with TaskStop.",
         path.display()
     )
-}
-
-fn canonical(path: &std::path::Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 fn in_words(time: Duration) -> String {

@@ -62,10 +62,10 @@ impl Rules<'_> {
                     self.started.display()
                 )
             });
-            return Next { cwd: self.changed(self.started), notice };
+            return Next { notice, ..self.unmoved() };
         };
         if canonical(end) == canonical(self.started) {
-            return Next { cwd: self.changed(self.started), notice: None };
+            return self.unmoved();
         }
         let inside = |end: &PathBuf| self.roots.iter().any(|root| end.starts_with(root)) && end.is_dir();
         let end = end.canonicalize().ok().filter(inside);
@@ -78,7 +78,12 @@ impl Rules<'_> {
         Next { cwd: self.changed(project), notice: Some(notice) }
     }
 
-    /// After a command that goes on in the background.
+    /// After a command that leaves the next one where it started itself.
+    pub(crate) fn unmoved(&self) -> Next {
+        Next { cwd: self.changed(self.started), notice: None }
+    }
+
+    /// What to say of a command that goes on in the background.
     pub(crate) fn in_background(script: &str) -> Option<String> {
         mentions_cd(script)
             .then(|| "A `cd` in a background command has no effect on later commands.".to_owned())
