@@ -8,6 +8,7 @@ use windlass_protocol::{Delta, Usage};
 
 use crate::fit::{self, Detail};
 use crate::lines::Id;
+use crate::translate::LineIds;
 use crate::usage::UsageJson;
 
 /// The most bytes of one piece of text; a larger delta is written as several.
@@ -82,14 +83,13 @@ enum DeltaJson<'a> {
     Other(&'a RawValue),
 }
 
-/// Writes stream events of one response. `next_id` gives each line its own id.
-pub(crate) struct Events<'a, F: FnMut() -> Id> {
-    pub(crate) session_id: Id,
-    pub(crate) next_id: F,
+/// Writes stream events of one response.
+pub(crate) struct Events<'a> {
+    pub(crate) ids: &'a mut LineIds,
     pub(crate) out: &'a mut Vec<u8>,
 }
 
-impl<F: FnMut() -> Id> Events<'_, F> {
+impl Events<'_> {
     pub(crate) fn started(&mut self, message_id: &str, model: &str, usage: &Usage, ttft_ms: u64) {
         let message = StartedMessage {
             id: message_id,
@@ -169,9 +169,9 @@ impl<F: FnMut() -> Id> Events<'_, F> {
         let line = StreamLine {
             kind: "stream_event",
             event,
-            session_id: self.session_id,
+            session_id: self.ids.session(),
             parent_tool_use_id: None,
-            uuid: (self.next_id)(),
+            uuid: self.ids.next(),
             ttft_ms,
         };
         fit::append(self.out, |detail, out| {

@@ -451,13 +451,10 @@ impl Translator {
     }
 
     /// Writes stream events, if they are wanted.
-    fn stream(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Events<'_, &mut dyn FnMut() -> Id>)) {
-        if !self.setup.partial_messages {
-            return;
+    fn stream(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Events<'_>)) {
+        if self.setup.partial_messages {
+            write(&mut Events { ids: &mut self.ids, out });
         }
-        let session_id = self.ids.session();
-        let next_id: &mut dyn FnMut() -> Id = &mut || self.ids.next();
-        write(&mut Events { session_id, next_id, out });
     }
 }
 
