@@ -114,6 +114,15 @@ struct Running {
     next_beat_ms: u64,
 }
 
+/// A message from the user's side: the result of a call, or text.
+struct Said<'a> {
+    id: MessageId,
+    blocks: &'a [Block],
+    /// The structured form of a result, which repeats its content.
+    structured: Option<&'a RawValue>,
+    synthetic: bool,
+}
+
 impl Translator {
     /// A translator for the session with this seed.
     #[must_use]
@@ -192,10 +201,17 @@ impl Translator {
             Update::ToolStarted { call, tool_use, .. } => self.on_tool_started(*call, tool_use),
             Update::ToolResult { id, call, result, structured, .. } => {
                 self.running.retain(|running| running.call != *call);
-                let structured = structured.as_ref().map(|raw| &*raw.0);
-                self.user(*id, std::slice::from_ref(result), structured, out);
+                let said = Said {
+                    id: *id,
+                    blocks: std::slice::from_ref(result),
+                    structured: structured.as_ref().map(|raw| &*raw.0),
+                    synthetic: false,
+                };
+                self.user(&said, out);
             }
-            Update::UserText { id, blocks, synthetic } => self.user_text(*id, blocks, *synthetic, out),
+            Update::UserText { id, blocks, synthetic } => {
+                self.user(&Said { id: *id, blocks, structured: None, synthetic: *synthetic }, out);
+            }
             // Answering is the caller's business; the progress of a call shows as a heartbeat.
             Update::Question(_) | Update::ToolProgress { .. } => {}
             Update::Denied(denial) => self.on_denied(denial, out),
@@ -317,38 +333,22 @@ impl Translator {
         });
     }
 
-    fn user(&self, id: MessageId, blocks: &[Block], structured: Option<&RawValue>, out: &mut Vec<u8>) {
+    fn user(&self, said: &Said<'_>, out: &mut Vec<u8>) {
         let timestamp = time::iso(self.now.wall_ms);
         fit::append(out, |detail, out| {
-            let content: Vec<Block> = blocks.iter().map(|block| block_at(block, detail)).collect();
-            let whole = detail == fit::Detail::Whole;
-            let line = self.user_line(id, &content, &timestamp);
-            let line = UserLine { tool_use_result: structured.filter(|_| whole), ..line };
+            let content: Vec<Block> = said.blocks.iter().map(|block| block_at(block, detail)).collect();
+            let line = UserLine {
+                kind: "user",
+                message: UserMessage { role: "user", content: &content },
+                parent_tool_use_id: None,
+                session_id: self.ids.session(),
+                uuid: self.ids.of(said.id),
+                timestamp: &timestamp,
+                tool_use_result: said.structured.filter(|_| detail == fit::Detail::Whole),
+                is_synthetic: said.synthetic,
+            };
             fit::write_json(&line, out);
         });
-    }
-
-    fn user_text(&self, id: MessageId, blocks: &[Block], synthetic: bool, out: &mut Vec<u8>) {
-        let timestamp = time::iso(self.now.wall_ms);
-        fit::append(out, |detail, out| {
-            let content: Vec<Block> = blocks.iter().map(|block| block_at(block, detail)).collect();
-            let line = self.user_line(id, &content, &timestamp);
-            let line = UserLine { is_synthetic: synthetic, ..line };
-            fit::write_json(&line, out);
-        });
-    }
-
-    fn user_line<'a>(&self, id: MessageId, content: &'a [Block], timestamp: &'a str) -> UserLine<'a> {
-        UserLine {
-            kind: "user",
-            message: UserMessage { role: "user", content },
-            parent_tool_use_id: None,
-            session_id: self.ids.session(),
-            uuid: self.ids.of(id),
-            timestamp,
-            tool_use_result: None,
-            is_synthetic: false,
-        }
     }
 
     fn on_done(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
