@@ -12,15 +12,14 @@ use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, FileSeen, ToolOutcome};
 
-pub(crate) use replace::lacking;
-
+use crate::change::{Original, check_no_loss, check_seen, lacking};
 use crate::content::{Content, STRUCTURED_BYTES_MAX, View, load, with_lf};
 use crate::counted::counted;
 use crate::file::{OnCancel, Subject, blocking, facts};
 use crate::lenient;
 use crate::patch::{Hunk, hunks};
 use crate::save::{Version, save};
-use crate::seen::{SeenBuilder, content_hash, describe_change};
+use crate::seen::SeenBuilder;
 
 /// Occurrences beyond this are not replaced one by one.
 const PLACES_MAX: usize = 100_000;
@@ -89,33 +88,6 @@ fn is_large(text: &&str) -> bool {
     text.len() > STRUCTURED_BYTES_MAX
 }
 
-/// The former content in structured output.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(crate) enum Original<'a> {
-    /// There was no file.
-    Missing(Option<()>),
-    /// This was it.
-    Text(Cow<'a, str>),
-    /// Too large to repeat.
-    #[serde(skip)]
-    Large,
-}
-
-impl<'a> Original<'a> {
-    pub(crate) fn new(content: Option<&'a Content>) -> Self {
-        match content.map(Content::text_if_small) {
-            None => Self::Missing(None),
-            Some(Some(text)) => Self::Text(text),
-            Some(None) => Self::Large,
-        }
-    }
-
-    pub(crate) fn is_large(&self) -> bool {
-        matches!(self, Self::Large)
-    }
-}
-
 fn check_strings(input: &EditInput) -> Result<(), String> {
     if input.old_string == input.new_string {
         return Err("`old_string` and `new_string` are the same, so there is nothing to change.".to_owned());
@@ -143,45 +115,6 @@ struct Known<'a> {
     cx: &'a ToolContext,
 }
 
-/// The file must have been seen, and must still hold what was seen. Returns whether all of it was shown.
-pub(crate) fn check_seen(subject: &Subject, content: &Content, cx: &ToolContext) -> Result<bool, String> {
-    let shown = &subject.shown;
-    let Some(seen) = cx.seen(&subject.resolved) else {
-        return Err(format!(
-            "{shown} has not been read in this conversation, so it was not changed. Read it first; of a long file, the \
-             lines to change with `offset` and `limit`, for a PARTIAL view does not count."
-        ));
-    };
-    if seen.hash != content_hash(&content.bytes) {
-        let change = describe_change(seen, &content.bytes, content.encoding);
-        return Err(format!(
-            "{shown} has changed since you last saw it, so it was not touched. What is different now:\n{change}\n\
-             Read the changed part again, then repeat the change if it still fits."
-        ));
-    }
-    Ok(seen.whole)
-}
-
-/// Replacement characters stand for text that was lost; unless the file holds them, they must not get into it.
-pub(crate) fn check_no_loss(new: &str, original: Option<&Content>) -> Result<(), String> {
-    if !new.contains('\u{fffd}') {
-        return Ok(());
-    }
-    let held = original.is_some_and(|content| {
-        let text = content.encoding.decode_exact(content.body());
-        text.is_some_and(|text| text.contains('\u{fffd}'))
-    });
-    if held {
-        return Ok(());
-    }
-    Err(
-        "The new text holds the replacement character U+FFFD, which stands for text that could not be decoded; \
-         writing it would lose that text. Leave those places out of the change. If the character itself is meant, \
-         write it as an escape of the language, or through Bash."
-            .to_owned(),
-    )
-}
-
 fn create(
     input: &EditInput,
     subject: &Subject,
@@ -200,7 +133,7 @@ fn create(
         Some(content) => content.encoding.encode(&input.new_string),
         None => Ok(Cow::Borrowed(input.new_string.as_bytes())),
     };
-    let encoded = encoded.map_err(|lacking| replace::lacking(&lacking, subject, content))?;
+    let encoded = encoded.map_err(|error| lacking(&error, subject, content))?;
     let parts = [bom, &encoded];
     let version = content.map(|content| content.version);
     let seen = save_parts(subject, version, &parts, &Known { whole: true, cx })?;

@@ -4,6 +4,7 @@
 //! text the model can act on; and it holds no more in memory than it shows.
 
 mod bash;
+mod change;
 mod content;
 mod counted;
 mod edit;

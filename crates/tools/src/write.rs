@@ -1,15 +1,13 @@
 //! The tool Write: creates a file or replaces all of it.
 
-use std::borrow::Cow;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
 
-use crate::content::{Content, LineEnd, STRUCTURED_BYTES_MAX, load, uniform_line_end, with_lf};
+use crate::change::{Original, check_no_loss, check_seen, new_bytes};
+use crate::content::{Content, STRUCTURED_BYTES_MAX, load, with_lf};
 use crate::counted::counted;
-use crate::edit::{Original, check_no_loss, check_seen, lacking};
 use crate::file::{OnCancel, Subject, blocking, facts};
 use crate::patch::{Hunk, hunks};
 use crate::save::save;
@@ -119,30 +117,6 @@ fn check_replaceable(subject: &Subject, old: &Content, cx: &ToolContext) -> Resu
          you know.",
         subject.shown
     ))
-}
-
-/// The content in the encoding and with the line ends that the old file has.
-fn new_bytes<'a>(
-    content: &'a str,
-    subject: &Subject,
-    old: Option<&Content>,
-) -> Result<Cow<'a, [u8]>, String> {
-    let Some(old) = old else {
-        return Ok(Cow::Borrowed(content.as_bytes()));
-    };
-    let mut text = Cow::Borrowed(content);
-    if !old.encoding.bom().is_empty() {
-        text = Cow::Borrowed(content.strip_prefix('\u{feff}').unwrap_or(content));
-    }
-    let end = uniform_line_end(old.text().as_bytes());
-    if let Some(end @ (LineEnd::CrLf | LineEnd::Cr)) = end {
-        text = Cow::Owned(with_lf(&text).replace('\n', end.as_str()));
-    }
-    let bytes = match &text {
-        Cow::Borrowed(text) => old.encoding.encode(text),
-        Cow::Owned(text) => old.encoding.encode(text).map(|bytes| Cow::Owned(bytes.into_owned())),
-    };
-    bytes.map_err(|error| lacking(&error, subject, Some(old)))
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::ops::Range;
 
+use crate::change::lacking;
 use crate::content::{Content, View};
 use crate::counted::counted;
-use crate::encoding::Unencodable;
 use crate::file::Subject;
 use crate::patch::{Hunk, hunks_from};
 
@@ -90,18 +90,6 @@ impl Encoded {
         parts.push(&body[from..]);
         parts
     }
-}
-
-/// The refusal for a character that the file's encoding does not have.
-pub(crate) fn lacking(lacking: &Unencodable, subject: &Subject, content: Option<&Content>) -> String {
-    let encoding = content.map_or("UTF-8", |content| content.encoding.name());
-    format!(
-        "{} is encoded as {encoding}, which has no {:?} (U+{:04X}), so it was not changed. Use only characters of \
-         that encoding, or convert the file first.",
-        subject.shown,
-        lacking.0,
-        u32::from(lacking.0)
-    )
 }
 
 /// The lines around all changes, before and after.
