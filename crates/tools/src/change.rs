@@ -4,11 +4,13 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use windlass_ports::ToolContext;
+use windlass_protocol::FileSeen;
 
 use crate::content::{Content, LineEnd, uniform_line_end, with_lf};
 use crate::encoding::Unencodable;
 use crate::file::Subject;
-use crate::seen::{content_hash, describe_change};
+use crate::save::save;
+use crate::seen::{SeenBuilder, content_hash, describe_change};
 
 /// The file must have been seen, and must still hold what was seen. Returns whether all of it was shown.
 pub(crate) fn check_seen(subject: &Subject, content: &Content, cx: &ToolContext) -> Result<bool, String> {
@@ -49,33 +51,59 @@ pub(crate) fn check_no_loss(new: &str, original: Option<&Content>) -> Result<(),
     )
 }
 
-/// The content in the encoding and with the line ends that the old file has.
-pub(crate) fn new_bytes<'a>(
-    content: &'a str,
+/// All of a file's new content, in the form that the old one has.
+pub(crate) struct NewContent<'a> {
+    bom: &'static [u8],
+    body: Cow<'a, [u8]>,
+}
+
+impl<'a> NewContent<'a> {
+    /// `text` with the byte order mark, the encoding and the line ends of the old file.
+    pub(crate) fn new(text: &'a str, subject: &Subject, old: Option<&Content>) -> Result<Self, String> {
+        let Some(old) = old else {
+            return Ok(Self { bom: &[], body: Cow::Borrowed(text.as_bytes()) });
+        };
+        let bom = old.encoding.bom();
+        let text = if bom.is_empty() { text } else { text.strip_prefix('\u{feff}').unwrap_or(text) };
+        let body = match uniform_line_end(old.text().as_bytes()) {
+            Some(end @ (LineEnd::CrLf | LineEnd::Cr)) => {
+                let text = with_lf(text).replace('\n', end.as_str());
+                old.encoding.encode(&text).map(|body| Cow::Owned(body.into_owned()))
+            }
+            Some(LineEnd::Lf) | None => old.encoding.encode(text),
+        };
+        let body = body.map_err(|error| lacking(&error, subject, old))?;
+        Ok(Self { bom, body })
+    }
+
+    pub(crate) fn parts(&self) -> [&[u8]; 2] {
+        [self.bom, &self.body]
+    }
+}
+
+/// Saves the file's new content, unless it is no longer the old one.
+pub(crate) fn save_parts(
     subject: &Subject,
     old: Option<&Content>,
-) -> Result<Cow<'a, [u8]>, String> {
-    let Some(old) = old else {
-        return Ok(Cow::Borrowed(content.as_bytes()));
-    };
-    let mut text = Cow::Borrowed(content);
-    if !old.encoding.bom().is_empty() {
-        text = Cow::Borrowed(content.strip_prefix('\u{feff}').unwrap_or(content));
+    parts: &[&[u8]],
+    cx: &ToolContext,
+) -> Result<(), String> {
+    let version = old.map(|old| old.version);
+    save(&subject.resolved, version, parts, &cx.cancel).map_err(|error| format!("{} {error}.", subject.shown))
+}
+
+/// What the conversation knows of a file with this content, of which all or a part was seen.
+pub(crate) fn seen_parts(subject: &Subject, parts: &[&[u8]], whole: bool) -> FileSeen {
+    let mut seen = SeenBuilder::default();
+    for part in parts {
+        seen.update(part);
     }
-    let end = uniform_line_end(old.text().as_bytes());
-    if let Some(end @ (LineEnd::CrLf | LineEnd::Cr)) = end {
-        text = Cow::Owned(with_lf(&text).replace('\n', end.as_str()));
-    }
-    let bytes = match &text {
-        Cow::Borrowed(text) => old.encoding.encode(text),
-        Cow::Owned(text) => old.encoding.encode(text).map(|bytes| Cow::Owned(bytes.into_owned())),
-    };
-    bytes.map_err(|error| lacking(&error, subject, Some(old)))
+    seen.finish(subject.resolved.clone(), whole)
 }
 
 /// The refusal for a character that the file's encoding does not have.
-pub(crate) fn lacking(lacking: &Unencodable, subject: &Subject, content: Option<&Content>) -> String {
-    let encoding = content.map_or("UTF-8", |content| content.encoding.name());
+pub(crate) fn lacking(lacking: &Unencodable, subject: &Subject, content: &Content) -> String {
+    let encoding = content.encoding.name();
     format!(
         "{} is encoded as {encoding}, which has no {:?} (U+{:04X}), so it was not changed. Use only characters of \
          that encoding, or convert the file first.",

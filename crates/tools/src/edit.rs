@@ -3,23 +3,20 @@
 mod explain;
 mod replace;
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, FileSeen, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
 
-use crate::change::{Original, check_no_loss, check_seen, lacking};
+use crate::change::{NewContent, Original, check_no_loss, check_seen, save_parts, seen_parts};
 use crate::content::{Content, STRUCTURED_BYTES_MAX, View, load, with_lf};
 use crate::counted::counted;
 use crate::file::{OnCancel, Subject, blocking, facts};
 use crate::lenient;
 use crate::patch::{Hunk, hunks};
-use crate::save::{Version, save};
-use crate::seen::SeenBuilder;
 
 /// Occurrences beyond this are not replaced one by one.
 const PLACES_MAX: usize = 100_000;
@@ -128,15 +125,10 @@ fn create(
         ));
     }
     check_no_loss(&input.new_string, content)?;
-    let bom = content.map_or(&[][..], |content| content.encoding.bom());
-    let encoded = match content {
-        Some(content) => content.encoding.encode(&input.new_string),
-        None => Ok(Cow::Borrowed(input.new_string.as_bytes())),
-    };
-    let encoded = encoded.map_err(|error| lacking(&error, subject, content))?;
-    let parts = [bom, &encoded];
-    let version = content.map(|content| content.version);
-    let seen = save_parts(subject, version, &parts, &Known { whole: true, cx })?;
+    let new = NewContent::new(&input.new_string, subject, content)?;
+    let parts = new.parts();
+    save_parts(subject, content, &parts, cx)?;
+    let seen = seen_parts(subject, &parts, true);
     let lines = input.new_string.lines().count();
     let text = format!("Created {} with {}.", subject.shown, counted(lines, "line"));
     let output = EditOutput {
@@ -170,7 +162,8 @@ fn replace_text(
     let changes = replace::plan(&view, &places, &old, &new);
     let change = replace::encode(&view, &changes, subject, content)?;
     let parts = change.parts(content);
-    let seen = save_parts(subject, Some(content.version), &parts, known)?;
+    save_parts(subject, Some(content), &parts, known.cx)?;
+    let seen = seen_parts(subject, &parts, known.whole);
     let output = EditOutput {
         file_path: subject.file_path(),
         old_string: &input.old_string,
@@ -222,21 +215,6 @@ fn find(
             Err(explain::ambiguous(view.text(), &places[..count.min(PLACES_MAX)], more, &subject.shown))
         }
     }
-}
-
-fn save_parts(
-    subject: &Subject,
-    version: Option<Version>,
-    parts: &[&[u8]],
-    known: &Known<'_>,
-) -> Result<FileSeen, String> {
-    save(&subject.resolved, version, parts, &known.cx.cancel)
-        .map_err(|error| format!("{} {error}.", subject.shown))?;
-    let mut seen = SeenBuilder::default();
-    for part in parts {
-        seen.update(part);
-    }
-    Ok(seen.finish(subject.resolved.clone(), known.whole))
 }
 
 #[cfg(test)]

@@ -5,13 +5,11 @@ use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, ToolOutcome};
 
-use crate::change::{Original, check_no_loss, check_seen, new_bytes};
+use crate::change::{NewContent, Original, check_no_loss, check_seen, save_parts, seen_parts};
 use crate::content::{Content, STRUCTURED_BYTES_MAX, load, with_lf};
 use crate::counted::counted;
 use crate::file::{OnCancel, Subject, blocking, facts};
 use crate::patch::{Hunk, hunks};
-use crate::save::save;
-use crate::seen::SeenBuilder;
 
 /// Creates a file, or replaces all of an existing one; it never appends. Missing directories are made.
 ///
@@ -69,18 +67,11 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
         check_replaceable(&subject, old, cx)?;
     }
     check_no_loss(&input.content, old.as_ref())?;
-    let bytes = new_bytes(&input.content, &subject, old.as_ref())?;
-    let bom = old.as_ref().map_or(&[][..], |old| old.encoding.bom());
-    let parts = [bom, &bytes];
+    let new = NewContent::new(&input.content, &subject, old.as_ref())?;
+    let parts = new.parts();
     let same = old.as_ref().is_some_and(|old| old.bytes == parts.concat());
     if !same {
-        let version = old.as_ref().map(|old| old.version);
-        save(&subject.resolved, version, &parts, &cx.cancel)
-            .map_err(|error| format!("{} {error}.", subject.shown))?;
-    }
-    let mut seen = SeenBuilder::default();
-    for part in parts {
-        seen.update(part);
+        save_parts(&subject, old.as_ref(), &parts, cx)?;
     }
     let what = match &old {
         _ if same => "had this content already",
@@ -90,7 +81,7 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
     let lines = counted(input.content.lines().count(), "line");
     let text = format!("{} {what} ({lines}).", subject.shown);
     let outcome = ToolOutcome::text(&text).with_structured(&output(input, &subject, old.as_ref()));
-    Ok(outcome.with_seen(seen.finish(subject.resolved.clone(), true)))
+    Ok(outcome.with_seen(seen_parts(&subject, &parts, true)))
 }
 
 fn output<'a>(input: &'a WriteInput, subject: &Subject, old: Option<&'a Content>) -> WriteOutput<'a> {

@@ -71,7 +71,7 @@ pub(crate) fn encode(
     let spans = changes.iter().zip(ranges).map(|(change, range)| {
         let text = view.with_neighbouring_line_ends(&change.new, &change.range);
         let bytes = content.encoding.encode(&text);
-        Ok((range, bytes.map_err(|error| lacking(&error, subject, Some(content)))?.into_owned()))
+        Ok((range, bytes.map_err(|error| lacking(&error, subject, content))?.into_owned()))
     });
     Ok(Encoded { spans: spans.collect::<Result<_, String>>()? })
 }

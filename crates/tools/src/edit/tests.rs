@@ -186,6 +186,15 @@ fn of_a_file_seen_in_part_one_place_can_be_changed() {
 }
 
 #[test]
+fn a_file_keeps_its_one_byte_order_mark_when_it_is_created_anew() {
+    for new in ["hello\n", "\u{feff}hello\n"] {
+        let fixture = Fixture::one("f", b"\xef\xbb\xbf");
+        edit(&input("f", "", new), &fixture.context(&[])).unwrap();
+        assert_eq!(fixture.content("f"), b"\xef\xbb\xbfhello\n");
+    }
+}
+
+#[test]
 fn an_empty_old_string_creates() {
     let fixture = Fixture::one("empty", b"");
     for name in ["new/dir/f", "empty"] {
