@@ -105,7 +105,7 @@ fn choose_model(settings: &Settings, flags: &Flags) -> Result<ModelChoice, Confi
         (name, "--model")
     } else if let Some(name) = named(&models.model) {
         (name, "ANTHROPIC_MODEL")
-    } else if let Some(name) = named(&models.fallback) {
+    } else if let Some(name) = named(&models.default) {
         (name, "ANTHROPIC_DEFAULT_MODEL")
     } else {
         (DEFAULT_MODEL.to_owned(), "the default")

@@ -75,7 +75,7 @@ pub struct Models {
     /// The model, unless a flag names one.
     pub model: Option<String>,
     /// The model where nothing else names one.
-    pub fallback: Option<String>,
+    pub default: Option<String>,
     /// What the names of model families stand for, where it was stated.
     pub families: BTreeMap<&'static str, String>,
     /// A script that stands in for a model.

@@ -130,7 +130,7 @@ pub const VARIABLES: &[Variable] = &[
         |settings, text| settings.models.model = Some(text.trim().into())),
     row!(Model "ANTHROPIC_DEFAULT_MODEL", MODEL, "`claude-opus-5-5`",
         "The model where neither `--model` nor `ANTHROPIC_MODEL` names one.",
-        |settings, text| settings.models.fallback = Some(text.trim().into())),
+        |settings, text| settings.models.default = Some(text.trim().into())),
     row!(Model "ANTHROPIC_DEFAULT_OPUS_MODEL", TEXT, "the newest known",
         "The model that `opus` stands for.",
         |settings, text| settings.models.families.insert("opus", text.trim().into())),

@@ -43,7 +43,7 @@ fn every_variable_reaches_its_setting() {
     check("CLAUDE_STREAM_IDLE_TIMEOUT_MS", "0", "silence_ms: Some(0)");
     check("DISABLE_PROMPT_CACHING", "1", "prompt_caching: false");
     check("ANTHROPIC_MODEL", "m", r#"model: Some("m")"#);
-    check("ANTHROPIC_DEFAULT_MODEL", "m", r#"fallback: Some("m")"#);
+    check("ANTHROPIC_DEFAULT_MODEL", "m", r#"default: Some("m")"#);
     check("ANTHROPIC_DEFAULT_OPUS_MODEL", "m", r#"families: {"opus": "m"}"#);
     check("ANTHROPIC_DEFAULT_SONNET_MODEL", "m", r#"families: {"sonnet": "m"}"#);
     check("ANTHROPIC_DEFAULT_HAIKU_MODEL", "m", r#"families: {"haiku": "m"}"#);
@@ -130,10 +130,10 @@ fn the_nearest_name_of_a_model_wins() {
         let choice = config(variables, &flags).unwrap().model;
         assert_eq!((choice.name.as_str(), choice.source), expected);
     };
-    let both = [("ANTHROPIC_MODEL", "env"), ("ANTHROPIC_DEFAULT_MODEL", "fallback")];
+    let both = [("ANTHROPIC_MODEL", "env"), ("ANTHROPIC_DEFAULT_MODEL", "default")];
     check(&both, Some("flag"), ("flag", "--model"));
     check(&both, None, ("env", "ANTHROPIC_MODEL"));
-    check(&both[1..], None, ("fallback", "ANTHROPIC_DEFAULT_MODEL"));
+    check(&both[1..], None, ("default", "ANTHROPIC_DEFAULT_MODEL"));
     check(&[], None, ("claude-opus-5-5", "the default"));
     for nothing in ["", " "] {
         let flags = Flags { model: Some(nothing.into()), ..Flags::default() };
