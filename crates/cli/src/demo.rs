@@ -79,7 +79,7 @@ fn engine(folder: &Path) -> anyhow::Result<windlass_engine::Engine> {
     let card = ModelCard { known: true, ..model_card(&script.model) };
     let config = Config {
         settings: Settings::default(),
-        model: ModelChoice { name: script.model.clone(), source: "the demo" },
+        model: ModelChoice { name: script.model.clone(), by_flag: false },
         turns_max: None,
         // Reading and editing inside the folder, and commands, which the script fixes to the test.
         permissions: Permissions {

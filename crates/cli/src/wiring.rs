@@ -92,7 +92,7 @@ fn model(config: &Config) -> Result<(Arc<dyn ModelClient>, ModelCard), String> {
     let named = resolve(&config.model.name, models);
     if let Some(path) = &models.script {
         let script = Script::load(config.cwd.join(path)).map_err(|error| error.to_string())?;
-        let named = if config.model.source == "--model" { named } else { script.model.clone() };
+        let named = if config.model.by_flag { named } else { script.model.clone() };
         let card = ModelCard { known: true, ..card(&named, models) };
         return Ok((Arc::new(ScriptModel::new(script)), card));
     }

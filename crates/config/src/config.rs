@@ -51,8 +51,8 @@ pub struct Config {
 pub struct ModelChoice {
     /// Its id, or the name of a family.
     pub name: String,
-    /// What named it, for people.
-    pub source: &'static str,
+    /// Whether a flag named it: then it also wins over the model of a script.
+    pub by_flag: bool,
 }
 
 impl Config {
@@ -101,16 +101,14 @@ fn choose_model(settings: &Settings, flags: &Flags) -> Result<ModelChoice, Confi
         name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
     };
     let models = &settings.models;
-    let (name, source) = if let Some(name) = named(&flags.model) {
-        (name, "--model")
-    } else if let Some(name) = named(&models.model) {
-        (name, "ANTHROPIC_MODEL")
-    } else if let Some(name) = named(&models.default) {
-        (name, "ANTHROPIC_DEFAULT_MODEL")
-    } else {
-        (DEFAULT_MODEL.to_owned(), "the default")
-    };
-    Ok(ModelChoice { name, source })
+    let by_flag = named(&flags.model);
+    Ok(ModelChoice {
+        by_flag: by_flag.is_some(),
+        name: by_flag
+            .or_else(|| named(&models.model))
+            .or_else(|| named(&models.default))
+            .unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
+    })
 }
 
 fn permissions(settings: &Settings, flags: &Flags, place: &Place) -> Result<Permissions, ConfigError> {

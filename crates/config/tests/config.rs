@@ -125,16 +125,16 @@ fn a_value_that_is_not_text_is_an_error() {
 
 #[test]
 fn the_nearest_name_of_a_model_wins() {
-    let check = |variables: &[(&str, &str)], flag: Option<&str>, expected: (&str, &str)| {
+    let check = |variables: &[(&str, &str)], flag: Option<&str>, expected: (&str, bool)| {
         let flags = Flags { model: flag.map(str::to_owned), ..Flags::default() };
         let choice = config(variables, &flags).unwrap().model;
-        assert_eq!((choice.name.as_str(), choice.source), expected);
+        assert_eq!((choice.name.as_str(), choice.by_flag), expected);
     };
     let both = [("ANTHROPIC_MODEL", "env"), ("ANTHROPIC_DEFAULT_MODEL", "default")];
-    check(&both, Some("flag"), ("flag", "--model"));
-    check(&both, None, ("env", "ANTHROPIC_MODEL"));
-    check(&both[1..], None, ("default", "ANTHROPIC_DEFAULT_MODEL"));
-    check(&[], None, ("claude-opus-5-5", "the default"));
+    check(&both, Some("flag"), ("flag", true));
+    check(&both, None, ("env", false));
+    check(&both[1..], None, ("default", false));
+    check(&[], None, ("claude-opus-5-5", false));
     for nothing in ["", " "] {
         let flags = Flags { model: Some(nothing.into()), ..Flags::default() };
         let error = config(&both, &flags).unwrap_err().to_string();
