@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
@@ -72,6 +73,30 @@ fn byte_order_mark_and_broken_utf8() {
     check(b"\xef\xbbdata: a\n\ndata: b\n\n", &[("", "b")]);
     check("data: é😀\n\n".as_bytes(), &[("", "é😀")]);
     check(b"data: \xff\xc3\n\n", &[("", "\u{fffd}\u{fffd}")]);
+}
+
+/// Pushes the pieces and checks that the event they make up is a view of the decoder's own bytes.
+fn check_borrowed(pieces: &[&[u8]], name: &str, data: &str) {
+    let mut decoder = SseDecoder::default();
+    for piece in pieces {
+        assert_eq!(decoder.next_event(), Ok(None));
+        decoder.push(piece);
+    }
+    let buffer = decoder.buffer.as_ptr_range();
+    let event = decoder.next_event().unwrap().unwrap();
+    assert_eq!((&*event.name, &*event.data), (name, data));
+    for text in [&event.name, &event.data] {
+        assert!(matches!(text, Cow::Borrowed(_)), "{event:?}");
+        assert!(buffer.contains(&text.as_ptr()), "{event:?}");
+    }
+}
+
+#[test]
+fn an_event_of_one_line_is_not_copied() {
+    check_borrowed(&[b"event: a\ndata: b\n\n"], "a", "b");
+    check_borrowed(&["\u{feff}data: é😀\r\nevent: a\r\n\r\n".as_bytes()], "a", "é😀");
+    check_borrowed(&[b"event: lo", b"ng\ndata: in", b" pieces\n", b"\n"], "long", "in pieces");
+    check_borrowed(&[b": note\n\nevent: a\ndata: b\n\nevent: c\ndata: d\n\n"], "a", "b");
 }
 
 #[test]
