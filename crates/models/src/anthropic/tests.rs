@@ -307,10 +307,26 @@ async fn check_unreachable(base_url: &str, class: FailureClass, message: &str) {
 
 const CHILD_URL: &str = "WINDLASS_TEST_CHILD_URL";
 
+/// What the environment says about proxies, so that a child knows only what its test says.
+const PROXY_VARIABLES: [&str; 8] = [
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+];
+
 /// What a process of its own with these variables hears from `url`. The environment belongs to the process, so that
 /// settings of the environment cannot be tested in this one.
 fn told_to_a_child(url: &str, variables: &[(&str, &str)]) -> String {
-    let output = Command::new(std::env::current_exe().unwrap())
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    for name in PROXY_VARIABLES {
+        command.env_remove(name);
+    }
+    let output = command
         .args(["--exact", "anthropic::tests::asks_as_a_child", "--nocapture"])
         .env_remove("SSL_CERT_DIR")
         .env(CHILD_URL, url)
@@ -341,6 +357,21 @@ fn proxies_of_the_environment_are_used() {
     assert!(told.contains("ended end_turn"), "{told}");
     let head = &proxy.seen()[0].head;
     assert!(head.starts_with("POST http://model.invalid/v1/messages HTTP/1.1"), "{head}");
+}
+
+#[test]
+fn each_variable_names_the_proxy_for_its_addresses() {
+    for name in ["http_proxy", "ALL_PROXY", "all_proxy"] {
+        let proxy = Server::start(vec![good()]);
+        let told = told_to_a_child("http://model.invalid", &[(name, &proxy.url())]);
+        assert!(told.contains("ended end_turn"), "{name}: {told}");
+        let head = &proxy.seen()[0].head;
+        assert!(head.starts_with("POST http://model.invalid/v1/messages HTTP/1.1"), "{name}: {head}");
+    }
+    let (proxy, server) = (Server::start(vec![good()]), Server::start(vec![good()]));
+    let told = told_to_a_child(&server.url(), &[("HTTPS_PROXY", &proxy.url())]);
+    assert!(told.contains("ended end_turn"), "{told}");
+    assert_eq!((proxy.seen().len(), server.seen().len()), (0, 1));
 }
 
 #[test]

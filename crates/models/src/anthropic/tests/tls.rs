@@ -1,9 +1,11 @@
 //! The client against a real TLS server with certificates of its own.
 
-use std::io::Write;
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -14,7 +16,7 @@ use tempfile::TempDir;
 use windlass_protocol::FailureClass;
 
 use super::server::{Server, good};
-use super::{GOOD, ask, check_unreachable, lines, settings, told_to_a_child};
+use super::{GOOD, KEY, ask, check_unreachable, lines, settings, told_to_a_child};
 use crate::anthropic::{AnthropicClient, AnthropicSettings, ClientIdentity};
 
 /// A certificate authority whose files lie in a directory of their own.
@@ -143,6 +145,49 @@ fn certificates_of_the_environment_are_trusted() {
     assert!(told.contains("ended end_turn"), "{told}");
 }
 
+/// A proxy that carries one connection to where it is asked to, and tells what it was asked.
+fn tunnel() -> (String, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (tell, asked) = mpsc::sync_channel(1);
+    thread::spawn(move || {
+        let (client, _) = listener.accept().unwrap();
+        let mut head = String::new();
+        let mut lines = BufReader::new(&client);
+        // Nothing comes after the head until it is answered.
+        while !head.ends_with("\r\n\r\n") && lines.read_line(&mut head).unwrap() > 0 {}
+        let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        tell.send(head).unwrap();
+        let server = TcpStream::connect(target).unwrap();
+        (&client).write_all(b"HTTP/1.1 200 Connected\r\n\r\n").unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let _ = std::io::copy(&mut &client, &mut &server);
+                let _ = server.shutdown(Shutdown::Both);
+            });
+            let _ = std::io::copy(&mut &server, &mut &client);
+            let _ = client.shutdown(Shutdown::Both);
+        });
+    });
+    (url, asked)
+}
+
+#[test]
+fn a_proxy_of_the_environment_sees_nothing_of_what_it_carries() {
+    let authority = Authority::new();
+    let ca_file = authority.ca_file();
+    for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {
+        let (server, url) = authority.server(false);
+        let (proxy, asked) = tunnel();
+        let told = told_to_a_child(&url, &[(name, &proxy), ("SSL_CERT_FILE", ca_file.to_str().unwrap())]);
+        assert!(told.contains("ended end_turn"), "{name}: {told}");
+        assert_eq!(server.seen().len(), 1, "{name}");
+        let head = asked.try_recv().unwrap();
+        assert!(head.starts_with(&format!("CONNECT {} HTTP/1.1\r\n", server.address)), "{name}: {head}");
+        assert!(!head.contains(KEY), "{name}: {head}");
+    }
+}
+
 #[tokio::test]
 async fn plain_http_reads_no_certificates() {
     let server = Server::start(vec![good()]);
@@ -167,10 +212,10 @@ async fn connecting_has_a_limit() {
 async fn a_plain_server_is_told_apart() {
     let plain = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", plain.local_addr().unwrap());
-    std::thread::spawn(move || {
+    thread::spawn(move || {
         let (mut stream, _) = plain.accept().unwrap();
         let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-        std::thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(200));
     });
     check_unreachable(
         &url,
