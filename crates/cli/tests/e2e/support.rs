@@ -82,11 +82,13 @@ pub(crate) fn check_failed(finished: &Finished, words: &[&str]) {
     }
 }
 
-/// A run that must fail before it begins: nothing on standard output, one complaint that holds these words.
+/// A run that must fail before it begins: nothing on standard output, one complaint, a line that holds these words.
 #[track_caller]
 pub(crate) fn check_refused(finished: &Finished, words: &[&str]) {
     assert_eq!(finished.code(), Some(1), "{finished:?}");
     assert_eq!(finished.stdout, "");
+    let complaints: Vec<&str> = finished.stderr.lines().collect();
+    assert!(matches!(complaints[..], [line] if line.starts_with("windlass: ")), "{}", finished.stderr);
     for word in words {
         assert!(finished.stderr.contains(word), "{word:?} is not in {:?}", finished.stderr);
     }
