@@ -62,11 +62,14 @@ fn the_system_prompt_can_be_replaced_and_extended() {
     let check = |arguments: &[&str], expected: &[&str], absent: &[&str]| {
         let stage = Stage::hello();
         stage.project.write("system.md", "You are a file.").unwrap();
+        stage.project.write("more.md", "And more.").unwrap();
         let finished = stage.run(&[&["-p", "go"], arguments].concat());
         assert_eq!(finished.code(), Some(0), "{finished:?}");
         let system = system(&stage.request(0));
+        let mut from = 0;
         for text in expected {
-            assert!(system.contains(text), "{text} is not in {system}");
+            let at = system[from..].find(text);
+            from += at.unwrap_or_else(|| panic!("{text} is not where it should be in {system}"));
         }
         for text in absent {
             assert!(!system.contains(text), "{text} is in {system}");
@@ -78,6 +81,21 @@ fn the_system_prompt_can_be_replaced_and_extended() {
     check(&["--system-prompt-file", "system.md"], &["You are a file."], &["Windlass"]);
     check(&["--append-system-prompt", "Be brief."], &["Windlass", "Be brief."], &[]);
     check(&["--append-system-prompt-file=system.md"], &["Windlass", "You are a file."], &[]);
+    let both = ["--append-system-prompt", "Be brief.", "--system-prompt", "You are a test."];
+    check(&both, &["You are a test.", "Be brief."], &["Windlass"]);
+    let files = ["--system-prompt-file", "system.md", "--append-system-prompt-file", "more.md"];
+    check(&files, &["You are a file.", "And more."], &["Windlass"]);
+}
+
+#[test]
+fn a_prompt_file_is_limited() {
+    for flag in ["--system-prompt-file", "--append-system-prompt-file"] {
+        let stage = Stage::hello();
+        stage.project.write("long.md", vec![b'x'; 10_000_001]).unwrap();
+        let finished = stage.run(&["-p", "go", flag, "long.md"]);
+        check_refused(&finished, &[flag, "long.md", "larger than 10000000 bytes"]);
+        assert_eq!(stage.server.exchanges().len(), 0, "nothing was sent");
+    }
 }
 
 #[test]
