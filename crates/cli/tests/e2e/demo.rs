@@ -29,6 +29,38 @@ fn the_demo_fixes_its_project() {
     assert!(fixed.contains("[ -n \"$amount\" ]"), "the folder is kept, with the change");
 }
 
+/// Words in one line, so that it does not matter where lines break, and with the times left out.
+fn masked(text: &str) -> String {
+    let mut words = text.split_whitespace().peekable();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        let is_number = word.strip_prefix('(').is_some_and(|number| number.parse::<f64>().is_ok());
+        let unit = words.next_if(|unit| is_number && unit.starts_with(['m', 's']));
+        kept.push(
+            unit.map_or(word.to_owned(), |unit| format!("(time{}", unit.trim_start_matches(['m', 's']))),
+        );
+    }
+    kept.join(" ")
+}
+
+#[test]
+fn the_picture_in_the_readme_is_the_demo() {
+    let readme = include_str!("../../../../README.md");
+    let (_, picture) = readme.split_once("```text\n").unwrap();
+    let (picture, _) = picture.split_once("```").unwrap();
+    let lines: Vec<String> = picture.lines().map(masked).filter(|line| !line.is_empty()).collect();
+    assert!(lines.len() > 5, "{picture}");
+    assert!(lines.iter().any(|line| line == "Read total.sh (time)"), "{lines:?}");
+    let finished = Project::new().unwrap().command(WINDLASS).args(["demo"]).run().unwrap();
+    let shown = masked(&finished.stdout);
+    let mut from = 0;
+    for line in &lines {
+        let at = shown[from..].find(line);
+        from += at.unwrap_or_else(|| panic!("{line:?} is not where it should be in {}", finished.stdout));
+        from += line.len();
+    }
+}
+
 #[test]
 fn the_demo_fits_and_its_commands_can_be_copied() {
     let project = Project::new().unwrap();
