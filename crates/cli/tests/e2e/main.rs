@@ -5,6 +5,7 @@
 mod bad_input;
 mod demo;
 mod endings;
+mod failures;
 mod formats;
 mod permissions;
 mod prompts;
