@@ -9,6 +9,7 @@ mod failures;
 mod formats;
 mod permissions;
 mod prompts;
+mod provider;
 mod signals;
 mod support;
 mod terminal;
