@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
-use crate::tree;
+use crate::tree::{self, Left};
 
 static CHILDREN: Mutex<Children> = Mutex::new(Children { own: Vec::new(), adopts: false, lost_since: None });
 
@@ -27,13 +27,6 @@ pub(crate) enum Kind {
     Supervisor,
     /// A command that leads a session and has nobody above it but us.
     Session,
-}
-
-/// Whether something is left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
-    Something,
-    Nothing,
 }
 
 struct Own {

@@ -17,13 +17,14 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, interval, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::children::{self, Kind, Left};
+use crate::children::{self, Kind};
 use crate::job::{self, ShellJob};
 use crate::process::{Exit, ExitReceiver, Process, Status, TERMINATE_TIME, Tree};
+use crate::report;
 use crate::request::{self, PART_BYTES_MAX};
 use crate::supervisor::ARGUMENT;
 use crate::system::{self, Leader};
-use crate::{report, tree};
+use crate::tree::{self, Left};
 
 /// How often a supervisor is set going again, should it have been stopped.
 const AWAKE_EVERY: Duration = Duration::from_secs(1);

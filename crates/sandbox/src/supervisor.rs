@@ -30,10 +30,11 @@ use rustix::process::{Pid, Signal, WaitOptions, wait};
 
 use crate::job;
 use crate::process::{Exit, Status, TERMINATE_TIME};
+use crate::report;
 use crate::request::{self, Request};
 use crate::secrecy::close_to_others;
 use crate::system::{self, CHILD_ENDED, Leader, SIGNAL_RECORD};
-use crate::{report, tree};
+use crate::tree::{self, Left};
 
 /// The first argument that makes a binary the supervisor.
 pub(crate) const ARGUMENT: &str = "__supervise";
@@ -105,13 +106,6 @@ fn send(exit: &Exit) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether anything is left below.
-#[derive(PartialEq, Eq)]
-enum Below {
-    Something,
-    Nothing,
-}
-
 /// What woke the supervisor.
 enum Wake {
     ChildEnded,
@@ -127,7 +121,7 @@ struct Supervisor {
 
 impl Supervisor {
     fn run(&mut self) -> io::Result<()> {
-        while self.reap() == Below::Something {
+        while self.reap() == Left::Something {
             if let Wake::Stop = self.wait()? {
                 return self.end_tree();
             }
@@ -136,7 +130,7 @@ impl Supervisor {
     }
 
     /// Collects every child that has ended.
-    fn reap(&mut self) -> Below {
+    fn reap(&mut self) -> Left {
         loop {
             match rustix::io::retry_on_intr(|| wait(WaitOptions::NOHANG)) {
                 Ok(Some((pid, status))) if self.direct == Some(pid) => {
@@ -147,8 +141,8 @@ impl Supervisor {
                     let _ = send(&Exit { status, cwd });
                 }
                 Ok(Some(_)) => {}
-                Ok(None) => return Below::Something,
-                Err(_) => return Below::Nothing,
+                Ok(None) => return Left::Something,
+                Err(_) => return Left::Nothing,
             }
         }
     }
@@ -184,13 +178,13 @@ impl Supervisor {
         tree::signal(&below, Signal::CONT);
         let deadline = Instant::now() + TERMINATE_TIME;
         while let Some(rest) = deadline.checked_duration_since(Instant::now()) {
-            if self.reap() == Below::Nothing {
+            if self.reap() == Left::Nothing {
                 return Ok(());
             }
             self.wait_for_child(rest)?;
         }
         let mut again = KILL_AGAIN;
-        while self.reap() == Below::Something {
+        while self.reap() == Left::Something {
             tree::kill(|| tree::below(me));
             self.wait_for_child(again)?;
             again = (again * 2).min(KILL_AGAIN_MAX);

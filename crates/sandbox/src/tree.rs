@@ -15,6 +15,13 @@ pub(crate) struct Entry {
     ended: bool,
 }
 
+/// Whether something of a tree is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    Something,
+    Nothing,
+}
+
 /// All living processes below `root`, which itself is not among them.
 pub(crate) fn below(root: Pid) -> Vec<Entry> {
     let root = root.as_raw_pid();
