@@ -1,8 +1,16 @@
 //! Numbers of things, for people.
 
+use std::fmt::Display;
+
 /// `1 line`, `2 lines`.
-pub(crate) fn counted(count: usize, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+pub(crate) fn counted(count: impl Display, thing: &str) -> String {
+    counted_as(count, thing, &format!("{thing}s"))
+}
+
+/// The same for a thing whose plural is not made with an s.
+pub(crate) fn counted_as(count: impl Display, one: &str, many: &str) -> String {
+    let count = count.to_string();
+    format!("{count} {}", if count == "1" { one } else { many })
 }
 
 #[cfg(test)]
@@ -15,5 +23,7 @@ mod tests {
         check(0, "0 lines");
         check(1, "1 line");
         check(2, "2 lines");
+        assert_eq!(counted_as(1, "directory", "directories"), "1 directory");
+        assert_eq!(counted_as(2, "directory", "directories"), "2 directories");
     }
 }

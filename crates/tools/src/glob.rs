@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use windlass_ports::{ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
 
+use crate::counted::counted_as;
 use crate::paths::{absolute, decided, fact};
 use crate::search::{
     Newest, Stop, honour_ignore_files, in_background, is_version_control, names_version_control, place,
@@ -272,7 +273,8 @@ impl Found {
             ));
         }
         if self.unreadable > 0 {
-            lines.push(format!("({} directories could not be read.)", self.unreadable));
+            let directories = counted_as(self.unreadable, "directory", "directories");
+            lines.push(format!("({directories} could not be read.)"));
         }
         let output = GlobOutput {
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
@@ -404,6 +406,15 @@ mod tests {
         let settings = GlobSettings { timeout: Duration::ZERO, ..GlobSettings::default() };
         let outcome = tree.glob_with(settings, json!({ "pattern": "*.rs" })).await;
         assert!(text(&outcome).contains("stopped after 0 s, so files may be missing"), "{}", text(&outcome));
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_counted() {
+        for (unreadable, expected) in [(1, "(1 directory could"), (2, "(2 directories could")] {
+            let found = Found { paths: Vec::new(), count: 0, unreadable, late: false };
+            let outcome = found.answer(Path::new("/"), Duration::ZERO, Duration::ZERO);
+            assert!(text(&outcome).contains(expected), "{}", text(&outcome));
+        }
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ use serde::Serialize;
 use windlass_protocol::ToolOutcome;
 
 use super::OutputMode;
+use crate::counted::counted;
 use crate::search_files::Enough;
 
 /// Text of one page.
@@ -116,7 +117,7 @@ impl Found {
         let body = self.page.lines.join("\n");
         let mut text: Vec<String> = Vec::new();
         if self.mode == OutputMode::FilesWithMatches && !self.page.lines.is_empty() {
-            text.push(format!("Found {}", files(self.files)));
+            text.push(format!("Found {}", counted(self.files, "file")));
         }
         if self.page.lines.is_empty() {
             text.push(self.nothing().to_owned());
@@ -124,8 +125,8 @@ impl Found {
             text.push(body.clone());
         }
         if self.mode == OutputMode::Count && self.files > 0 {
-            let occurrences = if self.matches == 1 { "occurrence" } else { "occurrences" };
-            text.push(format!("\nFound {} total {occurrences} across {}.", self.matches, files(self.files)));
+            let occurrences = counted(self.matches, "total occurrence");
+            text.push(format!("\nFound {occurrences} across {}.", counted(self.files, "file")));
         }
         text.extend(self.remarks(timeout));
         ToolOutcome::text(&text.join("\n")).with_structured(&self.output(&body))
@@ -160,10 +161,11 @@ impl Found {
             remarks.push("(The file is binary and was not searched.)".to_owned());
         }
         if self.too_large > 0 {
-            remarks.push(format!("({} not searched: too large for this search.)", files(self.too_large)));
+            let files = counted(self.too_large, "file");
+            remarks.push(format!("({files} not searched: too large for this search.)"));
         }
         if self.unreadable > 0 {
-            remarks.push(format!("({} could not be read.)", files(self.unreadable)));
+            remarks.push(format!("({} could not be read.)", counted(self.unreadable, "file")));
         }
         remarks
     }
@@ -183,8 +185,4 @@ impl Found {
             applied_offset: (self.page.offset > 0).then_some(self.page.offset),
         }
     }
-}
-
-fn files(count: u64) -> String {
-    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
