@@ -43,7 +43,6 @@ pub struct EditInput {
     pub(crate) new_string: String,
     /// Replace every occurrence. Default false.
     #[serde(default, deserialize_with = "lenient::flag")]
-    #[schemars(with = "bool")]
     pub(crate) replace_all: bool,
 }
 

@@ -42,11 +42,9 @@ pub struct ReadInput {
     pub(crate) file_path: String,
     /// The first line to show, counted from 1. Only for files too long to show whole.
     #[serde(default, deserialize_with = "lenient::number")]
-    #[schemars(with = "Option<u64>")]
     pub(crate) offset: Option<u64>,
     /// How many lines to show.
     #[serde(default, deserialize_with = "lenient::number")]
-    #[schemars(with = "Option<u64>")]
     pub(crate) limit: Option<u64>,
     /// PDF only: the pages to show, such as "3" or "3-7"; at most 20.
     #[serde(default)]
