@@ -64,6 +64,11 @@ impl TextEncoding {
         }
     }
 
+    /// Whether content begins with a mark of UTF-16, in which line ends and NULs are not single bytes.
+    pub(crate) fn has_utf16_bom(content: &[u8]) -> bool {
+        matches!(Self::from_bom(content), Some(Self::Utf16 { .. }))
+    }
+
     /// Looks at content that should be UTF-8 and decides what it is if it is not.
     fn checked(self, content: &[u8]) -> Self {
         let Self::Utf8 { bom, .. } = self else {

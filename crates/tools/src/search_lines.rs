@@ -12,6 +12,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch};
 use memchr::memrchr;
 
+use crate::encoding::TextEncoding;
 use crate::open::open_regular;
 use crate::search::Stop;
 
@@ -165,7 +166,7 @@ impl Read for Pieces<'_> {
             if self.unbreakable { buffer.len() } else { buffer.len().min(PIECE_BYTES_MAX - self.open_bytes) };
         let count = self.file.read(&mut buffer[..room])?;
         let read = &buffer[..count];
-        if self.offset == 0 && (read.starts_with(b"\xff\xfe") || read.starts_with(b"\xfe\xff")) {
+        if self.offset == 0 && TextEncoding::has_utf16_bom(read) {
             self.unbreakable = true;
         }
         self.open_bytes = match memrchr(b'\n', read) {

@@ -80,10 +80,9 @@ impl SeenBuilder {
     /// Takes the next piece.
     pub fn update(&mut self, piece: &[u8]) {
         self.whole.update(piece);
-        let is_utf16 = || matches!(TextEncoding::from_bom(piece), Some(TextEncoding::Utf16 { .. }));
         if !self.started && !piece.is_empty() {
             self.started = true;
-            self.overflow = is_utf16();
+            self.overflow = TextEncoding::has_utf16_bom(piece);
         }
         if self.overflow {
             return;

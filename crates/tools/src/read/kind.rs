@@ -51,7 +51,7 @@ fn image_format(start: &[u8]) -> Option<ImageFormat> {
 }
 
 fn is_text(start: &[u8], complete: bool) -> bool {
-    if matches!(TextEncoding::from_bom(start), Some(TextEncoding::Utf16 { .. })) {
+    if TextEncoding::has_utf16_bom(start) {
         // UTF-32 begins like UTF-16 but with a NUL as its first character.
         return !start.starts_with(b"\xff\xfe\0\0");
     }
