@@ -90,7 +90,7 @@ impl LineEnd {
     }
 }
 
-/// The one line end of a text that uses only `\r\n`, or only `\r`.
+/// The one line end of a text that uses only `\n`, only `\r\n`, or only `\r`.
 pub(crate) fn uniform_line_end(text: &[u8]) -> Option<LineEnd> {
     if !text.contains(&b'\r') {
         return memchr(b'\n', text).map(|_| LineEnd::Lf);
