@@ -2,9 +2,9 @@
 
 mod log;
 
-use log::{Scenario, check};
+use log::{Scenario, check, check_transition};
 use windlass_core::{Asking, EarlyStart, Interrupt, PermissionMode};
-use windlass_protocol::{Answer, FailureClass, StopReason};
+use windlass_protocol::{Answer, FailureClass, StopReason, Transition};
 
 #[test]
 fn an_answer_without_tools_completes() {
@@ -41,6 +41,18 @@ fn a_call_starts_while_the_model_still_talks() {
         < end end_turn               settling done | = completed after 2
         ",
     );
+}
+
+#[test]
+fn why_an_iteration_began_is_known_until_the_next_prompt() {
+    let first = || Scenario::new().submit("x").call("read a").ended(StopReason::ToolUse);
+    let second = || first().finished(1, "A");
+    check_transition(Scenario::new(), None);
+    check_transition(first(), None);
+    check_transition(second(), Some(Transition::NextTurn));
+    check_transition(second().text("Done.").ended(StopReason::EndTurn), Some(Transition::NextTurn));
+    check_transition(second().fails(FailureClass::Cut).timer(1), Some(Transition::NextTurn));
+    check_transition(second().text("Done.").ended(StopReason::EndTurn).submit("y"), None);
 }
 
 #[test]
@@ -462,7 +474,7 @@ fn a_changed_input_is_examined_again_but_not_asked_about_again() {
         < call write a               examine c1
         > c1 is write a              ask c1
         > answer c1                  examine c1
-        > c1 is write b              run c1
+        > c1 is write b              run c1 with write b
         > c1 finished written        result c1
         ",
     );
@@ -667,7 +679,7 @@ fn a_call_that_an_answer_made_exclusive_waits_for_the_later_ones_that_run() {
         > answer c1                  examine c1
         > c1 is write /project/a
         > c2 finished B
-        > c3 finished C              run c1
+        > c3 finished C              run c1 with write /project/a
         ",
     );
 }

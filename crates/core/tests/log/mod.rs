@@ -5,7 +5,7 @@
 
 #![expect(clippy::expect_used, reason = "a test may stop at the first surprise")]
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use windlass_core::{
 use windlass_protocol::{
     Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, Delta, Failure, FailureClass, Message,
     ModelEvent, ModelRequest, PathFact, RawValue, RequestId, StopReason, TimerId, ToolOutcome, ToolUse,
-    Transcript, Update,
+    Transcript, Transition, Update,
 };
 
 /// Plays the scenario and compares its log.
@@ -24,8 +24,15 @@ pub(crate) fn check(scenario: Scenario, expected: &str) {
     let tidy = |text: &str| {
         text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
     };
-    let (seen, expected) = (tidy(&scenario.play()), tidy(expected));
+    let (seen, expected) = (tidy(&scenario.play().log), tidy(expected));
     assert_eq!(seen, expected, "\n--- seen ---\n{seen}\n--- expected ---\n{expected}\n");
+}
+
+/// Plays the scenario and compares why its last iteration began.
+#[track_caller]
+pub(crate) fn check_transition(scenario: Scenario, expected: Option<Transition>) {
+    let player = scenario.play();
+    assert_eq!(player.state.transition(), expected, "\n{}", player.log);
 }
 
 pub(crate) struct Scenario {
@@ -161,10 +168,17 @@ impl Scenario {
         self
     }
 
-    fn play(self) -> String {
+    fn play(self) -> Player {
         let state = State::new("/project".into(), Transcript::default());
-        let mut player =
-            Player { config: self.config, state, at_ms: 0, body: None, request: 0, log: String::new() };
+        let mut player = Player {
+            config: self.config,
+            state,
+            at_ms: 0,
+            body: None,
+            request: 0,
+            inputs: BTreeMap::new(),
+            log: String::new(),
+        };
         for (line, told) in self.events {
             let event = match told {
                 Told::Other(Event::Submit(prompt)) => {
@@ -176,7 +190,7 @@ impl Scenario {
             };
             player.tell(line, event);
         }
-        player.log
+        player
     }
 }
 
@@ -186,6 +200,8 @@ struct Player {
     at_ms: u64,
     body: Option<Arc<ModelRequest>>,
     request: u32,
+    /// What the model asked for, by call.
+    inputs: BTreeMap<CallId, Arc<RawValue>>,
     log: String,
 }
 
@@ -201,6 +217,7 @@ impl Player {
             let mut edges: VecDeque<PhaseName> = effects.edges().iter().map(|(_, to)| *to).collect();
             for effect in effects {
                 if let Effect::Examine { call, tool_use, .. } = &effect {
+                    self.inputs.entry(*call).or_insert_with(|| tool_use.input.clone());
                     pending.push_back(examination(*call, tool_use));
                 }
                 self.note(effect, &mut edges, &mut words);
@@ -244,9 +261,11 @@ impl Player {
                 words.extend(up_to(edges, &[PhaseName::Settling]));
                 words.push(format!("examine c{}", call.0));
             }
-            Effect::RunTool { call, .. } => {
+            Effect::RunTool { call, tool_use, .. } => {
                 words.extend(up_to(edges, &[PhaseName::Settling]));
-                words.push(format!("run c{}", call.0));
+                let asked = self.inputs.get(&call).is_some_and(|input| input.get() == tool_use.input.get());
+                let changed = if asked { String::new() } else { format!(" with {}", phrase(&tool_use)) };
+                words.push(format!("run c{}{changed}", call.0));
             }
             Effect::CancelTool(call) => words.push(format!("cancel c{}", call.0)),
             Effect::AbandonTool(call) => words.push(format!("abandon c{}", call.0)),
@@ -321,9 +340,14 @@ fn tool_use(words: &str) -> ToolUse {
     ToolUse { id: "toolu".into(), name: name.into(), input: raw(&format!("{{\"words\":\"{words}\"}}")) }
 }
 
-fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
+/// The phrase in the input of a tool use.
+fn phrase(tool_use: &ToolUse) -> String {
     let input: serde_json::Value = serde_json::from_str(tool_use.input.get()).expect("inputs here are JSON");
-    let words = input["words"].as_str().unwrap_or("").to_owned();
+    input["words"].as_str().unwrap_or("").to_owned()
+}
+
+fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
+    let words = phrase(tool_use);
     let path = if words.contains("/etc") { "/etc/a" } else { "/project/a" };
     let (kind, shared) =
         if words.starts_with("write") { (CallKind::Edit, false) } else { (CallKind::Read, true) };
