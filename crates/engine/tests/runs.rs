@@ -37,6 +37,8 @@ struct WaitInput {
 #[derive(Clone, Default)]
 struct Wait {
     alive: Arc<AtomicUsize>,
+    /// The most that were ever alive at once.
+    alive_max: Arc<AtomicUsize>,
     started: Arc<AtomicUsize>,
 }
 
@@ -59,7 +61,8 @@ impl Tool for Wait {
     }
 
     async fn run(&self, input: WaitInput, cx: ToolContext) -> ToolOutcome {
-        self.alive.fetch_add(1, Ordering::SeqCst);
+        let alive = self.alive.fetch_add(1, Ordering::SeqCst) + 1;
+        self.alive_max.fetch_max(alive, Ordering::SeqCst);
         self.started.fetch_add(1, Ordering::SeqCst);
         let _trace = Trace(self.alive.clone());
         match &*input.trick {
@@ -126,6 +129,16 @@ const TWO_TURNS: &str = r#"{"responses": [
 async fn a_call_starts_and_finishes_while_the_model_talks() {
     let words = words(&mut session(TWO_TURNS, &Wait::default()), "go").await;
     assert_eq!(words, ["request", "call", "start1", "result1", "talking", "request", "bye", "=completed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_shared_calls_overlap_and_no_more() {
+    let calls = [r#"{"tool": "Wait", "input": {"ms": 100}}"#; 12].join(", ");
+    let script = format!(r#"{{"responses": [{{"blocks": [{calls}]}}, {{"blocks": [{{"text": "bye"}}]}}]}}"#);
+    let tool = Wait::default();
+    assert_eq!(words(&mut session(&script, &tool), "go").await.last().unwrap(), "=completed");
+    assert_eq!(tool.started.load(Ordering::SeqCst), 12);
+    assert_eq!(tool.alive_max.load(Ordering::SeqCst), 10);
 }
 
 #[tokio::test(start_paused = true)]
@@ -385,7 +398,8 @@ async fn bad_input_is_an_error_result_that_names_the_field() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_is_not_offered_is_not_named() {
-    let script = r#"{"responses": [{"blocks": [{"tool": "Nap", "input": {}}]}, {"blocks": [{"text": "ok"}]}]}"#;
+    let script =
+        r#"{"responses": [{"blocks": [{"tool": "Nap", "input": {}}]}, {"blocks": [{"text": "ok"}]}]}"#;
     let permissions = Permissions { disallowed: ["Wait".into()].into(), ..Permissions::default() };
     let engine = builder(script, &Wait::default()).permissions(permissions).build().unwrap();
     let mut session = engine.session();
@@ -423,9 +437,13 @@ async fn dropping_a_run_at_any_poll_leaves_nothing_behind() {
         let finished = poll_times(run.as_mut(), polls).await;
         drop(run);
         assert_eq!(tool.alive.load(Ordering::SeqCst), 0, "a call lives on after {polls} polls");
+        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        assert_eq!(tasks, 0, "a task lives on after {polls} polls");
         let mut next = session.messages().clone();
         next.push(Message::user(MessageId(9_999), Origin::Prompt, vec![Block::text("next")]).into());
         assert_eq!(windlass_sim::check_request(&next), Ok(()), "after {polls} polls");
+        let seen = words(&mut session, "again").await;
+        assert_eq!(seen.last().unwrap(), "=completed", "after {polls} polls: {seen:?}");
         if finished {
             break;
         }
