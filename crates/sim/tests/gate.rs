@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use windlass_core::{Config, Effect, Event, Input, State, repair, step};
-use windlass_protocol::{Block, Message, MessageId, Origin, RawValue, Repair, Role, Transcript, Update};
+use windlass_protocol::{
+    Block, BlockKind, Message, MessageId, Origin, RawValue, Repair, Role, Transcript, Update,
+};
 use windlass_sim::{Rng, check_request};
 
 const CASES: u64 = 20_000;
@@ -90,7 +92,7 @@ fn well_formed(messages: &Transcript) -> Result<(), String> {
         message.blocks.iter().any(|block| match message.role {
             Role::User => block.as_tool_use().is_some() || block.is_thinking(),
             Role::Assistant => {
-                matches!(block.kind(), windlass_protocol::BlockKind::ToolResult { .. })
+                matches!(block.kind(), BlockKind::ToolResult { .. })
                     || block.as_tool_use().is_some_and(|tool_use| !tool_use.input.get().starts_with('{'))
             }
         })
@@ -186,4 +188,40 @@ fn each_kind_of_damage_is_named() {
     check(vec![hi(), (assistant, vec![call("a")]), (user, vec![blank_inside])], &[Repair::DroppedText]);
     check(vec![(assistant, vec![Block::text("hello")])], &[Repair::AddedUser, Repair::AddedUser]);
     check(vec![], &[Repair::AddedUser]);
+    check(
+        vec![hi(), (assistant, vec![Block::tool_use("a", "Tool", &raw("[1]"))]), (user, vec![result("a")])],
+        &[Repair::WrappedInput { tool_use_id: id("a") }],
+    );
+    let thinking = || Block::from_json(r#"{"type":"thinking","thinking":"hm","signature":"s"}"#).unwrap();
+    let redacted = || Block::from_json(r#"{"type":"redacted_thinking","data":"x"}"#).unwrap();
+    let said = || Block::text("y");
+    check(vec![hi(), (assistant, vec![thinking(), redacted(), said()]), hi()], &[]);
+    check(vec![hi(), (assistant, vec![said(), thinking()]), hi()], &[Repair::DroppedThinking]);
+    check(vec![(user, vec![redacted(), said()])], &[Repair::DroppedThinking]);
+    check(
+        vec![hi(), (assistant, vec![thinking()]), hi()],
+        &[Repair::DroppedThinking, Repair::DroppedMessage],
+    );
+    check(vec![hi(), (assistant, vec![]), hi()], &[Repair::DroppedMessage]);
+}
+
+#[test]
+fn what_is_added_says_what_is_known() {
+    let call = Block::tool_use("a", "Tool", &raw("[1]"));
+    let messages: Transcript = [
+        Message::user(MessageId(1), Origin::Prompt, vec![Block::text("hi")]),
+        Message::assistant(MessageId(2), "model".into(), vec![call]),
+    ]
+    .into_iter()
+    .map(Arc::new)
+    .collect();
+    let (mended, _) = repair(&messages);
+    let blocks: Vec<&Block> = mended.iter().skip(1).flat_map(|message| &message.blocks).collect();
+    let [call, result] = blocks[..] else { panic!("{mended:#?}") };
+    assert_eq!(call.as_tool_use().unwrap().input.get(), r#"{"unparsed":"[1]"}"#);
+    let text =
+        "There is no result: the call was interrupted or its result was lost, so what it did is unknown.";
+    let expected = Block::tool_result("a", &[Block::text(text)], /* is an error */ true);
+    assert_eq!(result.json(), expected.json());
+    assert!(matches!(result.kind(), BlockKind::ToolResult { is_error: true, .. }), "{result:?}");
 }
