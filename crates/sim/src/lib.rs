@@ -7,11 +7,13 @@
 
 mod account;
 mod checker;
+mod failures;
 mod rng;
 mod validity;
 mod world;
 
 pub use checker::Checker;
+pub use failures::{FAILURE_CLASSES, FAILURE_POINTS, FailurePoint};
 pub use rng::Rng;
 pub use validity::check_request;
 pub use world::{Walk, walk};

@@ -13,6 +13,7 @@ use windlass_protocol::{
 };
 
 use crate::checker::Checker;
+use crate::failures::{FAILURE_CLASSES, FailurePoint};
 use crate::rng::Rng;
 
 /// What a walk came to, for statistics.
@@ -22,6 +23,8 @@ pub struct Walk {
     pub terminals: Vec<Option<Terminal>>,
     /// The edges between phases that were taken.
     pub edges: BTreeSet<(PhaseName, PhaseName)>,
+    /// How and where requests failed. One that fails after a call had started fails at two points.
+    pub failures: Vec<(FailureClass, FailurePoint)>,
 }
 
 /// A file outside the working directories that tools make for reading.
@@ -49,12 +52,14 @@ pub fn walk(seed: u64) -> Result<Walk, String> {
         now: 0,
         steered: 0,
         failed: false,
+        failures: Vec::new(),
     };
     let mut walk = Walk::default();
     for _ in 0..=world.rng.below(3) {
         walk.terminals.push(world.play_run()?);
     }
     walk.edges.clone_from(world.checker.edges());
+    walk.failures = world.failures;
     Ok(walk)
 }
 
@@ -75,6 +80,8 @@ struct World {
     steered: u32,
     /// The next event tells that the current request failed or was refused.
     failed: bool,
+    /// How and where requests failed.
+    failures: Vec<(FailureClass, FailurePoint)>,
 }
 
 /// What ends a run.
@@ -90,6 +97,20 @@ struct Response {
     index: u32,
     open: bool,
     calls: bool,
+    /// One of its calls has started.
+    acted: bool,
+}
+
+impl Response {
+    /// Where a failure now would be.
+    fn failure_points(&self) -> impl Iterator<Item = FailurePoint> + use<> {
+        let place = match (self.started, self.open) {
+            (false, _) => FailurePoint::BeforeResponse,
+            (true, true) => FailurePoint::InsideBlock,
+            (true, false) => FailurePoint::BetweenBlocks,
+        };
+        std::iter::once(place).chain(self.acted.then_some(FailurePoint::AfterCallStarted))
+    }
 }
 
 impl World {
@@ -196,6 +217,7 @@ impl World {
                     self.response = Response::default();
                     self.checker.spoken.clear();
                 }
+                Effect::RunTool { .. } => self.response.acted = true,
                 Effect::Examine { call, .. } => self.examine.push_back(*call),
                 Effect::StartTimer { timer, after_ms } => self.timers.push((*timer, self.now + after_ms)),
                 Effect::Emit(Update::Question(question)) => self.asked.push(question.call),
@@ -382,7 +404,8 @@ impl World {
     fn failed(&mut self) -> Option<Event> {
         let request = self.checker.request.take()?;
         self.failed = true;
-        let class = self.rng.pick(&CLASSES)?;
+        let class = self.rng.pick(FAILURE_CLASSES)?;
+        self.failures.extend(self.response.failure_points().map(|point| (class, point)));
         let failure = Failure {
             retry_after_ms: self.rng.pick(&[None, None, Some(1_000), Some(3_600_000)]).flatten(),
             should_retry: self.rng.pick(&[None, None, None, None, Some(true), Some(false)]).flatten(),
@@ -461,25 +484,6 @@ impl World {
         .unwrap_or_else(|_| Block::text("unreachable: the JSON above is fixed"))
     }
 }
-
-const CLASSES: [FailureClass; 16] = [
-    FailureClass::Overflow,
-    FailureClass::Media,
-    FailureClass::RateLimited,
-    FailureClass::Quota,
-    FailureClass::Overloaded,
-    FailureClass::Server,
-    FailureClass::Auth,
-    FailureClass::Forbidden,
-    FailureClass::NotFound,
-    FailureClass::BadRequest,
-    FailureClass::Binding,
-    FailureClass::Connect,
-    FailureClass::Tls,
-    FailureClass::Cut,
-    FailureClass::Stalled,
-    FailureClass::Malformed,
-];
 
 fn random_config(rng: &mut Rng) -> Config {
     let mut config = Config { roots: ["/project".into()].into(), ..Config::default() };

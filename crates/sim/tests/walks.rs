@@ -10,8 +10,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::PhaseName;
-use windlass_protocol::Terminal;
-use windlass_sim::walk;
+use windlass_protocol::{FailureClass, Terminal};
+use windlass_sim::{FAILURE_CLASSES, FAILURE_POINTS, FailurePoint, walk};
 
 const WALKS: u64 = 200_000;
 
@@ -21,6 +21,7 @@ struct Tally {
     broken: BTreeMap<String, (u64, u32)>,
     terminals: BTreeMap<Option<Terminal>, u32>,
     edges: BTreeSet<(PhaseName, PhaseName)>,
+    failures: BTreeMap<(FailureClass, FailurePoint), u32>,
 }
 
 fn play(seeds: impl Iterator<Item = u64>) -> Tally {
@@ -32,6 +33,9 @@ fn play(seeds: impl Iterator<Item = u64>) -> Tally {
                     *tally.terminals.entry(terminal).or_default() += 1;
                 }
                 tally.edges.extend(walk.edges);
+                for failure in walk.failures {
+                    *tally.failures.entry(failure).or_default() += 1;
+                }
             }
             Err(why) => tally.broken.entry(why).or_insert((seed, 0)).1 += 1,
         }
@@ -58,6 +62,9 @@ fn play_all() -> Tally {
         for (terminal, count) in half.terminals {
             *tally.terminals.entry(terminal).or_default() += count;
         }
+        for (failure, count) in half.failures {
+            *tally.failures.entry(failure).or_default() += count;
+        }
     }
     tally
 }
@@ -71,6 +78,10 @@ fn two_hundred_thousand_walks_hold_every_invariant() {
     let missing: Vec<_> =
         Terminal::ALL.iter().filter(|terminal| !tally.terminals.contains_key(&Some(**terminal))).collect();
     assert!(missing.is_empty(), "no walk ended with {missing:?}; the simulation does not reach them");
+
+    let every = FAILURE_CLASSES.iter().flat_map(|class| FAILURE_POINTS.iter().map(move |at| (*class, *at)));
+    let missing: Vec<_> = every.filter(|failure| !tally.failures.contains_key(failure)).collect();
+    assert!(missing.is_empty(), "no request failed with {missing:?}; the simulation does not reach them");
 
     assert_eq!(
         tally.edges,
