@@ -9,8 +9,8 @@ use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
 use windlass_engine::{Engine, RetryPolicy, SessionSeed};
 use windlass_models::{
-    AnthropicClient, AnthropicSettings, ClientIdentity, ModelAliases, Script, ScriptModel, WatchdogLimits,
-    model_card, resolve_alias,
+    AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
+    model_card, resolve_family,
 };
 use windlass_ports::{AnyTool, ModelClient};
 use windlass_protocol::ModelCard;
@@ -24,9 +24,6 @@ use crate::suggest::closest;
 
 /// This very program, even when its file has been replaced since.
 const SELF: &str = "/proc/self/exe";
-
-/// The names that stand for the newest model of a family.
-const FAMILIES: [&str; 4] = ["opus", "sonnet", "haiku", "fable"];
 
 const NO_KEY: &str = "there is no key and no model of your own. Set ANTHROPIC_API_KEY to a key; \
      or set ANTHROPIC_BASE_URL to a local server that speaks the Messages API; or try `windlass demo`, which needs neither.";
@@ -89,18 +86,18 @@ pub(crate) fn wire_model(
 /// The model client and what is known about its model.
 fn model(config: &Config) -> Result<(Arc<dyn ModelClient>, ModelCard), String> {
     let Settings { api, models, .. } = &config.settings;
-    let named = resolve(&config.model.name, models);
+    let named = resolve_family(&config.model.name, &models.families);
     if let Some(path) = &models.script {
         let script = Script::load(config.cwd.join(path)).map_err(|error| error.to_string())?;
-        let named = if config.model.by_flag { named } else { script.model.clone() };
-        let card = ModelCard { known: true, ..card(&named, models) };
+        let named = if config.model.by_flag { named } else { &script.model };
+        let card = ModelCard { known: true, ..card(named, models) };
         return Ok((Arc::new(ScriptModel::new(script)), card));
     }
     if !can_reach(api) {
         return Err(NO_KEY.into());
     }
     let client = AnthropicClient::new(client_settings(api)).map_err(|error| error.to_string())?;
-    Ok((Arc::new(client), card(&named, models)))
+    Ok((Arc::new(client), card(named, models)))
 }
 
 /// Whether somebody said where to go or who asks.
@@ -111,17 +108,6 @@ fn can_reach(api: &Api) -> bool {
         || api.token.is_some()
         || api.base_url.is_some()
         || api.headers.iter().any(|(name, _)| names_credentials(name))
-}
-
-fn resolve(name: &str, models: &Models) -> String {
-    let family = |name: &str| models.families.get(name).cloned();
-    let aliases = ModelAliases {
-        opus: family("opus"),
-        sonnet: family("sonnet"),
-        haiku: family("haiku"),
-        fable: family("fable"),
-    };
-    resolve_alias(name, &aliases).to_owned()
 }
 
 fn card(name: &str, models: &Models) -> ModelCard {
@@ -163,7 +149,8 @@ fn client_settings(api: &Api) -> AnthropicSettings {
 /// What is only assumed about the model, and how to correct it.
 fn assumption(card: &ModelCard) -> Option<String> {
     (!card.known).then(|| {
-        let meant = closest(&card.id, &FAMILIES).map(|family| format!(" Did you mean {family}?"));
+        let families = FAMILIES.map(|(family, _)| family);
+        let meant = closest(&card.id, &families).map(|family| format!(" Did you mean {family}?"));
         format!(
             "{} is not a model we know.{} A context window of {} tokens is assumed. \
              Set CLAUDE_CODE_MAX_CONTEXT_TOKENS to correct it.",
@@ -287,7 +274,19 @@ fn tools(config: &Config, seed: SessionSeed) -> Vec<Arc<dyn AnyTool>> {
 
 #[cfg(test)]
 mod tests {
+    use windlass_config::VARIABLES;
+
     use super::*;
+
+    #[test]
+    fn every_family_is_named_where_users_look() {
+        let find = |name: &str| VARIABLES.iter().find(|variable| variable.name == name).expect(name);
+        for (family, _) in FAMILIES {
+            assert!(find("ANTHROPIC_MODEL").accepts.contains(family), "{family}");
+            let variable = find(&format!("ANTHROPIC_DEFAULT_{}_MODEL", family.to_uppercase()));
+            assert!(variable.meaning.contains(&format!("`{family}`")), "{family}");
+        }
+    }
 
     #[test]
     fn a_ban_is_read_generously() {

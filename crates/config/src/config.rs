@@ -8,6 +8,7 @@ use std::sync::Arc;
 use windlass_core::{Asking, PermissionMode, Permissions};
 
 use crate::flags::{Flags, PromptText, split_tool_names};
+use crate::variables::MODEL;
 use crate::{ConfigError, Settings};
 
 /// The model where nothing names one.
@@ -94,7 +95,7 @@ fn choose_model(settings: &Settings, flags: &Flags) -> Result<ModelChoice, Confi
         return Err(ConfigError::Flag {
             flag: "--model",
             value: "''".into(),
-            accepts: "give the id of a model, or opus, sonnet, haiku or fable".into(),
+            accepts: format!("give {MODEL}"),
         });
     }
     let named = |name: &Option<String>| {

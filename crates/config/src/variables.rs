@@ -67,7 +67,8 @@ impl fmt::Debug for Variable {
 const TEXT: &str = "text";
 const ON_OFF: &str = "1, true, yes or on, or 0, false, no or off";
 const PEM: &str = "the path of a PEM file";
-const MODEL: &str = "the id of a model, or opus, sonnet, haiku or fable";
+/// What names a model.
+pub(crate) const MODEL: &str = "the id of a model, or opus, sonnet, haiku or fable";
 const MILLISECONDS: &str = "a whole number of milliseconds from 1 on";
 const MILLISECONDS_MAX: u64 = 1 << 40;
 

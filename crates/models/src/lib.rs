@@ -24,4 +24,4 @@ pub use script::{
     newest_user_text,
 };
 pub use sse::{SseDecoder, SseError, SseEvent};
-pub use table::{ModelAliases, model_card, resolve_alias};
+pub use table::{FAMILIES, model_card, resolve_family};

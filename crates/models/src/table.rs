@@ -1,5 +1,6 @@
 //! What is known about models: limits and prices, as one table of data.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_protocol::{ModelCard, Price};
@@ -51,46 +52,39 @@ const ROWS: &[Row] = &[
     row(&["claude-3-5-haiku"], 200_000, 8_000, [0.80, 4.0, 1.0, 1.60, 0.08]),
 ];
 
-/// Which model an alias stands for, where somebody said so. `None` means the newest of that line.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelAliases {
-    /// What `opus` stands for.
-    pub opus: Option<String>,
-    /// What `sonnet` stands for.
-    pub sonnet: Option<String>,
-    /// What `haiku` stands for.
-    pub haiku: Option<String>,
-    /// What `fable` stands for.
-    pub fable: Option<String>,
-}
+/// The families of models that can be named instead of a model, each with its newest.
+pub const FAMILIES: [(&str, &str); 4] = [
+    ("opus", "claude-opus-5-5"),
+    ("sonnet", "claude-sonnet-5-5"),
+    ("haiku", "claude-haiku-5-5"),
+    ("fable", "claude-fable-5-2"),
+];
 
-/// The id to send for a name a user gave: an alias, in any case, or already an id.
+/// The id to send for a name a user gave: a family, in any case, or already an id. `stated` is what families stand for
+/// where somebody said so; the others stand for their newest.
 ///
 /// ```
-/// use windlass_models::{ModelAliases, resolve_alias};
-/// let aliases = ModelAliases { opus: Some("my-opus".into()), ..ModelAliases::default() };
-/// assert_eq!(resolve_alias("opus", &aliases), "my-opus");
-/// assert_eq!(resolve_alias("Sonnet", &aliases), "claude-sonnet-5-5");
-/// assert_eq!(resolve_alias("llama-4", &aliases), "llama-4");
+/// use std::collections::BTreeMap;
+/// use windlass_models::resolve_family;
+/// let stated = BTreeMap::from([("opus", "my-opus".to_owned())]);
+/// assert_eq!(resolve_family("opus", &stated), "my-opus");
+/// assert_eq!(resolve_family("Sonnet", &stated), "claude-sonnet-5-5");
+/// assert_eq!(resolve_family("llama-4", &stated), "llama-4");
 /// ```
 #[must_use]
-pub fn resolve_alias<'a>(name: &'a str, aliases: &'a ModelAliases) -> &'a str {
+pub fn resolve_family<'a>(name: &'a str, stated: &'a BTreeMap<&'static str, String>) -> &'a str {
     let name = name.trim();
-    let (given, newest) = match name.to_ascii_lowercase().as_str() {
-        "opus" => (&aliases.opus, "claude-opus-5-5"),
-        "sonnet" => (&aliases.sonnet, "claude-sonnet-5-5"),
-        "haiku" => (&aliases.haiku, "claude-haiku-5-5"),
-        "fable" => (&aliases.fable, "claude-fable-5-2"),
-        _ => return name,
+    let Some((family, newest)) = FAMILIES.iter().find(|(family, _)| family.eq_ignore_ascii_case(name)) else {
+        return name;
     };
-    given.as_deref().unwrap_or(newest)
+    stated.get(family).map_or(newest, String::as_str)
 }
 
-/// What is known about a model, by alias or by any of the ids that clouds and gateways give it.
+/// What is known about a model, by family or by any of the ids that clouds and gateways give it.
 #[must_use]
 pub fn model_card(name: &str) -> ModelCard {
-    let aliases = ModelAliases::default();
-    let id = resolve_alias(name, &aliases);
+    let nothing_stated = BTreeMap::new();
+    let id = resolve_family(name, &nothing_stated);
     let plain = plain_id(id);
     let row = ROWS.iter().find(|row| row.ids.contains(&plain.as_str()));
     ModelCard {
