@@ -17,19 +17,91 @@ pub(crate) fn dependencies_are_explained(members: &[Member], page: &str) -> Vec<
         .collect()
 }
 
-/// Each crate has a section of ARCHITECTURE.md under its name, which states an **Invariant**.
-pub(crate) fn crates_have_invariants(members: &[Member], page: &str) -> Vec<String> {
+/// Each crate has a section of ARCHITECTURE.md under its name, which states its **Purpose** and its **Invariant**.
+pub(crate) fn crates_have_purposes_and_invariants(members: &[Member], page: &str) -> Vec<String> {
     let title =
         |section: &str| section.lines().next().unwrap_or_default().trim_matches(['#', ' ', '`']).to_owned();
-    let stated = |name: &str| {
-        page.split("\n#").any(|section| title(section) == name && section.contains("**Invariant"))
+    let stated = |name: &str, what: &str| {
+        page.split("\n#").any(|section| title(section) == name && section.contains(&format!("**{what}")))
     };
-    members
-        .iter()
-        .filter_map(|member| member.folder.strip_prefix("crates/"))
-        .filter(|name| !stated(name))
-        .map(|name| format!("ARCHITECTURE.md: no section `### {name}` states its **Invariant**"))
+    let crates = members.iter().filter_map(|member| member.folder.strip_prefix("crates/"));
+    crates
+        .flat_map(|name| ["Purpose", "Invariant"].map(|what| (name, what)))
+        .filter(|(name, what)| !stated(name, what))
+        .map(|(name, what)| format!("ARCHITECTURE.md: no section `### {name}` states its **{what}**"))
         .collect()
+}
+
+/// What every reader looks for.
+const PAGES: &[&str] = &[
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/GLOSSARY.md",
+    "docs/DEPENDENCIES.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+];
+
+pub(crate) fn pages_are_there(sources: &[Source]) -> Vec<String> {
+    let written =
+        |page: &&&str| sources.iter().any(|source| source.path == ***page && !source.text.trim().is_empty());
+    let missing = PAGES.iter().filter(|page| !written(page));
+    missing.map(|page| format!("{page}: the page is missing or empty")).collect()
+}
+
+/// Links from one page to another file of the project lead to one that is there, and to a title on it.
+pub(crate) fn links_lead_somewhere(sources: &[Source]) -> Vec<String> {
+    let is_page = |source: &&Source| source.path.rsplit_once('.').is_some_and(|(_, end)| end == "md");
+    let broken = |page: &Source| {
+        let dead = |target: &&str| !leads_somewhere(page, target, sources);
+        let complaint = |target: &str| format!("{}: the link to `{target}` leads nowhere", page.path);
+        links(&page.text).filter(dead).map(complaint).collect::<Vec<_>>()
+    };
+    sources.iter().filter(is_page).flat_map(broken).collect()
+}
+
+/// The targets of the links of a page that are not somewhere else in the world.
+fn links(page: &str) -> impl Iterator<Item = &str> {
+    let ends = page.split("](").skip(1).filter_map(|rest| rest.split([')', '\n', ' ']).next());
+    ends.filter(|target| !target.contains("://") && !target.starts_with("mailto:"))
+}
+
+fn leads_somewhere(page: &Source, target: &str, sources: &[Source]) -> bool {
+    let (path, title) = target.split_once('#').map_or((target, None), |(path, title)| (path, Some(title)));
+    let path = if path.is_empty() { Some(page.path.clone()) } else { joined(&page.path, path) };
+    let Some(path) = path else { return false };
+    let folder = format!("{}/", path.trim_end_matches('/'));
+    match title {
+        None => sources.iter().any(|source| source.path == path || source.path.starts_with(&folder)),
+        Some(title) => sources.iter().any(|source| source.path == path && has_title(&source.text, title)),
+    }
+}
+
+/// A path as seen from a page; `None` if it leads out of the project.
+fn joined(page: &str, target: &str) -> Option<String> {
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in target.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Whether a page has a title with this anchor.
+fn has_title(page: &str, anchor: &str) -> bool {
+    let kept = |c: char| match c {
+        ' ' => Some('-'),
+        c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c.to_ascii_lowercase()),
+        _ => None,
+    };
+    let titles = page.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#'));
+    titles.map(|title| title.trim().chars().filter_map(kept).collect::<String>()).any(|title| title == anchor)
 }
 
 /// Each crate begins with documentation of its own.
@@ -60,16 +132,58 @@ mod tests {
     }
 
     #[test]
-    fn every_crate_states_an_invariant() {
-        let check = |page: &str, missing: bool| {
-            let complaints = crates_have_invariants(&[member("core:")], page);
-            assert_eq!(!complaints.is_empty(), missing, "for {page}");
+    fn every_crate_states_its_purpose_and_its_invariant() {
+        let check = |page: &str, missing: &[&str]| {
+            let complaints = crates_have_purposes_and_invariants(&[member("core:")], page);
+            let expected: Vec<String> = missing
+                .iter()
+                .map(|what| format!("ARCHITECTURE.md: no section `### core` states its **{what}**"))
+                .collect();
+            assert_eq!(complaints, expected, "for {page}");
         };
-        check("# A\n\n### core\nIt decides. **Invariant:** pure.\n", false);
-        check("# A\n\n## `core`\n\nIt decides.\n\n**Invariant**: pure.\n", false);
-        check("", true);
-        check("# A\n\n### core\nIt decides.\n", true);
-        check("# A\n\n### core\nIt decides.\n\n### shell\n**Invariant**: pure.", true);
+        check("# A\n\n### core\n**Purpose:** to decide. **Invariant:** pure.\n", &[]);
+        check("# A\n\n## `core`\n\n**Purpose**: to decide.\n\n**Invariant**: pure.\n", &[]);
+        check("", &["Purpose", "Invariant"]);
+        check("# A\n\n### core\nIt decides. **Invariant:** pure.\n", &["Purpose"]);
+        check("# A\n\n### core\n**Purpose:** to decide.\n\n### shell\n**Invariant**: pure.", &["Invariant"]);
+    }
+
+    #[test]
+    fn every_page_is_there_and_says_something() {
+        let all = || PAGES.iter().map(|page| source(page, "words"));
+        let check = |sources: Vec<Source>, expected: &[&str]| assert_eq!(pages_are_there(&sources), expected);
+        check(all().collect(), &[]);
+        check(
+            all().filter(|page| page.path != "LICENSE-MIT").collect(),
+            &["LICENSE-MIT: the page is missing or empty"],
+        );
+        let emptied = all().map(|page| match &*page.path {
+            "docs/GLOSSARY.md" => source(&page.path, "\n"),
+            _ => page,
+        });
+        check(emptied.collect(), &["docs/GLOSSARY.md: the page is missing or empty"]);
+    }
+
+    #[test]
+    fn every_link_between_pages_leads_somewhere() {
+        let check = |text: &str, dead: &[&str]| {
+            let pages = [
+                source("docs/a.md", text),
+                source("docs/b.md", "# Two words, `code`"),
+                source("README.md", "[x](docs/b.md)"),
+                source("src/code.rs", "v[0](gone)"),
+            ];
+            let expected: Vec<String> = dead
+                .iter()
+                .map(|target| format!("docs/a.md: the link to `{target}` leads nowhere"))
+                .collect();
+            assert_eq!(links_lead_somewhere(&pages), expected, "for {text}");
+        };
+        check("[b](b.md), [b](./b.md), [r](../README.md), [c](../src/code.rs), [s](../src/)", &[]);
+        check("[b](b.md#two-words-code) [web](https://example.com/gone) # Here\n# Here\n[h](#here)", &[]);
+        check("[gone](gone.md) and ![gone](../docs/gone.png)", &["gone.md", "../docs/gone.png"]);
+        check("[out](../../b.md) [b](docs/b.md)", &["../../b.md", "docs/b.md"]);
+        check("[b](b.md#three-words) [h](#here)", &["b.md#three-words", "#here"]);
     }
 
     #[test]
