@@ -4,6 +4,7 @@
 mod dependencies;
 mod documents;
 mod layers;
+mod manifests;
 mod sources;
 
 use std::path::Path;
@@ -81,6 +82,7 @@ fn complaints() -> Result<Vec<String>> {
         documents::crates_have_docs(&members, &sources),
         documents::pages_are_there(&sources),
         documents::links_lead_somewhere(&sources),
+        manifests::crates_inherit(&members, &sources),
         sources::files_are_short(&sources),
         sources::names_mean_something(&sources),
         sources::nothing_is_waved_through(&sources),
