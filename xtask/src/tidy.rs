@@ -87,6 +87,8 @@ fn complaints() -> Result<Vec<String>> {
         sources::names_mean_something(&sources),
         sources::nothing_is_waved_through(&sources),
         sources::channels_are_bounded(&sources),
+        sources::qualifiers_come_last(&sources),
+        sources::carry_is_written_out(&sources),
         sources::no_machine_is_named(&sources),
     ]
     .concat())

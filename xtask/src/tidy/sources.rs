@@ -61,21 +61,129 @@ pub(crate) fn nothing_is_waved_through(sources: &[Source]) -> Vec<String> {
 
 /// A queue without a limit is a leak that waits for a slow reader.
 pub(crate) fn channels_are_bounded(sources: &[Source]) -> Vec<String> {
-    let rules = [
-        ("unbounded_channel", "use a bounded channel"),
-        ("mpsc::unbounded", "use a bounded channel"),
-        ("mpsc::channel()", "std's channel is unbounded; use `sync_channel`"),
-        ("mpsc::channel::<", "std's channel is unbounded; use `sync_channel`"),
-        ("std::sync::mpsc::channel", "std's channel is unbounded; use `sync_channel`"),
-    ];
-    let shipped = |source: &&Source| source.path.starts_with("crates/") && source.path.contains("/src/");
-    let bounded = |source: &Source| source.text.contains("tokio::sync::mpsc");
-    let complaints = rust(sources).filter(shipped).map(|source| {
-        // The channel of tokio has the same name and always a limit.
-        let rules = if bounded(source) { &rules[..2] } else { &rules[..] };
-        find(std::iter::once(source), rules)
+    let in_source = |source: &Source| {
+        let complaint = |(line, text): (usize, &str)| {
+            let (what, advice) = unbounded_channel(text)?;
+            Some(format!("{}:{line}: `{what}` is not allowed; {advice}", source.path))
+        };
+        code_lines(source).filter_map(complaint).collect::<Vec<_>>()
+    };
+    rust(sources).filter(|source| is_shipped(source)).flat_map(in_source).collect()
+}
+
+/// The unbounded channel that a line makes or brings in, and what to do instead. The channel of std has the same name
+/// as that of tokio, which always has a limit; it is the one that is made without any argument.
+fn unbounded_channel(line: &str) -> Option<(&'static str, &'static str)> {
+    const BOUNDED: &str = "use a bounded channel";
+    const OF_STD: (&str, &str) = ("channel()", "std's channel is unbounded; use `sync_channel`");
+    if line.contains("unbounded_channel") {
+        return Some(("unbounded_channel", BOUNDED));
+    }
+    if words(line).any(|(at, word)| word == "unbounded" && !line[..at].ends_with("fn ")) {
+        return Some(("unbounded", BOUNDED));
+    }
+    let is_of_std = |(at, word): (usize, &str)| {
+        let (before, after) = (&line[..at], &line[at + word.len()..]);
+        let imported = before.contains("std::sync::mpsc::");
+        let defined_or_single = before.ends_with("fn ") || before.ends_with("oneshot::");
+        word == "channel" && !defined_or_single && (imported || arguments(after).starts_with("()"))
+    };
+    words(line).any(is_of_std).then_some(OF_STD)
+}
+
+/// The words of a line of code with their places.
+fn words(line: &str) -> impl Iterator<Item = (usize, &str)> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let starts =
+        line.match_indices(is_part).map(|(at, _)| at).filter(move |at| !line[..*at].ends_with(is_part));
+    starts.map(move |at| (at, line[at..].split(|c| !is_part(c)).next().unwrap_or_default()))
+}
+
+/// What follows the name of a function, without the types it is given.
+fn arguments(after: &str) -> &str {
+    let Some(types) = after.strip_prefix("::<") else { return after };
+    let mut depth = 1_usize;
+    let end = types.find(|c| {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        depth == 0
     });
-    complaints.flatten().collect()
+    end.map_or("", |end| &types[end + 1..])
+}
+
+/// Files whose names are those of others: what hosts read, and the flags that users know.
+const NAMES_OF_OTHERS: &[&str] = &["crates/wire/src/", "crates/cli/src/arguments.rs"];
+
+/// `turns_max`, not `max_turns`: what a thing is comes first.
+pub(crate) fn qualifiers_come_last(sources: &[Source]) -> Vec<String> {
+    let ours = |source: &&Source| {
+        is_shipped(source) && !NAMES_OF_OTHERS.iter().any(|other| source.path.starts_with(other))
+    };
+    let in_source = |source: &Source| {
+        let mut in_type = false;
+        let complaint = |(line, text): (usize, &str)| {
+            in_type = text != "}" && (in_type || (declared_type(text).is_some() && text.ends_with('{')));
+            let name = declared_name(text, in_type).filter(|name| begins_with_qualifier(name))?;
+            Some(format!("{}:{line}: `{name}` puts its unit or qualifier first; it comes last", source.path))
+        };
+        code_lines(source).filter_map(complaint).collect::<Vec<_>>()
+    };
+    rust(sources).filter(ours).flat_map(in_source).collect()
+}
+
+fn begins_with_qualifier(name: &str) -> bool {
+    let first = name.split_once('_').map(|(first, _)| first.to_ascii_lowercase());
+    first.is_some_and(|first| ["max", "min", "ms"].contains(&&*first))
+}
+
+/// The name of the function, constant, variable or, in a type, field that a line declares. Elsewhere, what looks like a
+/// field may be one of somebody else's type.
+fn declared_name(line: &str, in_type: bool) -> Option<&str> {
+    let keywords = ["pub", "crate", "super", "async", "unsafe", "mut", "static"];
+    let mut words = words(line).filter(|(_, word)| !keywords.contains(word));
+    let (at, first) = words.next()?;
+    match first {
+        "fn" | "const" | "let" => words.map(|(_, word)| word).find(|word| *word != "fn"),
+        field => (in_type && line[at + field.len()..].starts_with(": ")).then_some(field),
+    }
+}
+
+/// Where an iteration hands over to the next.
+const TRANSITIONS: &[&str] = &["crates/core/src/settle.rs", "crates/core/src/prepare.rs"];
+
+/// What is carried over is written out in full, so that a new field forces a decision at each transition.
+pub(crate) fn carry_is_written_out(sources: &[Source]) -> Vec<String> {
+    let in_source = |source: &Source| {
+        let code = code_lines(source).map(|(_, line)| line).collect::<Vec<_>>().join("\n");
+        let literals = code.match_indices("Carry {").filter(|(at, _)| !code[..*at].ends_with("struct "));
+        let short = literals.filter(|(at, _)| takes_the_rest(&code[*at..])).count();
+        (short > 0).then(|| format!("{}: `Carry` is not written out in full", source.path))
+    };
+    sources.iter().filter(|source| TRANSITIONS.contains(&&*source.path)).filter_map(in_source).collect()
+}
+
+/// Whether the literal at the beginning of a text takes fields from elsewhere.
+fn takes_the_rest(literal: &str) -> bool {
+    let mut depth = 0_usize;
+    let mut before = ' ';
+    for (at, c) in literal.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth <= 1 => return false,
+            '}' => depth -= 1,
+            '.' if depth == 1 && "{,".contains(before) && literal[at..].starts_with("..") => return true,
+            _ => {}
+        }
+        before = if c.is_whitespace() { before } else { c };
+    }
+    false
+}
+
+fn is_shipped(source: &Source) -> bool {
+    source.path.starts_with("crates/") && source.path.contains("/src/")
 }
 
 pub(crate) fn no_machine_is_named(sources: &[Source]) -> Vec<String> {
@@ -210,7 +318,70 @@ mod tests {
         check(path, "let x = futures::channel::mpsc::unbounded();", 1);
         check(path, "let (a, b) = mpsc::channel();", 1);
         check(path, "use std::sync::mpsc::channel;", 1);
+        check(path, "use std::sync::mpsc::{Receiver, channel as queue};", 1);
+        check(path, "use std::sync::mpsc::{SyncSender, sync_channel};", 0);
+        check(path, "use tokio::sync::mpsc;\nlet x = std::sync::mpsc::channel::<Vec<u8>>();", 1);
+        check(path, "use tokio::sync::mpsc;\nlet x = mpsc::channel();", 1);
+        check(path, "let x = channel::<Vec<Option<u8>>>();", 1);
+        check(path, "let x = channel::<Vec<Option<u8>>>(4);", 0);
+        check(path, "let x = oneshot::channel();\nlet y = progress_channel();", 0);
+        for library in ["flume", "async_channel", "crossbeam_channel"] {
+            check(path, &format!("let x = {library}::unbounded();"), 1);
+            check(path, &format!("let x = {library}::unbounded::<u8>();"), 1);
+            check(path, &format!("use {library}::{{Sender, unbounded}};"), 1);
+            check(path, &format!("let x = {library}::bounded(1);"), 0);
+        }
         check("crates/engine/tests/a.rs", "let x = mpsc::channel();", 0);
+    }
+
+    #[test]
+    fn units_and_qualifiers_come_last() {
+        let check = |path: &str, text: &str, complaint: Option<(usize, &str)>| {
+            let expected = complaint.map(|(line, name)| {
+                format!("{path}:{line}: `{name}` puts its unit or qualifier first; it comes last")
+            });
+            let seen = qualifiers_come_last(&[source(path, text)]);
+            assert_eq!(seen, expected.into_iter().collect::<Vec<_>>(), "for {text}");
+        };
+        let path = "crates/core/src/a.rs";
+        for (text, complaint) in [
+            ("pub struct A {\n    pub(crate) max_turns: u32,\n}", (2, "max_turns")),
+            (
+                "enum B {\n    C {\n        a: u8,\n    },\n    D {\n        min_lines: u8,\n    },\n}",
+                (6, "min_lines"),
+            ),
+            ("pub fn ms_since(&self) -> u64 {", (1, "ms_since")),
+            ("pub(crate) const fn max_of() {", (1, "max_of")),
+            ("const MAX_TURNS: u32 = 1;", (1, "MAX_TURNS")),
+            ("let mut max_seen = 0;", (1, "max_seen")),
+        ] {
+            check(path, text, Some(complaint));
+            check("crates/wire/src/lines.rs", text, None);
+            check("crates/core/tests/a.rs", text, None);
+        }
+        check(
+            path,
+            "struct A {\n    turns_max: u32,\n    pub(crate) backoff_ms: u64,\n    maximum: u32,\n}",
+            None,
+        );
+        check(path, "struct A {\n    a: u8,\n}\nlet foreign = Foreign {\n    max_size: 1,\n};", None);
+        check(path, "let max = a.max_by_key(f);\nlimits.max_alloc = Some(1);", None);
+        check(path, "\"max_turns\" => Self::MaxTurns,", None);
+    }
+
+    #[test]
+    fn what_is_carried_over_is_written_out() {
+        let check = |path: &str, text: &str, short: bool| {
+            assert_eq!(!carry_is_written_out(&[source(path, text)]).is_empty(), short, "for {path}: {text}");
+        };
+        let path = "crates/core/src/settle.rs";
+        check(path, "let carry = Carry {\n    messages,\n    // ..before\n    turn: 1,\n};\nf(..);", false);
+        check(path, "Carry { messages, turn: list[..2].len(), tools: Tools { a, ..b } }", false);
+        check(path, "Carry {\n    messages,\n    ..before\n}", true);
+        check(path, "Carry { turn: Turn { a: 1 }, ..Carry::default() }", true);
+        check(path, "Carry { ..before }", true);
+        check("crates/core/src/prepare.rs", "Carry { ..before }", true);
+        check("crates/core/src/state.rs", "Carry { messages, ..Carry::default() }", false);
     }
 
     #[test]
