@@ -12,7 +12,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 
 /// Why a file could not be opened for its content.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub(crate) enum OpenError {
     /// There is nothing at the path.
     #[error("does not exist")]
     Missing,
@@ -29,15 +29,15 @@ pub enum OpenError {
 
 /// A regular file, open for reading.
 #[derive(Debug)]
-pub struct OpenFile {
+pub(crate) struct OpenFile {
     /// The file.
-    pub file: File,
+    pub(crate) file: File,
     /// Its size when it was opened. Files of the process file system say 0 and hold more.
-    pub size: u64,
+    pub(crate) size: u64,
 }
 
 /// Opens the regular file at a resolved path. Blocks only as long as the disk does.
-pub fn open_regular(resolved: &Path) -> Result<OpenFile, OpenError> {
+pub(crate) fn open_regular(resolved: &Path) -> Result<OpenFile, OpenError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match open_without_links(resolved, flags) {
         Ok(descriptor) => File::from(descriptor),

@@ -16,13 +16,13 @@ use windlass_protocol::PathFact;
 const LINKS_MAX: u32 = 40;
 
 /// Both names of the path a model wrote into `field`. An error is for the model and names the field.
-pub fn locate(field: &str, input: &str, cwd: &Path) -> Result<PathFact, String> {
+pub(crate) fn locate(field: &str, input: &str, cwd: &Path) -> Result<PathFact, String> {
     absolute(field, input, cwd).map(fact)
 }
 
 /// Both names of a path that is absolute already.
 #[must_use]
-pub fn fact(path: PathBuf) -> PathFact {
+pub(crate) fn fact(path: PathBuf) -> PathFact {
     let lexical = clean(path);
     let resolved = resolve(&lexical);
     path_fact(lexical, resolved)
@@ -47,7 +47,7 @@ pub(crate) fn decided(path: PathFact, cx: &ToolContext) -> Result<PathFact, Stri
 }
 
 /// The lexical name: `~` expanded, relative paths joined to `cwd`, `.` and `..` removed.
-pub fn absolute(field: &str, input: &str, cwd: &Path) -> Result<PathBuf, String> {
+pub(crate) fn absolute(field: &str, input: &str, cwd: &Path) -> Result<PathBuf, String> {
     if input.is_empty() {
         return Err(format!("`{field}` is empty. Give the path of a file or directory."));
     }
@@ -75,7 +75,7 @@ fn expand_home(input: &str) -> Option<Result<PathBuf, String>> {
 
 /// Removes `.`, `..` and doubled separators by name alone. `..` at the root stays at the root.
 #[must_use]
-pub fn clean(path: PathBuf) -> PathBuf {
+pub(crate) fn clean(path: PathBuf) -> PathBuf {
     let untidy = |part| matches!(part, Component::ParentDir | Component::CurDir);
     // `components` already hides inner `.` and doubled separators, so length is what tells a clean path.
     let tidy: PathBuf = path.components().collect();
@@ -99,7 +99,7 @@ pub fn clean(path: PathBuf) -> PathBuf {
 /// resolved and the rest appended. `None` for a link to nowhere, a loop, a magic link, or a directory that may
 /// not be searched. `..` means the parent of what was reached, as it does for the kernel.
 #[must_use]
-pub fn resolve(path: &Path) -> Option<PathBuf> {
+pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
     if !path.is_absolute() || is_magic(path) {
         return None;
     }
@@ -194,8 +194,7 @@ fn os_string(bytes: Vec<u8>) -> OsString {
 
 /// Whether a path leads through a part of the process file system that stands for another object (a descriptor,
 /// a root, a memory image) or that shows this process's own environment. Its name says nothing about what it is.
-#[must_use]
-pub fn is_magic(path: &Path) -> bool {
+fn is_magic(path: &Path) -> bool {
     let mut names = path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
         _ => None,
@@ -226,7 +225,7 @@ pub fn is_magic(path: &Path) -> bool {
 /// The path as a person likes to see it: relative to `cwd` when inside it. Bytes that are not UTF-8 are shown
 /// as the replacement character.
 #[must_use]
-pub fn shown(path: &Path, cwd: &Path) -> String {
+pub(crate) fn shown(path: &Path, cwd: &Path) -> String {
     match path.strip_prefix(cwd) {
         Ok(rest) if !rest.as_os_str().is_empty() => rest.to_string_lossy().into_owned(),
         _ => path.to_string_lossy().into_owned(),

@@ -32,7 +32,7 @@ const DIFF_TIME_MAX: Duration = Duration::from_millis(100);
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Computes a [`FileSeen`] from content that comes in pieces.
-pub struct SeenBuilder {
+pub(crate) struct SeenBuilder {
     whole: Xxh3Default,
     lines: Vec<u32>,
     /// The start of a line whose end has not come yet.
@@ -78,7 +78,7 @@ impl Default for SeenBuilder {
 
 impl SeenBuilder {
     /// Takes the next piece.
-    pub fn update(&mut self, piece: &[u8]) {
+    pub(crate) fn update(&mut self, piece: &[u8]) {
         self.whole.update(piece);
         if !self.started && !piece.is_empty() {
             self.started = true;
@@ -131,7 +131,7 @@ impl SeenBuilder {
 
     /// The knowledge of the file at this resolved path. `whole` says whether all of it was shown.
     #[must_use]
-    pub fn finish(mut self, path: PathBuf, whole: bool) -> FileSeen {
+    pub(crate) fn finish(mut self, path: PathBuf, whole: bool) -> FileSeen {
         if !self.overflow && (self.long.is_some() || !self.open.is_empty()) {
             self.end_line(&[]);
         }
@@ -151,7 +151,7 @@ fn short(hash: u64) -> u32 {
 
 /// The knowledge of content that is in memory.
 #[must_use]
-pub fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen {
+pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen {
     let mut builder = SeenBuilder::default();
     builder.update(content);
     builder.finish(path, whole)
@@ -159,7 +159,7 @@ pub fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen {
 
 /// The knowledge of a file at its resolved path, read in pieces. Blocks; meant for files that a command has
 /// just shown. Anything but a regular file is an error.
-pub fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenError> {
+pub(crate) fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenError> {
     let OpenFile { mut file, .. } = open_regular(resolved)?;
     let mut builder = SeenBuilder::default();
     let mut buffer = vec![0; CHUNK_BYTES];
