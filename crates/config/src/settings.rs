@@ -108,7 +108,7 @@ impl Default for Limits {
 pub struct Shell {
     /// How long a command may take that does not say.
     pub timeout_ms: u64,
-    /// How long a command may take at most.
+    /// How long a command may take at most; a longer `timeout_ms` wins.
     pub timeout_ms_max: u64,
     /// How many characters of output a result holds.
     pub output_chars_max: usize,
@@ -174,8 +174,6 @@ impl Settings {
                 return Err(ConfigError::Variable { name: variable.name, value, accepts: variable.accepts });
             }
         }
-        // The larger of the two is the ceiling.
-        settings.shell.timeout_ms_max = settings.shell.timeout_ms_max.max(settings.shell.timeout_ms);
         Ok(settings)
     }
 }

@@ -55,7 +55,7 @@ fn every_variable_reaches_its_setting() {
     check("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY", "3", "shared_calls_max: 3");
     check("WINDLASS_EARLY_START", "read-only", "early_start: ReadOnly");
     check("IS_SANDBOX", "1", "in_sandbox: true");
-    check("BASH_DEFAULT_TIMEOUT_MS", "700000", "timeout_ms: 700000, timeout_ms_max: 700000");
+    check("BASH_DEFAULT_TIMEOUT_MS", "700000", "timeout_ms: 700000, timeout_ms_max: 600000");
     check("BASH_MAX_TIMEOUT_MS", "900000", "timeout_ms_max: 900000");
     check("BASH_MAX_OUTPUT_LENGTH", "999999", "output_chars_max: 150000");
     check("CLAUDE_BASH_MAINTAIN_PROJECT_WORKING_DIR", "yes", "keep_directory: true");
