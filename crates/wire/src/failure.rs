@@ -3,8 +3,7 @@
 use windlass_protocol::{Failure, FailureClass};
 
 /// The protocol's category of a failure.
-#[must_use]
-pub fn error_category(failure: &Failure) -> &'static str {
+pub(crate) fn error_category(failure: &Failure) -> &'static str {
     match failure.class {
         FailureClass::Forbidden if failure.status == Some(402) => "billing_error",
         FailureClass::Auth | FailureClass::Forbidden => "authentication_failed",

@@ -13,8 +13,7 @@ mod time;
 mod translate;
 mod usage;
 
-pub use failure::error_category;
-pub use result::{startup_failure, terminal_reason};
+pub use result::startup_failure;
 pub use translate::{At, Setup, Translator};
 
 /// The version of the protocol's reference that hosts compare with; it must begin with three numbers.

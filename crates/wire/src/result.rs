@@ -89,8 +89,7 @@ fn subtype(terminal: Terminal) -> &'static str {
 }
 
 /// The terminal in the protocol's word, which is ours except where hosts know another.
-#[must_use]
-pub fn terminal_reason(terminal: Terminal) -> &'static str {
+fn terminal_reason(terminal: Terminal) -> &'static str {
     match terminal {
         Terminal::Refused => Terminal::Completed.name(),
         other => other.name(),

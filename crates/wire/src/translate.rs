@@ -10,6 +10,7 @@ use windlass_protocol::{
     Update, Usage,
 };
 
+use crate::failure::error_category;
 use crate::fit::{self, block_at};
 use crate::lines::{
     AssistantLine, AssistantMessage, BlockJson, DeniedBody, Id, InformationalBody, InitLine, RefusalBody,
@@ -18,7 +19,7 @@ use crate::lines::{
 use crate::result::{self, Ending};
 use crate::stream::Events;
 use crate::usage::{UsageJson, add_spend};
-use crate::{COMPATIBLE_VERSION, error_category, time};
+use crate::{COMPATIBLE_VERSION, time};
 
 /// How long a call runs before hosts are told that it still does, and again after each such time.
 const HEARTBEAT_MS: u64 = 30_000;
