@@ -95,8 +95,8 @@ fn replace_from(out: &mut Vec<u8>, start: usize, shorten: impl FnOnce(&[u8]) -> 
     out.extend_from_slice(&short);
 }
 
-/// Appends a line whose size is known to be small.
-pub(crate) fn append_small(out: &mut Vec<u8>, line: &impl Serialize) {
+/// Appends a line that has no detail to leave out: if it is too long, its strings and lists are cut.
+pub(crate) fn append_plain(out: &mut Vec<u8>, line: &impl Serialize) {
     append(out, |_, out| write_json(line, out));
 }
 

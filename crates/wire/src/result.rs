@@ -193,7 +193,7 @@ pub fn startup_failure(seed: SessionSeed, errors: &[String], out: &mut Vec<u8>) 
         result_index: 0,
         uuid: ids.next(),
     };
-    fit::append_small(out, &line);
+    fit::append_plain(out, &line);
 }
 
 #[cfg(test)]

@@ -173,7 +173,7 @@ impl Translator {
             additional_directories: &self.setup.additional_directories,
             uuid,
         };
-        fit::append_small(out, &line);
+        fit::append_plain(out, &line);
     }
 
     /// Appends the lines of one update, if it has any.
@@ -254,7 +254,7 @@ impl Translator {
                 session_id: self.ids.session(),
                 uuid: self.ids.next(),
             };
-            fit::append_small(out, &line);
+            fit::append_plain(out, &line);
         }
     }
 
@@ -448,7 +448,7 @@ impl Translator {
             session_id: self.ids.session(),
             uuid: self.ids.next(),
         };
-        fit::append_small(out, &line);
+        fit::append_plain(out, &line);
     }
 
     /// Writes stream events, if they are wanted.
