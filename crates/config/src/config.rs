@@ -12,7 +12,7 @@ use crate::variables::MODEL;
 use crate::{ConfigError, Settings};
 
 /// The model where nothing names one.
-pub const DEFAULT_MODEL: &str = "claude-opus-5-5";
+const DEFAULT_MODEL: &str = "claude-opus-5-5";
 
 /// The most bytes of a prompt file.
 const PROMPT_FILE_BYTES_MAX: u64 = 10_000_000;

@@ -38,15 +38,7 @@ pub enum PromptText {
 
 /// Splits a list of tools on commas and blanks. Rules with a pattern in parentheses are recognised as one
 /// piece and refused: a rule that is not understood must not pass for a grant or a ban.
-///
-/// ```
-/// # use windlass_config::split_tool_names as split;
-/// let tokens = ["Read,Edit".to_owned(), " Bash  Grep".to_owned()];
-/// assert_eq!(split("--allowedTools", &tokens)?, ["Read", "Edit", "Bash", "Grep"]);
-/// assert!(split("--allowedTools", &["Bash(git log:*, x)".to_owned()]).is_err());
-/// # Ok::<(), windlass_config::ConfigError>(())
-/// ```
-pub fn split_tool_names(flag: &'static str, tokens: &[String]) -> Result<Vec<String>, ConfigError> {
+pub(crate) fn split_tool_names(flag: &'static str, tokens: &[String]) -> Result<Vec<String>, ConfigError> {
     let mut names = Vec::new();
     for token in tokens {
         for piece in split_outside_parentheses(token) {
@@ -96,6 +88,7 @@ mod tests {
         check(&[], "");
         check(&["", " , "], "");
         check(&["Read,Edit", "Bash"], "Read|Edit|Bash");
+        check(&["Read,Edit", " Bash  Grep"], "Read|Edit|Bash|Grep");
         check(&["Read Edit\tBash"], "Read|Edit|Bash");
         check(
             &["Read,Bash(git log:*, x),Edit"],

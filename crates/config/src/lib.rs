@@ -12,9 +12,9 @@ mod parse;
 mod settings;
 mod variables;
 
-pub use config::{Config, DEFAULT_MODEL, ModelChoice, Place};
+pub use config::{Config, ModelChoice, Place};
 pub use document::environment_page;
 pub use error::ConfigError;
-pub use flags::{Flags, PromptText, split_tool_names};
+pub use flags::{Flags, PromptText};
 pub use settings::{Api, Files, Limits, Models, Settings, Shell};
 pub use variables::{Area, VARIABLES, Variable};
