@@ -17,9 +17,9 @@ use windlass_engine::{Asking, Block, CallId, Outcome, PermissionMode, Permission
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_protocol::{BlockKind, ModelCard, ToolUse};
 
-use crate::drive::{End, Signals, drive, wait_for_commands};
+use crate::drive::{End, Signals, block_on, drive, wait_for_commands};
 use crate::view::{self, Clock, View};
-use crate::{complain, display, help, print, wiring};
+use crate::{complain, display, help, wiring};
 
 /// The sample project: what lies in the folder `demo` beside the sources.
 const FILES: [(&str, &str); 2] =
@@ -52,7 +52,7 @@ fn show() -> anyhow::Result<i32> {
         let end = drive(session.run(PROMPT), &mut view, &mut signals).await;
         Ok((end, signals))
     };
-    let (end, signals) = print::block_on(run)?;
+    let (end, signals) = block_on(run)?;
     let outcome = match end {
         End::Done(outcome) => outcome,
         End::Signal(code) => return Ok(wait_for_commands(code, signals)),

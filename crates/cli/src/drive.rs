@@ -14,7 +14,6 @@ use windlass_engine::{Outcome, Run, Update};
 use windlass_sandbox::wait_for_trees;
 
 use crate::output::{BATCH_BYTES, Output};
-use crate::print::block_on;
 use crate::view::View;
 
 /// How long the politeness of SIGTERM lasts.
@@ -39,6 +38,19 @@ pub(crate) enum End {
     Unshown(io::Error),
     /// By a signal, with this exit code. What was to be shown has been shown if somebody read it in time.
     Signal(i32),
+}
+
+/// Runs a future to its end on this thread: the work is waiting, and what computes long runs elsewhere.
+/// Whatever goes on in the background ends here, without being waited for.
+///
+/// It runs as a task among the others, because a task can let the connection's task go first without asking the system.
+pub(crate) fn block_on<T: Send + 'static>(
+    future: impl Future<Output = io::Result<T>> + Send + 'static,
+) -> io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let result = runtime.block_on(runtime.spawn(future));
+    runtime.shutdown_background();
+    result.map_err(io::Error::other)?
 }
 
 /// Runs to the end. A second Ctrl-C ends the process at once.

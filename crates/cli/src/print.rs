@@ -8,7 +8,7 @@ use windlass_engine::{Outcome, SessionSeed, Transcript};
 use windlass_wire::startup_failure;
 
 use crate::arguments::{Arguments, Format};
-use crate::drive::{End, Signals, drive, wait_for_commands};
+use crate::drive::{End, Signals, block_on, drive, wait_for_commands};
 use crate::progress::Progress;
 use crate::view::{self, JsonView, StreamView, TextView, View};
 use crate::wiring::{self, Wired};
@@ -74,19 +74,6 @@ fn remark(arguments: &Arguments, outcome: &Outcome) {
     if let Some(complaint) = view::complaint(outcome).filter(|_| is_out_of_sight) {
         complain(&complaint);
     }
-}
-
-/// Runs a future to its end on this thread: the work is waiting, and what computes long runs elsewhere.
-/// Whatever goes on in the background ends here, without being waited for.
-///
-/// It runs as a task among the others, because a task can let the connection's task go first without asking the system.
-pub(crate) fn block_on<T: Send + 'static>(
-    future: impl Future<Output = std::io::Result<T>> + Send + 'static,
-) -> std::io::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    let result = runtime.block_on(runtime.spawn(future));
-    runtime.shutdown_background();
-    result.map_err(std::io::Error::other)?
 }
 
 /// Checks everything that can be checked without the network. Each error is for the user.
