@@ -8,7 +8,6 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::Value;
@@ -198,12 +197,6 @@ impl View for DemoView {
             _ => {}
         }
     }
-
-    fn next_tick(&self) -> Option<Duration> {
-        None
-    }
-
-    fn tick(&mut self, _: &mut Vec<u8>) {}
 }
 
 /// What a call did, with its output or its change.

@@ -10,7 +10,7 @@ use windlass_wire::startup_failure;
 use crate::arguments::{Arguments, Format};
 use crate::drive::{End, Signals, block_on, drive, wait_for_commands};
 use crate::progress::Progress;
-use crate::view::{self, JsonView, StreamView, TextView, View};
+use crate::view::{self, JsonView, StreamView, TextView, View, WithProgress};
 use crate::wiring::{self, Wired};
 use crate::{complain, prompt};
 
@@ -114,11 +114,18 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
         }
     }
     let mut view: Box<dyn View> = match format {
-        Format::Text => Box::new(TextView::new(Progress::new(verbose))),
-        Format::Json if verbose => Box::new(JsonView::new(seed, setup, Progress::new(true))),
-        Format::Json => Box::new(JsonView::new(seed, setup, None)),
+        Format::Text => Box::new(TextView::new()),
+        Format::Json => Box::new(JsonView::new(seed, setup)),
         Format::StreamJson => Box::new(StreamView::new(seed, setup, warnings)),
     };
+    let progress = match format {
+        Format::Text => Progress::new(verbose),
+        Format::Json if verbose => Progress::new(true),
+        Format::Json | Format::StreamJson => None,
+    };
+    if let Some(progress) = progress {
+        view = Box::new(WithProgress { progress, inner: view });
+    }
     let end = drive(session.run(ready.prompt.as_str()), &mut *view, &mut signals).await;
     Ok((end, signals))
 }

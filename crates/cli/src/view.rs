@@ -17,9 +17,11 @@ pub(crate) trait View: Send {
     /// Something happened.
     fn update(&mut self, update: &Update, out: &mut Vec<u8>);
     /// How long from now until [`View::tick`] is due, if it is.
-    fn next_tick(&self) -> Option<Duration>;
+    fn next_tick(&self) -> Option<Duration> {
+        None
+    }
     /// Time has passed.
-    fn tick(&mut self, out: &mut Vec<u8>);
+    fn tick(&mut self, _out: &mut Vec<u8>) {}
 }
 
 /// When things happen.
@@ -42,15 +44,40 @@ impl Clock {
     }
 }
 
-/// The result on standard output: the final text, or what went wrong; on standard error, what is happening.
+/// Any form, and beside it, on standard error, what is happening.
+pub(crate) struct WithProgress {
+    pub(crate) progress: Progress,
+    pub(crate) inner: Box<dyn View>,
+}
+
+impl View for WithProgress {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.inner.begin(out);
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        self.progress.update(update);
+        self.inner.update(update, out);
+    }
+
+    fn next_tick(&self) -> Option<Duration> {
+        [self.progress.next_tick(), self.inner.next_tick()].into_iter().flatten().min()
+    }
+
+    fn tick(&mut self, out: &mut Vec<u8>) {
+        self.progress.tick();
+        self.inner.tick(out);
+    }
+}
+
+/// The result: the final text, or what went wrong.
 pub(crate) struct TextView {
-    progress: Option<Progress>,
     for_terminal: bool,
 }
 
 impl TextView {
-    pub(crate) fn new(progress: Option<Progress>) -> Self {
-        Self { progress, for_terminal: std::io::stdout().is_terminal() }
+    pub(crate) fn new() -> Self {
+        Self { for_terminal: std::io::stdout().is_terminal() }
     }
 
     /// A text of its own lines; nothing if there is none.
@@ -70,38 +97,23 @@ impl View for TextView {
     fn begin(&mut self, _: &mut Vec<u8>) {}
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        if let Some(progress) = &mut self.progress {
-            progress.update(update);
-        }
         let Update::Done(outcome) = update else { return };
         self.paragraph(&outcome.text, out);
         self.paragraph(&complaint(outcome).unwrap_or_default(), out);
-    }
-
-    fn next_tick(&self) -> Option<Duration> {
-        self.progress.as_ref().and_then(Progress::next_tick)
-    }
-
-    fn tick(&mut self, _: &mut Vec<u8>) {
-        if let Some(progress) = &mut self.progress {
-            progress.tick();
-        }
     }
 }
 
 /// The result as one JSON object.
 pub(crate) struct JsonView {
     translator: Translator,
-    progress: Option<Progress>,
     clock: Clock,
     /// Lines that nobody wants to see.
     scratch: Vec<u8>,
 }
 
 impl JsonView {
-    pub(crate) fn new(seed: SessionSeed, setup: Setup, progress: Option<Progress>) -> Self {
-        let translator = Translator::new(seed, setup);
-        Self { translator, progress, clock: Clock::start(), scratch: Vec::new() }
+    pub(crate) fn new(seed: SessionSeed, setup: Setup) -> Self {
+        Self { translator: Translator::new(seed, setup), clock: Clock::start(), scratch: Vec::new() }
     }
 }
 
@@ -111,9 +123,6 @@ impl View for JsonView {
     }
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        if let Some(progress) = &mut self.progress {
-            progress.update(update);
-        }
         match update {
             Update::Done(outcome) => self.translator.result(outcome, out),
             Update::Responding { .. } => {
@@ -121,16 +130,6 @@ impl View for JsonView {
                 self.translator.update(update, self.clock.at(), &mut self.scratch);
             }
             _ => {}
-        }
-    }
-
-    fn next_tick(&self) -> Option<Duration> {
-        self.progress.as_ref().and_then(Progress::next_tick)
-    }
-
-    fn tick(&mut self, _: &mut Vec<u8>) {
-        if let Some(progress) = &mut self.progress {
-            progress.tick();
         }
     }
 }
