@@ -81,7 +81,7 @@ impl<'a> NewContent<'a> {
     }
 }
 
-/// Saves the file's new content, unless it is no longer the old one.
+/// Saves new content in place of the old, which must still be what the file holds.
 pub(crate) fn save_parts(
     subject: &Subject,
     old: Option<&Content>,
