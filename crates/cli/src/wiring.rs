@@ -1,13 +1,12 @@
 //! From the configuration to an engine: the one place that knows every part.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
-use windlass_engine::{Engine, RetryPolicy, SessionSeed};
+use windlass_engine::{Engine, RetryPolicy, SessionSeed, UnknownTools};
 use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
     model_card, resolve_family,
@@ -45,19 +44,18 @@ pub(crate) fn wire(config: Config, partial_messages: bool) -> Result<Wired, Stri
 
 /// Puts an engine together for a given model.
 pub(crate) fn wire_model(
-    mut config: Config,
+    config: Config,
     model: Arc<dyn ModelClient>,
     card: ModelCard,
     partial_messages: bool,
 ) -> Result<Wired, String> {
     let seed = SessionSeed(Uuid::new_v4().as_u128());
     let tools = tools(&config, seed);
-    let mut warnings = name_tools(&mut config, &tools);
-    warnings.extend(assumption(&card));
+    let assumption = assumption(&card);
     let setup = setup(&config, &card, partial_messages);
     let limits = &config.settings.limits;
     let mut builder = Engine::builder(model, card)
-        .tools(tools)
+        .tools(tools.clone())
         .working_directory(config.cwd)
         .permissions(config.permissions)
         .turns_max(config.turns_max)
@@ -78,6 +76,7 @@ pub(crate) fn wire_model(
         builder = builder.append_system_prompt(text);
     }
     let engine = builder.build().map_err(|error| error.to_string())?;
+    let warnings = unknown_tools(&engine, &tools).into_iter().chain(assumption).collect();
     let tools = engine.tool_names().iter().map(ToString::to_string).collect();
     let cwd = shown(engine.working_directory());
     Ok(Wired { engine, seed, setup: Setup { tools, cwd, ..setup }, warnings })
@@ -179,54 +178,17 @@ fn setup(config: &Config, card: &ModelCard, partial_messages: bool) -> Setup {
     }
 }
 
-/// Turns the names users gave into the names tools have, and says which are no tools.
-///
-/// A ban is read generously, since one that is missed would let the tool run: `*` stands for anything, and case does not
-/// count. A permission is read strictly.
-fn name_tools(config: &mut Config, tools: &[Arc<dyn AnyTool>]) -> Vec<String> {
-    let permissions = &mut config.permissions;
-    if permissions.allowed.is_empty() && permissions.disallowed.is_empty() {
+/// Says which of the names users gave are no tools.
+fn unknown_tools(engine: &Engine, tools: &[Arc<dyn AnyTool>]) -> Vec<String> {
+    let unknown = engine.unknown_tools();
+    if *unknown == UnknownTools::default() {
         return Vec::new();
     }
-    let known: Vec<(Arc<str>, &[&str])> =
-        tools.iter().map(|tool| (tool.spec().name, tool.aliases())).collect();
-    let strictly = |given: &str, name: &str| given == name;
-    let mut warnings = resolve_names("--allowedTools", &mut permissions.allowed, &known, strictly);
-    warnings.extend(resolve_names("--disallowedTools", &mut permissions.disallowed, &known, is_ban_of));
-    warnings
-}
-
-fn resolve_names(
-    flag: &str,
-    list: &mut BTreeSet<Arc<str>>,
-    known: &[(Arc<str>, &[&str])],
-    means: impl Fn(&str, &str) -> bool,
-) -> Vec<String> {
-    let find = |given: &str| -> Vec<Arc<str>> {
-        let named = known
-            .iter()
-            .filter(|(name, aliases)| means(given, name) || aliases.iter().any(|alias| means(given, alias)));
-        named.map(|(name, _)| name.clone()).collect()
-    };
-    let names: Vec<&str> = known.iter().map(|(name, _)| &**name).collect();
-    let unknown = list.iter().filter(|given| find(given).is_empty());
-    let warnings = unknown.map(|given| unknown_tool(flag, given, &names)).collect();
-    *list = list.iter().flat_map(|given| find(given)).collect();
-    warnings
-}
-
-/// Whether a ban of `given` is a ban of the tool of this name.
-fn is_ban_of(given: &str, name: &str) -> bool {
-    let (given, name) = (given.to_lowercase(), name.to_lowercase());
-    let mut parts = given.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
-    let mut last = None;
-    for part in parts {
-        let Some(place) = rest.find(part) else { return false };
-        last = Some(part);
-        rest = &rest[place + part.len()..];
-    }
-    last.map_or(rest.is_empty(), |last| name.ends_with(last))
+    let known: Vec<Arc<str>> = tools.iter().map(|tool| tool.spec().name).collect();
+    let known: Vec<&str> = known.iter().map(|name| &**name).collect();
+    let lists = [("--allowedTools", &unknown.allowed), ("--disallowedTools", &unknown.disallowed)];
+    let warnings = lists.map(|(flag, names)| names.iter().map(move |name| (flag, name)));
+    warnings.into_iter().flatten().map(|(flag, name)| unknown_tool(flag, name, &known)).collect()
 }
 
 fn unknown_tool(flag: &str, given: &str, known: &[&str]) -> String {
@@ -286,22 +248,5 @@ mod tests {
             let variable = find(&format!("ANTHROPIC_DEFAULT_{}_MODEL", family.to_uppercase()));
             assert!(variable.meaning.contains(&format!("`{family}`")), "{family}");
         }
-    }
-
-    #[test]
-    fn a_ban_is_read_generously() {
-        let check = |given: &str, name: &str, expected| {
-            assert_eq!(is_ban_of(given, name), expected, "{given} {name}");
-        };
-        check("Bash", "Bash", true);
-        check("bash", "Bash", true);
-        check("Bash*", "Bash", true);
-        check("*", "Bash", true);
-        check("*s*", "Bash", true);
-        check("B*h", "Bash", true);
-        check("Ba", "Bash", false);
-        check("*x", "Bash", false);
-        check("Bash*x", "Bash", false);
-        check("ash", "Bash", false);
     }
 }

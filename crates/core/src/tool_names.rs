@@ -101,6 +101,7 @@ mod tests {
         check(&["*"], "?*", "Bash TaskStop?");
         check(&["Kill*"], "?Kill*", "TaskStop?");
         check(&["*sh", "B*h*"], "?*sh B*h*", "Bash?");
+        check(&["*s*x", "Bash*x", "*x"], "?*s*x *x Bash*x", "?*s*x *x Bash*x");
         check(&["Bas", "ash"], "?Bas ash", "?Bas ash");
         check(&["B*shh"], "?B*shh", "?B*shh");
     }
