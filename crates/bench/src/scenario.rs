@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -61,12 +62,14 @@ impl Scenario {
     }
 
     /// Lets the binary send its requests once, checked by the rules of the API, and keeps them for the bare client.
-    pub fn record(&self, windlass: &Subject) -> Result<()> {
+    /// Gives the last of them.
+    pub fn record(&self, windlass: &Subject) -> Result<Arc<[u8]>> {
         let server = Server::start(self.script.clone())?;
         process::run(self.command(windlass, &server, &[]), None)?;
         let bodies: Vec<_> = server.exchanges().into_iter().map(|exchange| exchange.body).collect();
         ensure!(server.is_used_up(), "the binary did not go through the script: {} requests", bodies.len());
-        self.keep_bodies(bodies.iter().map(|body| &**body))
+        self.keep_bodies(bodies.iter().map(|body| &**body))?;
+        bodies.into_iter().next_back().context("the binary sent no request")
     }
 
     /// Keeps request bodies for the bare client.

@@ -1,12 +1,13 @@
 //! Many turns: what the engine adds between an answer and the next request, and what it holds on to.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use windlass_testkit::Exchange;
 
-use crate::memory::peak_of;
+use crate::memory;
 use crate::table::{median, milliseconds};
 use crate::{Contest, Mode, Row, Sample, Scenario, Subject};
 
@@ -51,14 +52,19 @@ pub fn gaps(exchanges: &[Exchange]) -> Result<Vec<Gap>> {
 
 pub(crate) fn run(contest: &Contest) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let small = scenario(contest, 2_000)?;
-    rows.extend(measure(contest, &small, "2 KB results")?);
-    let large = scenario(contest, 2_700)?;
-    rows.extend(measure(contest, &large, "1 MB of history at turn 400")?);
+    let (small, last_body) = scenario(contest, 2_000)?;
+    let (gaps, peak) = measure(contest, &small, "2 KB results")?;
+    rows.extend(gaps);
+    let peaks = (peak, Some(bare_peak(contest, &last_body)?));
+    rows.push(Row::at_most(&format!("peak memory after {TURNS} turns, 2 KB results"), "MiB", peaks, 35.0));
+    let (large, last_body) = scenario(contest, 2_700)?;
+    ensure!(last_body.len() >= 1_000_000, "the history reached only {} bytes, not 1 MB", last_body.len());
+    rows.extend(measure(contest, &large, "1 MB of history at turn 400")?.0);
     Ok(rows)
 }
 
-fn scenario(contest: &Contest, file_bytes: usize) -> Result<Scenario> {
+/// The scenario, and the last of its requests.
+fn scenario(contest: &Contest, file_bytes: usize) -> Result<(Scenario, Arc<[u8]>)> {
     let scenario = Scenario::new(&turn_script(TURNS), Mode::Answer)?;
     let line = "let answer = question.ponder(7_500_000).await;\n";
     for turn in 0..TURNS {
@@ -66,19 +72,28 @@ fn scenario(contest: &Contest, file_bytes: usize) -> Result<Scenario> {
             format!("// {turn}\n").chars().chain(line.chars().cycle()).take(file_bytes).collect();
         scenario.project().write(name(turn), text)?;
     }
-    scenario.record(&contest.windlass)?;
-    Ok(scenario)
+    let last_body = scenario.record(&contest.windlass)?;
+    Ok((scenario, last_body))
 }
 
-fn measure(contest: &Contest, scenario: &Scenario, what: &str) -> Result<Vec<Row>> {
+/// What the bare client holds at most when it sends this request alone. So that reading costs it no time between
+/// requests, it holds those of a whole scenario from the beginning, which nobody must.
+fn bare_peak(contest: &Contest, body: &[u8]) -> Result<f64> {
+    let scenario = Scenario::new(&turn_script(0), Mode::Answer)?;
+    scenario.keep_bodies([body])?;
+    let peaks = (0..RUNS).map(|_| memory::peak(contest, &scenario, &contest.bare));
+    peaks.collect::<Result<Vec<f64>>>().map(|peaks| peaks.into_iter().fold(0.0, f64::max))
+}
+
+/// The gaps, and the most memory the binary had.
+fn measure(contest: &Contest, scenario: &Scenario, what: &str) -> Result<(Vec<Row>, f64)> {
     let wrapper = [contest.harness.clone(), PathBuf::from("measure")];
     let sample = |subject: &Subject| -> Result<Sample> { scenario.run_under(subject, false, &wrapper) };
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
-    let (mut peak, mut body_bytes) = (0.0_f64, 0);
+    let mut peak = 0.0_f64;
     for _ in 0..RUNS {
         let run = sample(&contest.windlass)?;
-        peak = peak.max(peak_of(&run.stderr)?);
-        body_bytes = run.exchanges.last().map_or(0, |exchange| exchange.body_bytes);
+        peak = peak.max(memory::peak_of(&run.stderr)?);
         ours.push(gaps(&run.exchanges)?);
         bare.push(gaps(&sample(&contest.bare)?.exchanges)?);
     }
@@ -91,17 +106,7 @@ fn measure(contest: &Contest, scenario: &Scenario, what: &str) -> Result<Vec<Row
             rows.push(gap_row(&name, around(&ours, turn, of), around(&bare, turn, of)));
         }
     }
-    if what.starts_with("1 MB") {
-        ensure!(body_bytes >= 1_000_000, "the history reached only {body_bytes} bytes, not 1 MB");
-    } else {
-        rows.push(Row::at_most(
-            &format!("peak memory after {TURNS} turns, {what}"),
-            "MiB",
-            (peak, None),
-            35.0,
-        ));
-    }
-    Ok(rows)
+    Ok((rows, peak))
 }
 
 /// The median over the turns up to the given one, in all runs.
