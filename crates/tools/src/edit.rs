@@ -123,6 +123,9 @@ fn create(
             subject.shown
         ));
     }
+    if content.is_none() {
+        subject.check_new_name()?;
+    }
     check_no_loss(&input.new_string, content)?;
     let new = NewContent::new(&input.new_string, subject, content)?;
     let parts = new.parts();

@@ -55,6 +55,19 @@ impl Subject {
         self.lexical.to_string_lossy().into_owned()
     }
 
+    /// A file is not created under the name by which one that is not text was shown: the other would be meant.
+    pub(crate) fn check_new_name(&self) -> Result<(), String> {
+        let meant = || paths::with_bytes(&self.lexical).is_some_and(|path| path.symlink_metadata().is_ok());
+        if !self.shown.contains('\u{fffd}') && !meant() {
+            return Ok(());
+        }
+        Err(format!(
+            "{} was not created: the name stands for bytes that are not UTF-8, and such names cannot be given here. \
+             Use Bash, which understands escapes such as `\\xff` inside `$'…'`.",
+            self.shown
+        ))
+    }
+
     /// The error for a file that does not exist, with what may have been meant.
     pub(crate) fn missing(&self, cwd: &Path) -> String {
         let mut text = format!("{} does not exist. The working directory is {}.", self.shown, cwd.display());

@@ -5,8 +5,10 @@
 //! certainty — a link to nowhere, a loop, a magic link of the process file system — has no resolved name.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
+use memchr::memmem;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use windlass_ports::ToolContext;
@@ -44,6 +46,30 @@ pub(crate) fn decided(path: PathFact, cx: &ToolContext) -> Result<PathFact, Stri
          done; look at the link, then call the tool again.",
         shown(&path.lexical, &cx.cwd)
     ))
+}
+
+/// The path with the bytes that escapes such as `\xff` in it stand for, if there are any; those of ASCII are never
+/// escaped.
+pub(crate) fn with_bytes(path: &Path) -> Option<PathBuf> {
+    let mut bytes = Vec::new();
+    let mut rest = path.as_os_str().as_bytes();
+    let mut found = false;
+    while let Some(at) = memmem::find(rest, b"\\x") {
+        let digits = rest.get(at + 2..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let length = if let Some(byte) = byte.filter(|byte| !byte.is_ascii()) {
+            bytes.extend_from_slice(&rest[..at]);
+            bytes.push(byte);
+            found = true;
+            at + 4
+        } else {
+            bytes.extend_from_slice(&rest[..at + 2]);
+            at + 2
+        };
+        rest = &rest[length..];
+    }
+    bytes.extend_from_slice(rest);
+    found.then(|| OsString::from_vec(bytes).into())
 }
 
 /// The lexical name: `~` expanded, relative paths joined to `cwd`, `.` and `..` removed.

@@ -3,9 +3,8 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ffi::OsString;
 use std::fmt::Write;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +14,7 @@ use ignore::{DirEntry, WalkBuilder};
 use windlass_ports::ToolContext;
 use windlass_protocol::PathFact;
 
-use crate::paths::{fact, locate};
+use crate::paths::{fact, locate, with_bytes};
 
 /// More threads than this wait for the disk, not for each other.
 const THREADS_MAX: usize = 8;
@@ -121,31 +120,12 @@ pub(crate) fn printable(path: &Path, cwd: &Path) -> String {
 /// something is really called so.
 pub(crate) fn place(path: &str, cwd: &Path) -> Result<PathFact, String> {
     let literal = locate("path", path, cwd)?;
-    let exists = |place: &PathFact| place.lexical.symlink_metadata().is_ok();
-    if !path.contains("\\x") || exists(&literal) {
+    let exists = |path: &Path| path.symlink_metadata().is_ok();
+    if exists(&literal.lexical) {
         return Ok(literal);
     }
-    let meant = fact(cwd.join(OsString::from_vec(with_bytes(path))));
-    Ok(if exists(&meant) { meant } else { literal })
-}
-
-/// The text with the bytes that its escapes stand for; those of ASCII are never escaped.
-fn with_bytes(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("\\x") {
-        bytes.extend(before.bytes());
-        let byte = after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        if let Some(byte) = byte.filter(|byte| !byte.is_ascii()) {
-            bytes.push(byte);
-            rest = &after[2..];
-        } else {
-            bytes.extend(b"\\x");
-            rest = after;
-        }
-    }
-    bytes.extend(rest.bytes());
-    bytes
+    let meant = with_bytes(&literal.lexical).filter(|path| exists(path));
+    Ok(meant.map_or(literal, fact))
 }
 
 /// The newest of many files, of which only so many are held.

@@ -66,6 +66,9 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
     if let Some(old) = &old {
         check_replaceable(&subject, old, cx)?;
     }
+    if old.is_none() {
+        subject.check_new_name()?;
+    }
     check_no_loss(&input.content, old.as_ref())?;
     let new = NewContent::new(&input.content, &subject, old.as_ref())?;
     let parts = new.parts();
@@ -112,7 +115,9 @@ fn check_replaceable(subject: &Subject, old: &Content, cx: &ToolContext) -> Resu
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
     use std::fs;
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
@@ -212,6 +217,17 @@ mod tests {
         symlink("nowhere", fixture.path("dangling")).unwrap();
         refuse(&fixture, &seen, &input("dangling", "x"), "cannot be resolved");
         write(&input("empty", "now"), &fixture.context(&[])).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_is_not_text_is_refused_and_nothing_else_is_made() {
+        let fixture = Fixture::new(&[("f", b"x")]);
+        fs::write(fixture.path("").join(OsStr::from_bytes(b"caf\xe9")), "x").unwrap();
+        let cx = fixture.context(&[]);
+        refuse(&fixture, &cx, &input("caf\u{fffd}", "y"), "bytes that are not UTF-8");
+        refuse(&fixture, &cx, &input("caf\\xe9", "y"), "bytes that are not UTF-8");
+        assert_eq!(fs::read_dir(fixture.path("")).unwrap().count(), 2);
+        write(&input("caf\\xe8", "nothing of that name is there"), &cx).unwrap();
     }
 
     #[test]

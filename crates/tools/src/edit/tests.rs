@@ -128,6 +128,7 @@ fn refusals_say_why_and_change_nothing() {
     refuse(b"ok", &input("f", "ok", "o\u{fffd}"), &["replacement character"]);
     refuse(b"a", &input(".", "a", "b"), &["is a directory"]);
     refuse(b"a", &input("f\0", "a", "b"), &["NUL"]);
+    refuse(b"a", &input("new\u{fffd}", "", "b"), &["was not created", "not UTF-8"]);
     refuse(b"a", &input("/dev/null", "a", "b"), &["character device"]);
     refuse(b"a", &input("/proc/self/cwd/f", "a", "b"), &["cannot be resolved"]);
 }
