@@ -29,7 +29,9 @@ const FILE_BYTES_MAX: usize = 32 * 1024 * 1024;
 const PAGES_UNASKED_MAX: usize = 10;
 const PAGES_MAX: usize = 20;
 /// What one compressed stream may unpack to.
-const STREAM_BYTES_MAX: u64 = 128 * 1024 * 1024;
+const STREAM_BYTES_MAX: u64 = 24 * 1024 * 1024;
+/// The same for pictures, which nobody unpacks for their text.
+const PICTURE_BYTES_MAX: u64 = 128 * 1024 * 1024;
 /// What all of them may unpack to.
 const STREAMS_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 
@@ -188,15 +190,22 @@ fn check_streams(content: &[u8], cancel: &CancellationToken) -> Result<(), &'sta
         let data = data.strip_prefix(b"\n").unwrap_or(data);
         let unpacked = unpacked_size(data);
         total += unpacked;
-        if unpacked > STREAM_BYTES_MAX || total > STREAMS_BYTES_MAX {
+        if unpacked > bytes_max(before) || total > STREAMS_BYTES_MAX {
             return Err("is a PDF that unpacks to an absurd size, so it was not read.");
         }
     }
     Ok(())
 }
 
+/// What the stream with this text before it may unpack to.
+fn bytes_max(before: &[u8]) -> u64 {
+    let dictionary = memmem::rfind(before, b"obj").map_or(before, |at| &before[at..]);
+    let is_picture = memmem::find(dictionary, b"/Image").is_some();
+    if is_picture { PICTURE_BYTES_MAX } else { STREAM_BYTES_MAX }
+}
+
 fn unpacked_size(data: &[u8]) -> u64 {
-    let mut unpacked = ZlibDecoder::new(data).take(STREAM_BYTES_MAX + 1);
+    let mut unpacked = ZlibDecoder::new(data).take(PICTURE_BYTES_MAX + 1);
     let mut buffer = [0; 16 * 1024];
     let mut size = 0;
     // What is damaged ends early, here as in the parser.

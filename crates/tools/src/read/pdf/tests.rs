@@ -170,6 +170,10 @@ fn broken_and_absurd_files_are_refused() {
     refuse(b"%PDF-1.7\nnothing else", "damaged beyond reading");
     let bomb = deflate(&vec![0; usize::try_from(STREAM_BYTES_MAX).unwrap() + 10]);
     refuse(&pdf(&[stream("/Filter /FlateDecode", &bomb)]), "unpacks to an absurd size");
+    let picture = pdf(&[stream("/Subtype /Image /Filter /FlateDecode", &bomb)]);
+    assert_eq!(check_streams(&picture, &CancellationToken::new()), Ok(()), "nobody unpacks it");
+    let bomb = deflate(&vec![0; usize::try_from(PICTURE_BYTES_MAX).unwrap() + 10]);
+    refuse(&pdf(&[stream("/Subtype /Image /Filter /FlateDecode", &bomb)]), "unpacks to an absurd size");
     let keys = "/O (01234567890123456789012345678901) /U (01234567890123456789012345678901)";
     let lock = format!("/ID [<00> <00>] /Encrypt << /Filter /Standard /V 1 /R 2 {keys} /P -4 >>");
     let encrypted = pdf_with(&objects(&["BT ET"]), &lock);
