@@ -123,6 +123,15 @@ async fn pages() {
 }
 
 #[tokio::test]
+async fn a_page_has_250_entries_unless_more_are_wanted() {
+    let tree = Tree::new(&[("f", &"x\n".repeat(300))]);
+    let outcome = tree.grep(&json!({ "pattern": "x", "output_mode": "content" })).await;
+    let text = text(&outcome);
+    assert_eq!(text.lines().filter(|line| line.ends_with(":x")).count(), 250);
+    assert!(text.contains("Go on with offset 250"), "{text}");
+}
+
+#[tokio::test]
 async fn structured_results() {
     let tree = poem();
     let output = structured(&tree.grep(&json!({ "pattern": "two", "head_limit": 1, "offset": 1 })).await);
