@@ -6,6 +6,7 @@ mod answers;
 mod bad_input;
 mod demo;
 mod endings;
+mod environment;
 mod failures;
 mod formats;
 mod permissions;
