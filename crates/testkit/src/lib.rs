@@ -23,7 +23,7 @@ mod running;
 mod server;
 
 pub use exchange::{Exchange, Reply, ReplyEnd};
-pub use project::{Project, WindlassCommand, built_binary};
+pub use project::{Project, WindlassCommand};
 pub use running::{Finished, Running};
 pub use server::{Server, ServerOptions};
 

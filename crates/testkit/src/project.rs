@@ -27,18 +27,6 @@ pub struct WindlassCommand {
     timeout: Duration,
 }
 
-/// The binary of this name that was built beside the running test.
-pub fn built_binary(name: &str) -> io::Result<PathBuf> {
-    let test = std::env::current_exe()?;
-    // Tests are built into `deps`, binaries into the folder above it.
-    let found = test.ancestors().skip(1).take(2).map(|folder| folder.join(name)).find(|path| path.is_file());
-    let hint = || {
-        let what = format!("{name} is not built; run `cargo build -p windlass-cli` first");
-        io::Error::new(io::ErrorKind::NotFound, what)
-    };
-    found.ok_or_else(hint)
-}
-
 impl Project {
     /// An empty project.
     pub fn new() -> io::Result<Self> {
