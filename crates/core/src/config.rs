@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_protocol::{ModelCard, ToolSpec};
+use windlass_protocol::{Effort, HookEvent, MemoryNote, ModelCard, RawValue, ThinkingDisplay, ToolSpec};
 
 /// Everything a rule may depend on besides the state.
 #[derive(Clone, Debug)]
@@ -18,10 +18,44 @@ pub struct Config {
     /// The working directories, resolved; the first is the project's. A directory that was named through a link
     /// is listed by that name too.
     pub roots: Arc<[PathBuf]>,
+    /// Who asks.
+    pub source: Source,
+    /// The models that take over when the one before is overloaded or out of reach, in order.
+    pub fallbacks: Arc<[ModelCard]>,
+    /// The model for summaries in the background; without one there are none.
+    pub small_model: Option<ModelCard>,
     /// How many iterations may ask for tools.
     pub turns_max: Option<u32>,
-    /// The cap on output tokens of one response.
-    pub output_tokens_max: u32,
+    /// What the whole tree may cost, in USD.
+    pub budget_usd: Option<f64>,
+    /// How many output tokens each submission is to spend, unless its prompt says otherwise.
+    pub token_budget: Option<u64>,
+    /// When a budget of output tokens asks to go on.
+    pub continuation: ContinuationPolicy,
+    /// What the model is told about the tokens of a run.
+    pub task_budget: Option<u64>,
+    /// The caps on output tokens of one response, and what happens when they are hit.
+    pub output: OutputPolicy,
+    /// How the model is to think.
+    pub thinking: ThinkingWish,
+    /// How hard the model is to try.
+    pub effort: Option<Effort>,
+    /// When the context layers act.
+    pub context: ContextPolicy,
+    /// The form the final answer must have.
+    pub answer: Option<AnswerSchema>,
+    /// When a call that repeats itself is stopped.
+    pub repeats: RepeatPolicy,
+    /// The events that hooks are there for.
+    pub hooks: BTreeSet<HookEvent>,
+    /// How often in a row stop hooks may object before they are overruled.
+    pub stop_hook_blocks_max: u32,
+    /// How often in a row a turn that the provider paused is resumed.
+    pub pauses_max: u32,
+    /// What is remembered for every prompt of the project; it is attached again after a compaction.
+    pub memory: Arc<[MemoryNote]>,
+    /// Whether a small model says in a few words what the calls of a response did.
+    pub tool_use_summaries: bool,
     /// How many shared calls may run at once.
     pub shared_calls_max: usize,
     /// Which calls may start while the model still talks.
@@ -38,20 +72,31 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        let model = ModelCard {
-            id: "unnamed".into(),
-            window_tokens: 200_000,
-            output_tokens_max: 32_000,
-            price: None,
-            known: false,
-        };
+        let model = ModelCard::unknown("unnamed");
         Self {
             model,
             system: "".into(),
             tools: [].into(),
             roots: [].into(),
+            source: Source::Sdk,
+            fallbacks: [].into(),
+            small_model: None,
             turns_max: None,
-            output_tokens_max: 32_000,
+            budget_usd: None,
+            token_budget: None,
+            continuation: ContinuationPolicy::default(),
+            task_budget: None,
+            output: OutputPolicy::default(),
+            thinking: ThinkingWish::default(),
+            effort: None,
+            context: ContextPolicy::default(),
+            answer: None,
+            repeats: RepeatPolicy::default(),
+            hooks: BTreeSet::new(),
+            stop_hook_blocks_max: 8,
+            pauses_max: 10,
+            memory: [].into(),
+            tool_use_summaries: false,
             shared_calls_max: 10,
             early_start: EarlyStart::All,
             stop_grace_ms: 800,
@@ -59,6 +104,233 @@ impl Default for Config {
             permissions: Permissions::default(),
             retry: RetryPolicy::default(),
         }
+    }
+}
+
+/// Who asks. Some rules depend on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A person at a terminal.
+    Repl,
+    /// A program that uses the library or the protocol.
+    Sdk,
+    /// One prompt on the command line.
+    Print,
+    /// A sub-agent of this type.
+    Agent(Arc<str>),
+    /// The summariser of a compaction.
+    Compact,
+    /// The keeper of the session's memory.
+    SessionMemory,
+    /// The summariser of a span that may be collapsed.
+    Collapse,
+    /// The summariser of what calls did.
+    Summary,
+}
+
+impl Source {
+    /// Its name in traces.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Repl => "repl".into(),
+            Self::Sdk => "sdk".into(),
+            Self::Print => "print".into(),
+            Self::Agent(kind) => format!("agent:{kind}"),
+            Self::Compact => "compact".into(),
+            Self::SessionMemory => "session_memory".into(),
+            Self::Collapse => "collapse".into(),
+            Self::Summary => "summary".into(),
+        }
+    }
+
+    /// Whether it works on the context itself: no layer that asks a model acts on its requests, and no limit stops it
+    /// that it was called to cure.
+    #[must_use]
+    pub fn is_summariser(&self) -> bool {
+        matches!(self, Self::Compact | Self::SessionMemory | Self::Collapse | Self::Summary)
+    }
+
+    /// Whether it is the main loop of a session.
+    #[must_use]
+    pub fn is_main(&self) -> bool {
+        matches!(self, Self::Repl | Self::Sdk | Self::Print)
+    }
+}
+
+/// When a budget of output tokens asks to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContinuationPolicy {
+    /// Below this share of the budget the model is asked to go on.
+    pub percent: u64,
+    /// A gain below this many tokens is a small one.
+    pub small_gain_tokens: u64,
+    /// After this many continuations, two small gains in a row end the run.
+    pub continuations_min: u32,
+}
+
+impl Default for ContinuationPolicy {
+    fn default() -> Self {
+        Self { percent: 90, small_gain_tokens: 500, continuations_min: 3 }
+    }
+}
+
+/// The caps on output tokens of one response, and what happens when they are hit. None is ever above the model's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputPolicy {
+    /// The cap a user set; then there is no escalation.
+    pub explicit: Option<u32>,
+    /// The first cap.
+    pub first: u32,
+    /// The cap after an answer hit the first one.
+    pub escalated: u32,
+    /// How often an answer that was cut is resumed.
+    pub recoveries_max: u32,
+}
+
+impl Default for OutputPolicy {
+    fn default() -> Self {
+        Self { explicit: None, first: 8_000, escalated: 64_000, recoveries_max: 3 }
+    }
+}
+
+/// How the model is to think, as far as it can. What a model does not take is replaced by the nearest it does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThinkingWish {
+    /// Whether at all.
+    pub mode: ThinkingMode,
+    /// A fixed number of tokens instead of as much as the model sees fit.
+    pub budget_tokens: Option<u32>,
+    /// What is shown of it.
+    pub display: Option<ThinkingDisplay>,
+}
+
+/// Whether the model is to think.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThinkingMode {
+    /// Adaptive where the model can, otherwise what it does by default.
+    #[default]
+    Auto,
+    /// As much as it sees fit.
+    Adaptive,
+    /// Not at all.
+    Disabled,
+}
+
+/// When the context layers act. All thresholds follow from the window unless a number is given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContextPolicy {
+    /// Whether the transcript is compacted when it passes its threshold.
+    pub auto_compact: bool,
+    /// Whether it is compacted when the provider refuses it as too long.
+    pub reactive_compact: bool,
+    /// Whether spans of finished rounds are collapsed.
+    pub collapse: bool,
+    /// Whether old results are cleared.
+    pub micro_compact: bool,
+    /// Use this window rather than the model's for the thresholds; never more than the model's.
+    pub window_tokens: Option<u64>,
+    /// Compact at this share of the effective window; can only lower the threshold.
+    pub compact_percent: Option<u64>,
+    /// The effective window is the window less the model's output cap, but less at most this.
+    pub output_reserve_tokens: u64,
+    /// The threshold of compaction is so much below the effective window.
+    pub compact_margin_tokens: u64,
+    /// The blocking limit is so much below the effective window.
+    pub blocking_margin_tokens: u64,
+    /// The warning threshold is so much below the effective window.
+    pub warning_margin_tokens: u64,
+    /// The results of one message together may have so many characters before the largest go to files.
+    pub message_result_chars_max: usize,
+    /// As many characters of a stored result are shown.
+    pub preview_chars: usize,
+    /// As many of the newest results are never cleared.
+    pub results_kept: usize,
+    /// Results are cleared only if that frees this many tokens.
+    pub clear_at_least_tokens: u64,
+    /// Spans are summarised in the background from this share of the compaction threshold on.
+    pub stage_percent: u64,
+    /// A span has about this many tokens.
+    pub span_tokens: u64,
+    /// As many of the newest rounds are never collapsed.
+    pub rounds_kept: usize,
+    /// The tail that a compaction keeps has at most this many tokens.
+    pub tail_tokens_max: u64,
+    /// As many of the files read last are attached again after a compaction.
+    pub files_attached: usize,
+    /// Each of them with at most this many characters.
+    pub file_chars_max: usize,
+    /// After this many failures in a row no summariser is called any more.
+    pub summary_failures_max: u32,
+    /// A summary request that is too long is made shorter this often.
+    pub summary_shrinks_max: u32,
+    /// Compactions in a row that make no progress before the run ends.
+    pub no_progress_max: u32,
+    /// A compaction that is due again within this many turns made no progress.
+    pub refill_turns: u32,
+}
+
+impl Default for ContextPolicy {
+    fn default() -> Self {
+        Self {
+            auto_compact: true,
+            reactive_compact: true,
+            collapse: true,
+            micro_compact: true,
+            window_tokens: None,
+            compact_percent: None,
+            output_reserve_tokens: 20_000,
+            compact_margin_tokens: 13_000,
+            blocking_margin_tokens: 3_000,
+            warning_margin_tokens: 20_000,
+            message_result_chars_max: 200_000,
+            preview_chars: 2_000,
+            results_kept: 5,
+            clear_at_least_tokens: 20_000,
+            stage_percent: 70,
+            span_tokens: 20_000,
+            rounds_kept: 8,
+            tail_tokens_max: 20_000,
+            files_attached: 5,
+            file_chars_max: 20_000,
+            summary_failures_max: 3,
+            summary_shrinks_max: 3,
+            no_progress_max: 3,
+            refill_turns: 3,
+        }
+    }
+}
+
+/// The form the final answer must have.
+#[derive(Clone, Debug)]
+pub struct AnswerSchema {
+    /// The JSON schema, as the model reads it.
+    pub schema: Arc<RawValue>,
+    /// Says whether a value has that form.
+    pub check: Arc<dyn CheckAnswer>,
+    /// How often the model may try again.
+    pub retries_max: u32,
+}
+
+/// Says whether a value has the form a schema asks for. Pure: the same value always gets the same answer.
+pub trait CheckAnswer: Send + Sync + std::fmt::Debug {
+    /// What is wrong with a value, for the model: where, and what was expected there.
+    fn check(&self, value: &RawValue) -> Result<(), String>;
+}
+
+/// When a call that repeats itself is stopped. Only the same call with the same result counts, and only while nothing else
+/// was changed in between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepeatPolicy {
+    /// After so many equal results the model is told.
+    pub tell_after: u32,
+    /// After so many the user is asked before the next; if nobody can be asked, the run ends.
+    pub ask_after: u32,
+}
+
+impl Default for RepeatPolicy {
+    fn default() -> Self {
+        Self { tell_after: 3, ask_after: 5 }
     }
 }
 
@@ -145,6 +417,14 @@ pub struct RetryPolicy {
     pub backoff_ms_max: u64,
     /// The longest pause a provider may ask for; beyond it the run ends and says so.
     pub retry_after_ms_max: u64,
+    /// Overloads in a row before a fallback model takes over, if there is one.
+    pub overloads_max: u32,
+    /// Streams of one request that break before they said anything, before the answer is asked for at once.
+    pub broken_streams_max: u32,
+    /// Whether an answer may be asked for at once when streams break.
+    pub whole_answers: bool,
+    /// Wait for as long as the provider is overloaded or a quota is used up, instead of ending the run.
+    pub patient: bool,
 }
 
 impl Default for RetryPolicy {
@@ -157,6 +437,10 @@ impl Default for RetryPolicy {
             backoff_ms: 500,
             backoff_ms_max: 32_000,
             retry_after_ms_max: 300_000,
+            overloads_max: 3,
+            broken_streams_max: 2,
+            whole_answers: true,
+            patient: false,
         }
     }
 }

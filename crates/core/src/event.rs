@@ -4,17 +4,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Admission, Answer, Block, CallId, FileSeen, ModelEvent, ModelRequest, PathFact, RequestId, TimerId,
-    ToolOutcome, ToolProgress, ToolUse, Update,
+    Admission, Answer, Block, CallId, FileSeen, ForkId, HookAnswer, HookCall, HookId, LookId, MemoryNote,
+    ModelEvent, ModelRequest, Outcome, PathFact, RequestId, StoreId, Surroundings, TimerId, ToolOutcome,
+    ToolProgress, ToolUse, Update,
 };
 
-use crate::state::PhaseName;
+use crate::config::Config;
+use crate::state::{PhaseName, State};
 
 /// One thing that happened, with the time and the chance that come with it.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// Monotonic time in milliseconds, from any start.
     pub at_ms: u64,
+    /// Wall time in seconds since 1970.
+    pub wall_s: u64,
     /// 64 random bits, for jitter.
     pub entropy: u64,
     /// What happened.
@@ -25,7 +29,7 @@ impl Input {
     /// An input without randomness, for examples and tests.
     #[must_use]
     pub fn at(at_ms: u64, event: Event) -> Self {
-        Self { at_ms, entropy: 0, event }
+        Self { at_ms, wall_s: 0, entropy: 0, event }
     }
 }
 
@@ -34,6 +38,11 @@ impl Input {
 pub enum Event {
     /// The prompt that starts the run.
     Submit(Prompt),
+    /// The user wants the transcript compacted: a run that does only that.
+    Compact {
+        /// What the summary is to keep, in the user's words; may be empty.
+        focus: String,
+    },
     /// A message typed while the run goes on; it goes in with the next results.
     Steer(Prompt),
     /// Stop: answer everything and end.
@@ -75,6 +84,38 @@ pub enum Event {
     },
     /// A timer ran out.
     Timer(TimerId),
+    /// A fork came to its end. Its cost is in the outcome.
+    Forked {
+        /// The fork.
+        fork: ForkId,
+        /// What it came to.
+        outcome: Box<Outcome>,
+    },
+    /// Hooks answered.
+    Hooked {
+        /// The question.
+        hook: HookId,
+        /// What all of them said together.
+        answer: Box<HookAnswer>,
+    },
+    /// Results were put into files.
+    Stored {
+        /// The wish.
+        store: StoreId,
+        /// The file of each, in the order of the wish; none where it could not be written.
+        files: Vec<Option<PathBuf>>,
+    },
+    /// The driver looked around.
+    Looked {
+        /// The look.
+        look: LookId,
+        /// What it found.
+        found: Box<Surroundings>,
+    },
+    /// Memory that may help with the prompt was found. Nobody waits for it.
+    Prefetched(Vec<MemoryNote>),
+    /// The log cannot be written; what stood behind the record was not done.
+    StoreFailed(String),
 }
 
 /// How a run is interrupted.
@@ -86,16 +127,46 @@ pub enum Interrupt {
     Replace,
 }
 
-/// What a user says: one or more blocks.
-#[derive(Clone, Debug, PartialEq)]
+/// What a user says, or what the engine has to tell the model: one or more blocks.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prompt {
     /// The blocks; blank text is dropped when the prompt is taken.
     pub blocks: Vec<Block>,
+    /// The id its sender gave it.
+    pub id: Option<Arc<str>>,
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// When it goes in, if it has to wait.
+    pub priority: Priority,
+    /// How many output tokens the user wants spent on it.
+    pub token_budget: Option<u64>,
+}
+
+/// Who speaks in a prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Speaker {
+    /// A person, or the program that speaks for one.
+    #[default]
+    User,
+    /// The engine, about a background task that has ended.
+    Task,
+}
+
+/// When a waiting prompt goes in: those of a higher priority first, in order within one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Before everything else.
+    Now,
+    /// With the next results.
+    #[default]
+    Next,
+    /// With the next results, after everything else.
+    Later,
 }
 
 impl From<&str> for Prompt {
     fn from(text: &str) -> Self {
-        Self { blocks: vec![Block::text(text)] }
+        Self { blocks: vec![Block::text(text)], ..Self::default() }
     }
 }
 
@@ -152,6 +223,47 @@ pub enum Effect {
         /// When it runs out, from now.
         after_ms: u64,
     },
+    /// Run the same machine on a conversation of its own, beside this run; answered by [`Event::Forked`]. Nobody sees
+    /// its updates.
+    Fork {
+        /// The fork.
+        fork: ForkId,
+        /// Where it begins.
+        state: Box<State>,
+        /// Its configuration.
+        config: Arc<Config>,
+        /// Its prompt.
+        prompt: Prompt,
+    },
+    /// Drop a fork; it is not answered any more.
+    CancelFork(ForkId),
+    /// Ask the hooks of an event; answered by [`Event::Hooked`].
+    RunHooks {
+        /// The question's id.
+        hook: HookId,
+        /// The question.
+        call: HookCall,
+    },
+    /// Stop hooks that were asked; they are not answered any more.
+    CancelHooks(HookId),
+    /// Put results into files; answered by [`Event::Stored`].
+    Store {
+        /// The wish.
+        store: StoreId,
+        /// The calls and their results as they are in full.
+        results: Vec<(Arc<str>, Block)>,
+    },
+    /// Look around; answered by [`Event::Looked`].
+    LookAround {
+        /// The look.
+        look: LookId,
+        /// What the conversation knows of files, the latest first: say which are different now.
+        known: Vec<FileSeen>,
+        /// Files whose present text is wanted, each cut to so many characters.
+        show: Vec<(PathBuf, usize)>,
+    },
+    /// Look for memory that may help with this prompt, beside the run; answered by [`Event::Prefetched`] if there is any.
+    Prefetch(Arc<str>),
 }
 
 /// The effects of one step, in order.

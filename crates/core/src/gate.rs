@@ -140,7 +140,7 @@ fn rename(messages: &Transcript) -> (Transcript, Vec<Repair>) {
     };
     let rebuilt = messages.iter().map(|message| {
         let blocks = message.blocks.iter().map(&mut renamed).collect();
-        Arc::new(Message { blocks, ..(**message).clone() })
+        Arc::new(message.with_blocks(blocks))
     });
     (rebuilt.collect(), repairs)
 }
@@ -316,7 +316,7 @@ impl Mender {
             self.add_user(group.id, "(The beginning of this conversation is missing.)");
         }
         let Group { id, role, origin, blocks } = group;
-        self.mended.push(Arc::new(Message { id, role, blocks, origin }));
+        self.mended.push(Arc::new(Message::new(id, role, origin, blocks)));
     }
 
     fn add_user(&mut self, id: MessageId, text: &str) {

@@ -68,6 +68,9 @@ impl Ledger {
             failure: self.failure.take(),
             duration_ms: at_ms.saturating_sub(self.started_at_ms),
             duration_api_ms: self.api_ms,
+            structured: None,
+            deferred: None,
+            prompts: Vec::new(),
         }
     }
 
@@ -83,9 +86,7 @@ impl Ledger {
             }
             Terminal::AbortedStreaming => vec!["Interrupted while the model was answering.".into()],
             Terminal::AbortedTools => vec!["Interrupted while tools were running.".into()],
-            Terminal::ApiError | Terminal::ModelError => {
-                self.failure.iter().map(|failure| failure.message.clone()).collect()
-            }
+            _ => self.failure.iter().map(|failure| failure.message.clone()).collect(),
         }
     }
 

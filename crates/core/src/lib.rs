@@ -31,8 +31,11 @@ mod step;
 mod stream;
 mod tool_names;
 
-pub use config::{Asking, Config, EarlyStart, PermissionMode, Permissions, RetryPolicy};
-pub use event::{Effect, Effects, Event, Input, Interrupt, Prompt};
+pub use config::{
+    AnswerSchema, Asking, CheckAnswer, Config, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy,
+    PermissionMode, Permissions, RepeatPolicy, RetryPolicy, Source, ThinkingMode, ThinkingWish,
+};
+pub use event::{Effect, Effects, Event, Input, Interrupt, Priority, Prompt, Speaker};
 pub use gate::repair;
 pub use state::{PhaseName, State};
 pub use step::step;

@@ -87,7 +87,8 @@ impl Cx<'_> {
             tools: config.tools.clone(),
             transcript,
             breakpoints,
-            output_tokens_max: config.output_tokens_max.min(config.model.output_tokens_max),
+            output_tokens_max: config.output.explicit.unwrap_or(32_000).min(config.model.output_tokens_max),
+            ..ModelRequest::default()
         }
     }
 }

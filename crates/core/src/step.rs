@@ -11,8 +11,8 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
     let mut effects = Effects::default();
     let here = state.phase();
     let phase = std::mem::take(&mut state.phase);
-    let Input { at_ms, entropy, event } = input;
-    let mut cx = Cx { state: &mut state, effects: &mut effects, config, here, at_ms, entropy };
+    let Input { at_ms, wall_s, entropy, event } = input;
+    let mut cx = Cx { state: &mut state, effects: &mut effects, config, here, at_ms, wall_s, entropy };
     let next = match event {
         Event::Submit(prompt) => cx.on_submit(phase, prompt),
         Event::Steer(prompt) => cx.on_steer(phase, prompt),
@@ -31,6 +31,13 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
             cx.with_calls(phase, |calls, cx| calls.on_answered(call, answer, cx))
         }
         Event::Timer(timer) => cx.on_timer(phase, timer),
+        Event::Compact { .. }
+        | Event::Forked { .. }
+        | Event::Hooked { .. }
+        | Event::Stored { .. }
+        | Event::Looked { .. }
+        | Event::Prefetched(_)
+        | Event::StoreFailed(_) => phase,
     };
     let here = cx.here;
     state.phase = next;
@@ -44,6 +51,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) effects: &'a mut Effects,
     pub(crate) config: &'a Config,
     pub(crate) at_ms: u64,
+    pub(crate) wall_s: u64,
     pub(crate) entropy: u64,
     here: PhaseName,
 }

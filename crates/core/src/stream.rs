@@ -79,6 +79,7 @@ impl Cx<'_> {
                 self.on_block(&mut streaming, index, block);
                 Phase::Streaming(streaming)
             }
+            ModelEvent::Note(_) => Phase::Streaming(streaming),
             ModelEvent::Ended { stop, usage } => self.on_ended(*streaming, &stop, usage),
             ModelEvent::Failed(failure) => self.on_failed(*streaming, *failure),
         }

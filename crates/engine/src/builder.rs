@@ -152,7 +152,7 @@ impl EngineBuilder {
 
     /// The cap on output tokens of one response; never above the model's own.
     pub fn output_tokens_max(mut self, limit: u32) -> Self {
-        self.config.output_tokens_max = limit;
+        self.config.output.explicit = Some(limit);
         self
     }
 

@@ -107,6 +107,13 @@ impl Inflight {
             }
             // The run hands these out itself.
             Effect::Emit(_) => (),
+            Effect::Fork { .. }
+            | Effect::CancelFork(_)
+            | Effect::RunHooks { .. }
+            | Effect::CancelHooks(_)
+            | Effect::Store { .. }
+            | Effect::LookAround { .. }
+            | Effect::Prefetch(_) => (),
         }
     }
 

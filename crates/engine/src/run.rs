@@ -88,7 +88,9 @@ impl Session {
     pub(crate) fn advance(&mut self, event: Event) -> Effects {
         self.inputs += 1;
         let at_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let input = Input { at_ms, entropy: self.seed.entropy(self.inputs), event };
+        let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let (wall_s, entropy) = (wall.as_secs(), self.seed.entropy(self.inputs));
+        let input = Input { at_ms, wall_s, entropy, event };
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.shared.config);
         self.state = state;
         effects

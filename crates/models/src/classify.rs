@@ -40,12 +40,11 @@ pub(crate) fn answer_failure(status: u16, body: &ErrorBody, headers: ErrorHeader
     // An error under a good status tells its class by its type, as in a stream.
     let class = class_of(Some(status).filter(|status| *status >= 400), body);
     Failure {
-        class,
-        message: explain(class, Some(status), body, place),
         status: Some(status),
         retry_after_ms: headers.retry_after_ms,
         should_retry: headers.should_retry,
         request_id: headers.request_id.or_else(|| body.request_id.clone()),
+        ..Failure::new(class, explain(class, Some(status), body, place))
     }
 }
 

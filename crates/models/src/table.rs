@@ -93,6 +93,7 @@ pub fn model_card(name: &str) -> ModelCard {
         output_tokens_max: row.map_or(UNKNOWN_OUTPUT_TOKENS_MAX, |row| row.output_tokens_max),
         price: row.map(|row| row.price),
         known: row.is_some(),
+        ..ModelCard::unknown(id)
     }
 }
 

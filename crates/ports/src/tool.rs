@@ -51,6 +51,9 @@ pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     /// Former names that are still understood.
     const ALIASES: &'static [&'static str] = &[];
+    /// A longer result is put into a file and stands in the transcript as a preview, in characters; `None` for a tool
+    /// that limits its results itself.
+    const RESULT_CHARS_MAX: Option<usize> = Some(50_000);
 
     /// Checks the input beyond its schema and says what the call would do. Called when the call's turn to be
     /// prepared has come, so that earlier exclusive calls have had their effect. Must be quick and change nothing.
@@ -185,6 +188,7 @@ impl<T: Tool> AnyTool for T {
             name: T::NAME.into(),
             description: description.as_ref().and_then(Value::as_str).unwrap_or_default().into(),
             input_schema: serde_json::value::to_raw_value(&schema).unwrap_or_default().into(),
+            result_chars_max: T::RESULT_CHARS_MAX,
         }
     }
 

@@ -24,6 +24,22 @@ counter!(
     TimerId(u32)
 );
 counter!(
+    /// One fork of the conversation that another run of the loop works on.
+    ForkId(u32)
+);
+counter!(
+    /// One question to hooks.
+    HookId(u32)
+);
+counter!(
+    /// One wish to put results into files.
+    StoreId(u32)
+);
+counter!(
+    /// One look around between two requests.
+    LookId(u32)
+);
+counter!(
     /// One message as the caller sees it: a block of an assistant answer, a tool result, a prompt.
     MessageId(u64)
 );

@@ -5,29 +5,41 @@
 //! Block types and fields this crate does not know survive a round trip byte for byte.
 
 mod block;
+mod decision;
+mod hook;
 mod ids;
 mod json;
 mod message;
 mod model;
+mod reason;
 mod secret;
+mod surroundings;
+mod tokens;
 mod tool;
 mod transcript;
 mod update;
 mod usage;
 
 pub use block::{Block, BlockError, BlockKind, ToolUse};
-pub use ids::{CallId, MessageId, RequestId, SessionSeed, TimerId};
+pub use decision::{Collapse, CompactTrigger, Compaction, ContextReport, Decision, StoredResult};
+pub use hook::{HookAnswer, HookCall, HookEvent, HookPermission};
+pub use ids::{CallId, ForkId, HookId, LookId, MessageId, RequestId, SessionSeed, StoreId, TimerId};
 pub use json::{RawObject, replace_lone_surrogates};
 pub use message::{Message, Origin, Role};
 pub use model::{
-    Delta, Failure, FailureClass, ModelCard, ModelEvent, ModelRequest, Price, StopReason, ToolSpec,
+    ContextEdits, Culprit, Delivery, Delta, Effort, Failure, FailureClass, ModelCard, ModelEvent, ModelNote,
+    ModelRequest, Overflow, Price, StopReason, TaskBudget, Thinking, ThinkingDisplay, ThinkingSupport,
+    ToolSpec,
 };
+pub use reason::{Terminal, Transition};
 pub use secret::Secret;
+pub use surroundings::{FileChange, MemoryNote, Surroundings};
+pub use tokens::estimate_tokens;
 pub use tool::{
     Admission, CallFacts, CallKind, FileSeen, PathFact, RawValueEq, ShownPart, ToolOutcome, ToolProgress,
 };
 pub use transcript::{Segment, Transcript};
-pub use update::{Answer, Denial, ModelSpend, Outcome, Question, Repair, Terminal, Transition, Update};
+pub use update::{Answer, Denial, ModelSpend, Outcome, PrefixPart, Question, Repair, Update};
 pub use usage::{CacheCreation, ServerToolUse, Usage};
 
 /// Raw JSON text of one value, kept exactly as it was written.

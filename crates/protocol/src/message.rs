@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Block, MessageId};
+use crate::{Block, MessageId, estimate_tokens};
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +26,19 @@ pub enum Origin {
     Model(Arc<str>),
     /// A repair by the last gate.
     Repair,
+    /// What stands for everything before a compaction: the summary, and what was attached again. Nothing before it is
+    /// considered any more.
+    Boundary,
+    /// What stands for a span of rounds that was collapsed.
+    Collapsed,
+    /// A note of the engine that makes the model go on: after a cut answer, a hook's objection, an unspent budget.
+    Continuation,
+    /// Facts that changed meanwhile: files, tasks, memory.
+    Attachment,
 }
 
-/// One message of the transcript. Messages are never changed once they are in it.
+/// One message of the transcript. Messages are never changed once they are in it; one that says something else is a new
+/// one with the same id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     /// The id of the message's last part as the caller saw it.
@@ -39,18 +49,38 @@ pub struct Message {
     pub blocks: Vec<Block>,
     /// Why it is here.
     pub origin: Origin,
+    tokens: u32,
 }
 
 impl Message {
+    /// A message.
+    #[must_use]
+    pub fn new(id: MessageId, role: Role, origin: Origin, blocks: Vec<Block>) -> Self {
+        let tokens = 8_u32.saturating_add(blocks.iter().map(estimate_tokens).fold(0, u32::saturating_add));
+        Self { id, role, blocks, origin, tokens }
+    }
+
     /// A message of the user's side.
     #[must_use]
     pub fn user(id: MessageId, origin: Origin, blocks: Vec<Block>) -> Self {
-        Self { id, role: Role::User, blocks, origin }
+        Self::new(id, Role::User, origin, blocks)
     }
 
     /// An answer of `model`.
     #[must_use]
     pub fn assistant(id: MessageId, model: Arc<str>, blocks: Vec<Block>) -> Self {
-        Self { id, role: Role::Assistant, blocks, origin: Origin::Model(model) }
+        Self::new(id, Role::Assistant, Origin::Model(model), blocks)
+    }
+
+    /// The same message with other blocks.
+    #[must_use]
+    pub fn with_blocks(&self, blocks: Vec<Block>) -> Self {
+        Self::new(self.id, self.role, self.origin.clone(), blocks)
+    }
+
+    /// About how many tokens the message is, rather more than fewer. Counted once, when it is made.
+    #[must_use]
+    pub fn tokens(&self) -> u32 {
+        self.tokens
     }
 }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::{Block, Transcript, Usage};
 
 /// One request to a model. Cheap to clone: everything large is shared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ModelRequest {
     /// The model's id as the provider knows it.
     pub model: Arc<str>,
@@ -22,6 +22,126 @@ pub struct ModelRequest {
     pub breakpoints: Vec<usize>,
     /// The cap on output tokens.
     pub output_tokens_max: u32,
+    /// How the model thinks.
+    pub thinking: Thinking,
+    /// How hard the model tries; the model's own default if nothing is said.
+    pub effort: Option<Effort>,
+    /// What the model is told about the tokens left for the whole run.
+    pub task_budget: Option<TaskBudget>,
+    /// What the provider may clear from its own copy of the transcript.
+    pub edits: Option<ContextEdits>,
+    /// Whether the answer comes in pieces.
+    pub delivery: Delivery,
+}
+
+/// How a model thinks, as the request says it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Thinking {
+    /// The request says nothing; the model does what it does by default.
+    #[default]
+    Unsaid,
+    /// Not at all.
+    Disabled,
+    /// As much as the model sees fit.
+    Adaptive {
+        /// What is shown of it; the model's default if nothing is said.
+        display: Option<ThinkingDisplay>,
+    },
+    /// Up to a fixed number of tokens.
+    Budgeted {
+        /// The number: at least 1 024 and below the output cap.
+        tokens: u32,
+        /// What is shown of it.
+        display: Option<ThinkingDisplay>,
+    },
+}
+
+/// What is shown of a model's thinking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThinkingDisplay {
+    /// A summary.
+    Summarized,
+    /// Nothing but the signature.
+    Omitted,
+}
+
+impl ThinkingDisplay {
+    /// The provider's and the user's name for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Summarized => "summarized",
+            Self::Omitted => "omitted",
+        }
+    }
+}
+
+/// How hard a model tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effort {
+    /// Quick.
+    Low,
+    /// In between.
+    Medium,
+    /// Thorough.
+    High,
+    /// More than thorough.
+    XHigh,
+    /// Without regard to cost.
+    Max,
+}
+
+impl Effort {
+    /// Every level, ascending.
+    pub const ALL: [Self; 5] = [Self::Low, Self::Medium, Self::High, Self::XHigh, Self::Max];
+
+    /// The provider's and the user's name for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::XHigh => "xhigh",
+            Self::Max => "max",
+        }
+    }
+
+    /// The level of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name() == name)
+    }
+}
+
+/// What the model is told about the tokens left for the whole run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskBudget {
+    /// All tokens of the run.
+    pub total: u64,
+    /// What is left of them; said only once the transcript was rewritten, since the model counts by itself.
+    pub remaining: Option<u64>,
+}
+
+/// What the provider may clear from its own copy of the transcript, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContextEdits {
+    /// Clearing begins when the input has this many tokens.
+    pub trigger_tokens: u64,
+    /// As many of the newest results stay.
+    pub keep_results: u32,
+    /// Clearing happens only if it frees this many tokens.
+    pub clear_at_least_tokens: u64,
+}
+
+/// Whether an answer comes in pieces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// As a stream.
+    #[default]
+    Streamed,
+    /// At once, for providers or proxies whose streams break. The client still reports it as events.
+    Whole,
 }
 
 /// A tool as the model sees it.
@@ -33,6 +153,9 @@ pub struct ToolSpec {
     pub description: Arc<str>,
     /// JSON Schema of the input, an object.
     pub input_schema: Arc<RawValue>,
+    /// A longer result is put into a file and stands in the transcript as a preview, in characters; `None` if the tool
+    /// limits its results itself. Not for the model.
+    pub result_chars_max: Option<usize>,
 }
 
 /// What a model client reports, in order. The last item is [`ModelEvent::Ended`] or [`ModelEvent::Failed`]:
@@ -63,6 +186,8 @@ pub enum ModelEvent {
         /// The block.
         block: Block,
     },
+    /// Something the provider says about the request rather than the answer.
+    Note(ModelNote),
     /// The response is complete.
     Ended {
         /// Why the model stopped.
@@ -72,6 +197,34 @@ pub enum ModelEvent {
     },
     /// The response failed or broke off. Nothing follows.
     Failed(Box<Failure>),
+}
+
+/// What a provider says about a request it took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelNote {
+    /// It cleared old content from its copy of the transcript.
+    Cleared {
+        /// Results that were cleared.
+        tool_results: u32,
+        /// Answers whose thinking was cleared.
+        thinking_turns: u32,
+        /// Input tokens that were freed.
+        tokens: u64,
+    },
+    /// It left out thinking that does not fit the rest of the request.
+    ThinkingDropped {
+        /// How many blocks.
+        blocks: u32,
+        /// Why, in the provider's words.
+        reason: Arc<str>,
+    },
+    /// Why it declined, where it says more than that.
+    Refusal {
+        /// The provider's category.
+        category: Option<Arc<str>>,
+        /// For people.
+        explanation: Option<Arc<str>>,
+    },
 }
 
 /// A piece of a block.
@@ -161,6 +314,30 @@ pub struct Failure {
     pub should_retry: Option<bool>,
     /// The provider's id of the request, for support.
     pub request_id: Option<String>,
+    /// How far the prompt is over the window, where the provider says it.
+    pub overflow: Option<Overflow>,
+    /// When a used-up quota is there again: seconds since 1970, where the provider says it.
+    pub resets_at: Option<u64>,
+    /// The block of the request that the provider rejects, where it names one.
+    pub culprit: Option<Culprit>,
+}
+
+/// How far a prompt is over the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overflow {
+    /// The tokens of the request, the output cap included where the provider counts it.
+    pub needed: u64,
+    /// What fits.
+    pub limit: u64,
+}
+
+/// A place in a request as the provider counts: neighbouring messages of one role are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Culprit {
+    /// The message, from 0.
+    pub message: usize,
+    /// The block in it, from 0.
+    pub block: Option<usize>,
 }
 
 impl Failure {
@@ -168,7 +345,17 @@ impl Failure {
     #[must_use]
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { class, message, status: None, retry_after_ms: None, should_retry: None, request_id: None }
+        Self {
+            class,
+            message,
+            status: None,
+            retry_after_ms: None,
+            should_retry: None,
+            request_id: None,
+            overflow: None,
+            resets_at: None,
+            culprit: None,
+        }
     }
 }
 
@@ -222,6 +409,48 @@ pub struct ModelCard {
     pub price: Option<Price>,
     /// Whether the model is in the table; otherwise window and cap are assumptions.
     pub known: bool,
+    /// Which ways of thinking it takes.
+    pub thinking: ThinkingSupport,
+    /// The levels of effort it takes, ascending; none if the request must not say one.
+    pub efforts: &'static [Effort],
+    /// Whether its thinking is only valid behind the exact prefix it was made for.
+    pub binds_thinking: bool,
+    /// Whether the provider clears old content itself on request.
+    pub edits_context: bool,
+    /// Whether the model can be told of a budget of tokens.
+    pub takes_task_budget: bool,
+}
+
+impl ModelCard {
+    /// A model of which nothing is known but its id: 200 000 tokens are assumed, and none of what only some models take.
+    #[must_use]
+    pub fn unknown(id: &str) -> Self {
+        Self {
+            id: id.into(),
+            window_tokens: 200_000,
+            output_tokens_max: 32_000,
+            price: None,
+            known: false,
+            thinking: ThinkingSupport::default(),
+            efforts: &[],
+            binds_thinking: false,
+            edits_context: false,
+            takes_task_budget: false,
+        }
+    }
+}
+
+/// Which ways of thinking a model takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThinkingSupport {
+    /// [`Thinking::Adaptive`].
+    pub adaptive: bool,
+    /// [`Thinking::Budgeted`].
+    pub budgeted: bool,
+    /// [`Thinking::Disabled`], up to this level of effort.
+    pub disabled_up_to: Option<Effort>,
+    /// Whether it thinks when the request says nothing.
+    pub by_default: bool,
 }
 
 /// USD per million tokens.

@@ -203,7 +203,7 @@ mod tests {
 
     fn message(role: Role, texts: &[String]) -> Arc<Message> {
         let blocks = texts.iter().map(|text| Block::text(text)).collect();
-        Arc::new(Message { id: MessageId(0), role, blocks, origin: Origin::Prompt })
+        Arc::new(Message::new(MessageId(0), role, Origin::Prompt, blocks))
     }
 
     /// The plain way to say the same: join neighbours of one role, then serialise everything.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::{
-    Block, CallFacts, CallId, Delta, Failure, MessageId, RawValueEq, RequestId, ToolProgress, ToolUse, Usage,
+    Block, CallFacts, CallId, CompactTrigger, Decision, Delta, Failure, MessageId, RawValueEq, RequestId,
+    Terminal, ToolProgress, ToolUse, Transition, Usage,
 };
 
 /// One thing a caller sees. The last update of a run is [`Update::Done`], exactly once.
@@ -121,8 +122,79 @@ pub enum Update {
     },
     /// The last gate repaired the request.
     Repaired(Vec<Repair>),
+    /// The loop goes round again, for this reason.
+    Continued(Transition),
+    /// Compaction begins.
+    Compacting(CompactTrigger),
+    /// Compaction came to nothing, and why.
+    CompactionFailed(String),
+    /// A context layer changed the transcript; a compaction that worked is one of these.
+    Decided(Decision),
+    /// The provider cleared old content from its copy of the transcript, by its own count.
+    ClearedByProvider {
+        /// Results that were cleared.
+        tool_results: u32,
+        /// Answers whose thinking was cleared.
+        thinking_turns: u32,
+        /// Input tokens that were freed.
+        tokens: u64,
+    },
+    /// Another model takes over. What it replaces was retracted before.
+    FellBack {
+        /// The model that failed.
+        from: Arc<str>,
+        /// The model that goes on.
+        to: Arc<str>,
+        /// What failed.
+        failure: Box<Failure>,
+    },
+    /// The provider's cache held far less of the request than it should have.
+    CacheMissed {
+        /// Tokens that were expected to be read from the cache.
+        expected: u64,
+        /// Tokens that were.
+        read: u64,
+        /// The first part that differs from the request before; none if nothing does.
+        part: Option<PrefixPart>,
+    },
+    /// What the calls of a response did, in a few words, by a small model.
+    ToolUseSummary {
+        /// The words.
+        summary: Arc<str>,
+        /// The calls, by the provider's ids.
+        tool_use_ids: Vec<Arc<str>>,
+    },
+    /// Prompts became part of the run, by the ids their senders gave them. They are done when the run ends well.
+    PromptsStarted(Vec<Arc<str>>),
+    /// The limit of turns is reached; the run ends.
+    TurnsUsedUp {
+        /// The limit.
+        limit: u32,
+    },
+    /// Something the user should know.
+    Notice(String),
     /// The end of the run.
     Done(Box<Outcome>),
+}
+
+/// A part of a request, in the order in which a provider's cache looks at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrefixPart {
+    /// The model.
+    Model,
+    /// The tools.
+    Tools,
+    /// The system prompt.
+    System,
+    /// Thinking, effort or the budget told to the model.
+    Settings,
+    /// A message of the transcript.
+    Message {
+        /// Its position, from 0.
+        index: usize,
+        /// Its id in the request before.
+        id: MessageId,
+    },
 }
 
 /// A decision somebody has to make about a call.
@@ -205,72 +277,6 @@ pub enum Repair {
     AddedUser,
 }
 
-/// Why a run ended. Every run ends with exactly one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Terminal {
-    /// The model answered and asked for nothing more.
-    Completed,
-    /// The next turn would exceed the limit.
-    MaxTurns,
-    /// Interrupted while the model was answering.
-    AbortedStreaming,
-    /// Interrupted while tools ran.
-    AbortedTools,
-    /// The model could not be reached or refused the request, after the retries.
-    ApiError,
-    /// A broken answer, or an error of ours.
-    ModelError,
-    /// The model declined to answer.
-    Refused,
-}
-
-impl Terminal {
-    /// Every terminal.
-    pub const ALL: [Self; 7] = [
-        Self::Completed,
-        Self::MaxTurns,
-        Self::AbortedStreaming,
-        Self::AbortedTools,
-        Self::ApiError,
-        Self::ModelError,
-        Self::Refused,
-    ];
-
-    /// Our name for it.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::MaxTurns => "max_turns",
-            Self::AbortedStreaming => "aborted_streaming",
-            Self::AbortedTools => "aborted_tools",
-            Self::ApiError => "api_error",
-            Self::ModelError => "model_error",
-            Self::Refused => "refused",
-        }
-    }
-
-    /// Whether the run ended well. A model that declines has answered too.
-    #[must_use]
-    pub fn is_success(self) -> bool {
-        match self {
-            Self::Completed | Self::Refused => true,
-            Self::MaxTurns
-            | Self::AbortedStreaming
-            | Self::AbortedTools
-            | Self::ApiError
-            | Self::ModelError => false,
-        }
-    }
-}
-
-/// Why the loop went round again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Transition {
-    /// Tool results exist.
-    NextTurn,
-}
-
 /// How a run ended and what it took.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -298,6 +304,12 @@ pub struct Outcome {
     pub duration_ms: u64,
     /// Time spent waiting for models.
     pub duration_api_ms: u64,
+    /// The answer as a value that matches the schema, if one was asked for.
+    pub structured: Option<Arc<RawValueEq>>,
+    /// The call that a hook put off.
+    pub deferred: Option<ToolUse>,
+    /// The prompts that were part of the run, by the ids their senders gave them.
+    pub prompts: Vec<Arc<str>>,
 }
 
 /// What one model took.

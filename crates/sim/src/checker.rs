@@ -145,6 +145,7 @@ impl Checker {
                 .map(|_| ())
                 .ok_or_else(|| format!("{call:?} was abandoned but does not run")),
             Effect::CancelTool(_) | Effect::StartTimer { .. } => Ok(()),
+            other => Err(format!("nothing here asks for {other:?}")),
         }
     }
 
@@ -180,7 +181,9 @@ impl Checker {
             return Err("a request goes out while calls run".into());
         }
         let cap = body.output_tokens_max;
-        if cap > config.output_tokens_max || cap > config.model.output_tokens_max {
+        if cap > config.output.explicit.unwrap_or(config.output.escalated)
+            || cap > config.model.output_tokens_max
+        {
             return Err(format!("a cap of {cap} tokens is more than was set, or than the model can say"));
         }
         check_request(&body.transcript)?;

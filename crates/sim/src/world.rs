@@ -170,7 +170,7 @@ impl World {
             self.past.push(event.clone());
         }
         let (phase, end) = (self.state.phase(), self.possible_end(&event));
-        let input = Input { at_ms: self.now, entropy: self.rng.bits(), event };
+        let input = Input { at_ms: self.now, wall_s: self.now / 1_000, entropy: self.rng.bits(), event };
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
         self.perform(&effects);
@@ -281,7 +281,7 @@ impl World {
             Event::Examined { call, .. } => self.examine.contains(call),
             Event::Answered { call, .. } => self.asked.contains(call),
             Event::Timer(timer) => self.timers.iter().any(|(running, _)| running == timer),
-            Event::Submit(_) | Event::Steer(_) | Event::Interrupt(_) => false,
+            _ => false,
         }
     }
 
@@ -490,7 +490,7 @@ fn random_config(rng: &mut Rng) -> Config {
     config.turns_max = rng.one_in(3).then(|| 1 + u32::try_from(rng.below(4)).unwrap_or(0));
     config.shared_calls_max = 1 + usize::try_from(rng.below(4)).unwrap_or(0);
     config.partial_messages = rng.one_in(2);
-    config.output_tokens_max = if rng.one_in(2) { 8_000 } else { 64_000 };
+    config.output.explicit = Some(if rng.one_in(2) { 8_000 } else { 64_000 });
     let early = [EarlyStart::All, EarlyStart::All, EarlyStart::ReadOnly, EarlyStart::Off];
     config.early_start = rng.pick(&early).unwrap_or_default();
     let modes = [

@@ -65,7 +65,7 @@ fn damage(messages: &mut Vec<Message>, rng: &mut Rng) {
 fn random_message(rng: &mut Rng, n: u64) -> Message {
     let role = if rng.one_in(2) { Role::User } else { Role::Assistant };
     let blocks = (0..rng.below(4)).map(|_| random_block(rng)).collect();
-    Message { id: MessageId(n), role, blocks, origin: Origin::Prompt }
+    Message::new(MessageId(n), role, Origin::Prompt, blocks)
 }
 
 fn random_block(rng: &mut Rng) -> Block {
@@ -140,9 +140,7 @@ fn each_kind_of_damage_is_named() {
     let check = |list: Vec<(Role, Vec<Block>)>, expected: &[Repair]| {
         let messages: Transcript = list
             .into_iter()
-            .map(|(role, blocks)| {
-                Arc::new(Message { id: MessageId(1), role, blocks, origin: Origin::Prompt })
-            })
+            .map(|(role, blocks)| Arc::new(Message::new(MessageId(1), role, Origin::Prompt, blocks)))
             .collect();
         assert_eq!(repair(&messages).1, expected, "{messages:#?}");
     };

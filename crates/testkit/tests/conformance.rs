@@ -21,6 +21,7 @@ fn request() -> Arc<ModelRequest> {
         transcript: std::iter::once(Arc::new(prompt)).collect(),
         breakpoints: vec![0],
         output_tokens_max: 100,
+        ..ModelRequest::default()
     })
 }
 

@@ -80,18 +80,36 @@ pub(crate) struct Ending<'a> {
 /// The subtype of a terminal.
 fn subtype(terminal: Terminal) -> &'static str {
     match terminal {
-        Terminal::Completed | Terminal::Refused | Terminal::ApiError => "success",
+        Terminal::Completed
+        | Terminal::TokenBudgetCompleted
+        | Terminal::StopHookPrevented
+        | Terminal::HookStopped
+        | Terminal::ApiError
+        | Terminal::Refused
+        | Terminal::ToolDeferred => "success",
         Terminal::MaxTurns => "error_max_turns",
-        Terminal::AbortedStreaming | Terminal::AbortedTools | Terminal::ModelError => {
-            "error_during_execution"
-        }
+        Terminal::MaxBudgetUsd => "error_max_budget_usd",
+        Terminal::StructuredOutputRetries => "error_max_structured_output_retries",
+        Terminal::AbortedStreaming
+        | Terminal::AbortedTools
+        | Terminal::BlockingLimit
+        | Terminal::PromptTooLong
+        | Terminal::MaxOutputTokens
+        | Terminal::ImageError
+        | Terminal::ModelError
+        | Terminal::RepeatedCall
+        | Terminal::RapidRefill
+        | Terminal::StoreFailed => "error_during_execution",
     }
 }
 
 /// The terminal in the protocol's word, which is ours except where hosts know another.
 fn terminal_reason(terminal: Terminal) -> &'static str {
     match terminal {
-        Terminal::Refused => Terminal::Completed.name(),
+        Terminal::Refused | Terminal::TokenBudgetCompleted => Terminal::Completed.name(),
+        Terminal::MaxBudgetUsd => "budget_exhausted",
+        Terminal::StructuredOutputRetries => "structured_output_retry_exhausted",
+        Terminal::RapidRefill => "rapid_refill_breaker",
         other => other.name(),
     }
 }
@@ -142,10 +160,8 @@ fn answer(outcome: &Outcome) -> Option<Cow<'_, str>> {
     match outcome.terminal {
         Terminal::ApiError => Some(outcome.error_text().into()),
         Terminal::Refused if outcome.text.is_empty() => Some(outcome.error_text().into()),
-        Terminal::Completed | Terminal::Refused => Some(outcome.text.as_str().into()),
-        Terminal::MaxTurns | Terminal::AbortedStreaming | Terminal::AbortedTools | Terminal::ModelError => {
-            None
-        }
+        terminal if terminal.is_success() => Some(outcome.text.as_str().into()),
+        _ => None,
     }
 }
 

@@ -228,6 +228,7 @@ impl Translator {
             }
             Update::Repaired(repairs) => self.informational(&describe(repairs), "notice", out),
             Update::Done(outcome) => self.on_done(outcome, out),
+            _ => {}
         }
     }
 

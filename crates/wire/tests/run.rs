@@ -130,6 +130,9 @@ fn outcome(terminal: Terminal) -> Outcome {
         failure: None,
         duration_ms: 120,
         duration_api_ms: 90,
+        structured: None,
+        deferred: None,
+        prompts: Vec::new(),
     }
 }
 
@@ -185,14 +188,7 @@ fn tool_result(id: u64, outcome: &ToolOutcome) -> Update {
 }
 
 fn failure(class: FailureClass, status: Option<u16>, message: &str) -> Failure {
-    Failure {
-        class,
-        message: message.into(),
-        status,
-        retry_after_ms: None,
-        should_retry: None,
-        request_id: Some("req_1".into()),
-    }
+    Failure { status, request_id: Some("req_1".into()), ..Failure::new(class, message) }
 }
 
 fn run_with_a_tool() -> Vec<Update> {

@@ -37,6 +37,7 @@ fn request(text: &str) -> Arc<ModelRequest> {
         transcript: [Arc::new(message)].into_iter().collect(),
         breakpoints: vec![0],
         output_tokens_max: 100,
+        ..ModelRequest::default()
     })
 }
 
@@ -45,6 +46,7 @@ fn line(event: &ModelEvent) -> String {
         ModelEvent::Started { message_id, model, .. } => format!("started {message_id} {model}"),
         ModelEvent::Delta { index, delta: windlass_protocol::Delta::Start(_) } => format!("start {index}"),
         ModelEvent::Delta { index, .. } => format!("delta {index}"),
+        ModelEvent::Note(note) => format!("note {note:?}"),
         ModelEvent::Block { index, block } => format!("block {index} {block:?}"),
         ModelEvent::Ended { stop, usage } => {
             format!("ended {} in={} out={}", stop.name(), usage.input_tokens, usage.output_tokens)

@@ -17,6 +17,7 @@ fn line(event: &ModelEvent) -> String {
         }
         ModelEvent::Delta { index, delta: Delta::Start(block) } => format!("start {index} {block}"),
         ModelEvent::Delta { index, delta } => format!("delta {index} {delta:?}"),
+        ModelEvent::Note(note) => format!("note {note:?}"),
         ModelEvent::Block { index, block } => format!("block {index} {block:?}"),
         ModelEvent::Ended { stop, usage } => {
             format!("ended {} in={} out={}", stop.name(), usage.input_tokens, usage.output_tokens)

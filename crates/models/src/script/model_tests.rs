@@ -6,12 +6,7 @@ use super::*;
 
 fn request(messages: &[(Role, Block)]) -> Arc<ModelRequest> {
     let message = |(role, block): &(Role, Block)| {
-        Arc::new(Message {
-            id: MessageId(1),
-            role: *role,
-            blocks: vec![block.clone()],
-            origin: Origin::Prompt,
-        })
+        Arc::new(Message::new(MessageId(1), *role, Origin::Prompt, vec![block.clone()]))
     };
     Arc::new(ModelRequest {
         model: "any".into(),
@@ -20,6 +15,7 @@ fn request(messages: &[(Role, Block)]) -> Arc<ModelRequest> {
         transcript: messages.iter().map(message).collect::<Transcript>(),
         breakpoints: vec![],
         output_tokens_max: 100,
+        ..ModelRequest::default()
     })
 }
 

@@ -19,7 +19,7 @@ pub(super) fn follow_settings(spec: ToolSpec, settings: &BashSettings) -> ToolSp
         }
     }
     let input_schema = serde_json::value::to_raw_value(&schema).map_or(spec.input_schema, Into::into);
-    ToolSpec { name: spec.name, description: description(settings).into(), input_schema }
+    ToolSpec { name: spec.name, description: description(settings).into(), input_schema, ..spec }
 }
 
 fn timeout_text(settings: &BashSettings) -> String {

@@ -18,11 +18,12 @@ fn tool(name: &str) -> ToolSpec {
         name: name.into(),
         description: "does \"it\"".into(),
         input_schema: raw(r#"{"type": "object", "z": 1, "a": 2}"#),
+        result_chars_max: None,
     }
 }
 
 fn message(role: Role, blocks: Vec<Block>) -> Arc<Message> {
-    Arc::new(Message { id: MessageId(0), role, blocks, origin: Origin::Prompt })
+    Arc::new(Message::new(MessageId(0), role, Origin::Prompt, blocks))
 }
 
 fn user(text: &str) -> Arc<Message> {
@@ -42,6 +43,7 @@ fn request(messages: Vec<Arc<Message>>, breakpoints: &[usize]) -> ModelRequest {
         transcript: messages.into_iter().collect(),
         breakpoints: breakpoints.to_vec(),
         output_tokens_max: 8000,
+        ..ModelRequest::default()
     }
 }
 
