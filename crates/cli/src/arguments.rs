@@ -51,6 +51,42 @@ pub(crate) struct Arguments {
     #[arg(long)]
     model: Option<String>,
 
+    /// Models that take over when the model is overloaded or out of reach, in order, separated by commas
+    #[arg(long, value_name = "MODELS")]
+    fallback_model: Option<String>,
+
+    /// How hard the model tries: low, medium, high, xhigh or max
+    #[arg(long, value_name = "LEVEL")]
+    effort: Option<String>,
+
+    /// How the model thinks: adaptive, enabled or disabled
+    #[arg(long, value_name = "MODE")]
+    thinking: Option<String>,
+
+    /// Let the model think for so many tokens at most; 0 turns thinking off
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    max_thinking_tokens: Option<String>,
+
+    /// What is shown of its thinking: summarized or omitted
+    #[arg(long, value_name = "FORM")]
+    thinking_display: Option<String>,
+
+    /// The JSON schema that the final answer must match; it is printed as structured_output
+    #[arg(long, value_name = "SCHEMA")]
+    json_schema: Option<String>,
+
+    /// Stop when so much has been spent, in USD
+    #[arg(long, value_name = "USD", allow_negative_numbers = true)]
+    max_budget_usd: Option<String>,
+
+    /// Tell the model how many tokens the whole run has, from 20000 on
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    task_budget: Option<String>,
+
+    /// Compact as if the context window had so many tokens, such as 500k; or auto for the model's own
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
+    autocompact: Option<String>,
+
     /// Stop after this many turns
     #[arg(long, value_name = "N", value_parser = turns, allow_negative_numbers = true)]
     max_turns: Option<u32>,
@@ -126,6 +162,15 @@ impl Arguments {
             system_prompt: either(&self.system_prompt, &self.system_prompt_file),
             append_system_prompt: either(&self.append_system_prompt, &self.append_system_prompt_file),
             add_directories: self.add_dir.clone(),
+            fallback_models: self.fallback_model.clone(),
+            budget_usd: self.max_budget_usd.clone(),
+            task_budget: self.task_budget.clone(),
+            effort: self.effort.clone(),
+            thinking: self.thinking.clone(),
+            thinking_tokens: self.max_thinking_tokens.clone(),
+            thinking_display: self.thinking_display.clone(),
+            json_schema: self.json_schema.clone(),
+            autocompact: self.autocompact.clone(),
         }
     }
 
@@ -258,6 +303,19 @@ mod tests {
             check("--disallowed-tools", value, |flags| flags.disallowed_tools.concat());
             check("--model", value, |flags| flags.model.unwrap_or("none".into()));
             check("--permission-mode", value, |flags| flags.permission_mode.unwrap_or("none".into()));
+        }
+        for value in ["x", "-1", ""] {
+            check("--max-thinking-tokens", value, |flags| flags.thinking_tokens.unwrap_or("none".into()));
+            check("--max-budget-usd", value, |flags| flags.budget_usd.unwrap_or("none".into()));
+            check("--task-budget", value, |flags| flags.task_budget.unwrap_or("none".into()));
+            check("--autocompact", value, |flags| flags.autocompact.unwrap_or("none".into()));
+        }
+        for value in ["x", "a,b", ""] {
+            check("--fallback-model", value, |flags| flags.fallback_models.unwrap_or("none".into()));
+            check("--effort", value, |flags| flags.effort.unwrap_or("none".into()));
+            check("--thinking", value, |flags| flags.thinking.unwrap_or("none".into()));
+            check("--thinking-display", value, |flags| flags.thinking_display.unwrap_or("none".into()));
+            check("--json-schema", value, |flags| flags.json_schema.unwrap_or("none".into()));
         }
         check("--max-turns", "3", |flags| flags.turns_max.map_or("none".into(), |n| n.to_string()));
         let file =

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde_json::Value;
-use windlass_config::{Config, ModelChoice, Settings};
+use windlass_config::{Config, ModelChoice};
 use windlass_engine::{Asking, Block, CallId, Outcome, PermissionMode, Permissions, Update};
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_protocol::{BlockKind, ModelCard, ToolUse};
@@ -77,9 +77,7 @@ fn engine(folder: &Path) -> anyhow::Result<windlass_engine::Engine> {
     let script = Script::parse(SCRIPT)?;
     let card = ModelCard { known: true, ..model_card(&script.model) };
     let config = Config {
-        settings: Settings::default(),
         model: ModelChoice { name: script.model.clone(), by_flag: false },
-        turns_max: None,
         // Reading and editing inside the folder, and commands, which the script fixes to the test.
         permissions: Permissions {
             mode: PermissionMode::AcceptEdits,
@@ -87,10 +85,8 @@ fn engine(folder: &Path) -> anyhow::Result<windlass_engine::Engine> {
             disallowed: BTreeSet::new(),
             asking: Asking::Nobody,
         },
-        system_prompt: None,
-        append_system_prompt: None,
         cwd: folder.to_owned(),
-        added_directories: Vec::new(),
+        ..Config::default()
     };
     let wired = wiring::wire_model(config, Arc::new(ScriptModel::new(script)), card, false);
     Ok(wired.map_err(anyhow::Error::msg)?.engine)

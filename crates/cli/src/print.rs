@@ -14,6 +14,9 @@ use crate::view::{self, JsonView, StreamView, TextView, View, WithProgress};
 use crate::wiring::{self, Wired};
 use crate::{complain, prompt};
 
+/// Where the administrator of the machine keeps files for everybody.
+const MANAGED: &str = "/etc/claude-code";
+
 /// Everything that is settled before the first request.
 struct Ready {
     wired: Wired,
@@ -82,7 +85,12 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     let cwd = std::env::current_dir().map_err(|error| {
         format!("the current directory cannot be used: {error}. Change to one that exists and can be read.")
     })?;
-    let place = Place { cwd, is_root: rustix::process::geteuid().is_root() };
+    let place = Place {
+        cwd,
+        is_root: rustix::process::geteuid().is_root(),
+        home: std::env::home_dir(),
+        managed: MANAGED.into(),
+    };
     let config = Config::new(settings, &arguments.flags(), &place).map_err(|error| {
         let lost = arguments.swallowed_prompt().filter(|_| matches!(error, ConfigError::Directory { .. }));
         lost.map_or_else(|| error.to_string(), |lost| format!("{error} {lost}"))

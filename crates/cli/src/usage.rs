@@ -8,14 +8,13 @@ use crate::display;
 use crate::suggest::closest;
 
 /// Flags that users of the reference know and that are not there yet.
-const FLAGS_NOT_YET: [&str; 59] = [
+const FLAGS_NOT_YET: [&str; 52] = [
     "--advisor",
     "--agent",
     "--agents",
     "--allow-dangerously-skip-permissions",
     "--append-subagent-system-prompt",
     "--append-subagent-system-prompt-file",
-    "--autocompact",
     "--background",
     "--bare",
     "--betas",
@@ -27,9 +26,7 @@ const FLAGS_NOT_YET: [&str; 59] = [
     "--debug",
     "--debug-file",
     "--disable-slash-commands",
-    "--effort",
     "--exclude-dynamic-system-prompt-sections",
-    "--fallback-model",
     "--file",
     "--fork-session",
     "--forward-subagent-text",
@@ -38,10 +35,7 @@ const FLAGS_NOT_YET: [&str; 59] = [
     "--include-hook-events",
     "--init",
     "--init-only",
-    "--input-format",
-    "--json-schema",
     "--maintenance",
-    "--max-budget-usd",
     "--mcp-config",
     "--name",
     "--no-chrome",
@@ -51,7 +45,6 @@ const FLAGS_NOT_YET: [&str; 59] = [
     "--plugin-dir",
     "--plugin-url",
     "--prompt-suggestions",
-    "--replay-user-messages",
     "--restricted",
     "--resume",
     "--safe-mode",

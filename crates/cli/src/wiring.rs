@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
-use windlass_engine::{Engine, RetryPolicy, SessionSeed, UnknownTools};
+use windlass_engine::{Engine, SessionSeed, UnknownTools};
 use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
     model_card, resolve_family,
@@ -59,11 +59,11 @@ pub(crate) fn wire_model(
         .working_directory(config.cwd)
         .permissions(config.permissions)
         .turns_max(config.turns_max)
-        .retry(RetryPolicy { retries_max: limits.retries_max, ..RetryPolicy::default() })
+        .retry(config.settings.retry)
         .partial_messages(partial_messages)
         .shared_calls_max(limits.shared_calls_max)
         .early_start(limits.early_start);
-    if let Some(cap) = limits.output_tokens_max {
+    if let Some(cap) = limits.output.explicit {
         builder = builder.output_tokens_max(cap);
     }
     for path in config.added_directories {

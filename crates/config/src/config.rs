@@ -1,21 +1,22 @@
 //! The configuration of a run: environment and flags, checked.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Asking, PermissionMode, Permissions};
+use windlass_core::{Asking, ContextPolicy, PermissionMode, Permissions, ThinkingWish};
+use windlass_protocol::{Effort, HookAnswer, HookEvent, MemoryNote, RawValue};
 
 use crate::flags::{Flags, PromptText, split_tool_names};
 use crate::variables::MODEL;
-use crate::{ConfigError, Settings};
+use crate::{ConfigError, Settings, hooks, memory, numbers, parse, thinking};
 
 /// The model where nothing names one.
 const DEFAULT_MODEL: &str = "claude-opus-5-5";
 
-/// The most bytes of a prompt file.
-const PROMPT_FILE_BYTES_MAX: u64 = 10_000_000;
+/// The most bytes of a text file that a flag or a variable names.
+const TEXT_FILE_BYTES_MAX: u64 = 10_000_000;
 
 /// Where and as whom the process runs.
 #[derive(Clone, Debug)]
@@ -24,17 +25,41 @@ pub struct Place {
     pub cwd: PathBuf,
     /// Whether it runs as the root user.
     pub is_root: bool,
+    /// The home of the user, if there is one.
+    pub home: Option<PathBuf>,
+    /// Where the administrator of the machine keeps files for everybody.
+    pub managed: PathBuf,
 }
 
 /// Everything a run is configured by.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Config {
     /// What the environment says.
     pub settings: Settings,
     /// The model.
     pub model: ModelChoice,
+    /// The models that take over when it is overloaded, in order.
+    pub fallbacks: Vec<String>,
+    /// How the model is to think.
+    pub thinking: ThinkingWish,
+    /// How hard the model is to try.
+    pub effort: Option<Effort>,
     /// How many turns a run may take.
     pub turns_max: Option<u32>,
+    /// What a session may cost.
+    pub budget_usd: Option<f64>,
+    /// What the model is told about the tokens of a run.
+    pub task_budget: Option<u64>,
+    /// The JSON schema of the final answer.
+    pub json_schema: Option<Arc<RawValue>>,
+    /// When the context layers act.
+    pub context: ContextPolicy,
+    /// What is remembered for every prompt of the project.
+    pub memory: Vec<MemoryNote>,
+    /// Answers that stand in for hooks, by event, given in turn.
+    pub scripted_hooks: BTreeMap<HookEvent, Vec<HookAnswer>>,
+    /// What the user should know although the configuration is valid.
+    pub warnings: Vec<String>,
     /// Who may do what.
     pub permissions: Permissions,
     /// Replaces the system prompt.
@@ -48,7 +73,7 @@ pub struct Config {
 }
 
 /// The model a run asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelChoice {
     /// Its id, or the name of a family.
     pub name: String,
@@ -63,9 +88,24 @@ impl Config {
         check_client_certificate(&settings)?;
         let added_directories =
             flags.add_directories.iter().map(|path| directory(path, place)).collect::<Result<_, _>>()?;
+        let scripted_hooks = match &settings.scripted_hooks {
+            Some(path) => hooks::read(path, &place.cwd)?,
+            None => BTreeMap::new(),
+        };
+        let memory = memory::load(&settings.memory, place);
         Ok(Self {
             model: choose_model(&settings, flags)?,
+            fallbacks: fallbacks(flags)?,
+            thinking: thinking::wish(&settings, flags)?,
+            effort: thinking::effort(&settings, flags)?,
             turns_max: flags.turns_max,
+            budget_usd: numbers::budget_usd(flags)?,
+            task_budget: numbers::task_budget(flags)?,
+            json_schema: json_schema(flags)?,
+            context: context(&settings, flags)?,
+            memory: memory.notes,
+            scripted_hooks,
+            warnings: memory.warnings,
             permissions,
             system_prompt: prompt("--system-prompt-file", flags.system_prompt.as_ref(), place)?,
             append_system_prompt: prompt(
@@ -110,6 +150,50 @@ fn choose_model(settings: &Settings, flags: &Flags) -> Result<ModelChoice, Confi
             .or_else(|| named(&models.default))
             .unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
     })
+}
+
+fn fallbacks(flags: &Flags) -> Result<Vec<String>, ConfigError> {
+    let Some(text) = &flags.fallback_models else { return Ok(Vec::new()) };
+    let names = parse::list(text);
+    if names.is_empty() {
+        let accepts = "give one or more models, separated by commas".into();
+        return Err(ConfigError::Flag { flag: "--fallback-model", value: "''".into(), accepts });
+    }
+    Ok(names)
+}
+
+fn context(settings: &Settings, flags: &Flags) -> Result<ContextPolicy, ConfigError> {
+    let policy = settings.context.policy;
+    Ok(match &flags.autocompact {
+        None => policy,
+        Some(text) => ContextPolicy { window_tokens: numbers::window(text)?, ..policy },
+    })
+}
+
+/// The schema as it was written: the model reads it in this form. Whether it is one is for whoever checks answers.
+fn json_schema(flags: &Flags) -> Result<Option<Arc<RawValue>>, ConfigError> {
+    let Some(text) = &flags.json_schema else { return Ok(None) };
+    let wrong = |accepts: String| ConfigError::Flag {
+        flag: "--json-schema",
+        value: excerpt(text),
+        accepts: format!("{accepts}; give a JSON schema such as {{\"type\":\"object\"}}"),
+    };
+    let raw: Box<RawValue> =
+        serde_json::from_str(text).map_err(|error| wrong(format!("it is not JSON ({error})")))?;
+    if !raw.get().starts_with('{') {
+        return Err(wrong("it is not a JSON object".into()));
+    }
+    Ok(Some(raw.into()))
+}
+
+/// The beginning of a value, for an error of one line.
+fn excerpt(text: &str) -> String {
+    const CHARS_MAX: usize = 60;
+    match text.char_indices().nth(CHARS_MAX) {
+        None if text.is_empty() => "''".into(),
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}...", &text[..end]),
+    }
 }
 
 fn permissions(settings: &Settings, flags: &Flags, place: &Place) -> Result<Permissions, ConfigError> {
@@ -173,18 +257,19 @@ fn prompt(
     match text {
         None => Ok(None),
         Some(PromptText::Text(text)) => Ok(Some(text.clone())),
-        Some(PromptText::File(path)) => read_prompt(&place.cwd.join(path))
+        Some(PromptText::File(path)) => read_text(&place.cwd.join(path))
             .map(Some)
             .map_err(|problem| ConfigError::PromptFile { flag, path: path.clone(), problem }),
     }
 }
 
-fn read_prompt(path: &Path) -> Result<String, String> {
+/// A text file that a flag or a variable names.
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     let file = std::fs::File::open(path).map_err(|error| describe(&error))?;
     let mut bytes = Vec::new();
-    file.take(PROMPT_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| describe(&error))?;
-    if bytes.len() as u64 > PROMPT_FILE_BYTES_MAX {
-        return Err(format!("it is larger than {PROMPT_FILE_BYTES_MAX} bytes"));
+    file.take(TEXT_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| describe(&error))?;
+    if bytes.len() as u64 > TEXT_FILE_BYTES_MAX {
+        return Err(format!("it is larger than {TEXT_FILE_BYTES_MAX} bytes"));
     }
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))

@@ -30,5 +30,29 @@ pub fn environment_page() -> String {
         "\nThe HTTP client also respects the usual `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, and\n\
          `SSL_CERT_FILE` and `SSL_CERT_DIR` for the authorities it trusts.\n",
     );
+    page.push_str(SCRIPTED_HOOKS);
     page
 }
+
+const SCRIPTED_HOOKS: &str = r#"
+## Answers that stand in for hooks
+
+`WINDLASS_SCRIPTED_HOOKS` names a JSON file with a list of answers for each event (`PreToolUse`, `PostToolUse`,
+`PostToolUseFailure`, `Stop`, `StopFailure`, `PreCompact`). Each time hooks of an event would run, the next answer of its
+list is given; after the last, nothing is said. Every field of an answer may be left out:
+
+```json
+{
+  "PreToolUse": [
+    {"permission": "allow", "input": {"file_path": "b.txt"}, "context": ["Told to the model."]},
+    {"permission": {"deny": "Why not, for the model."}},
+    {"permission": {"ask": "Why, for the person."}},
+    {"permission": "defer"}
+  ],
+  "Stop": [
+    {"blocks": ["Run the tests before you end."]},
+    {"stop": "Enough for today.", "notices": ["Told to the user."]}
+  ]
+}
+```
+"#;

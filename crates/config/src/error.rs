@@ -43,6 +43,14 @@ pub enum ConfigError {
         /// What is wrong.
         problem: String,
     },
+    /// The file with answers that stand in for hooks cannot be used.
+    #[error("WINDLASS_SCRIPTED_HOOKS={}: {problem}. `docs/environment.md` shows the format.", .path.display())]
+    ScriptedHooks {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// A directory that a flag names cannot be used.
     #[error("--add-dir {}: {problem}. Give the path of an existing directory.", .path.display())]
     Directory {
@@ -50,6 +58,14 @@ pub enum ConfigError {
         path: PathBuf,
         /// What is wrong.
         problem: String,
+    },
+    /// Two flags say opposite things about thinking.
+    #[error("--thinking {thinking} contradicts --max-thinking-tokens {tokens}. Give only one of the two.")]
+    Thinking {
+        /// What one says.
+        thinking: String,
+        /// What the other says.
+        tokens: String,
     },
     /// Two flags ask for different modes.
     #[error("--dangerously-skip-permissions contradicts --permission-mode {mode}. Give only one of the two.")]

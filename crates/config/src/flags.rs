@@ -25,6 +25,24 @@ pub struct Flags {
     pub append_system_prompt: Option<PromptText>,
     /// `--add-dir`, every directory.
     pub add_directories: Vec<PathBuf>,
+    /// `--fallback-model`, names separated by commas.
+    pub fallback_models: Option<String>,
+    /// `--max-budget-usd`.
+    pub budget_usd: Option<String>,
+    /// `--task-budget`.
+    pub task_budget: Option<String>,
+    /// `--effort`.
+    pub effort: Option<String>,
+    /// `--thinking`.
+    pub thinking: Option<String>,
+    /// `--max-thinking-tokens`.
+    pub thinking_tokens: Option<String>,
+    /// `--thinking-display`.
+    pub thinking_display: Option<String>,
+    /// `--json-schema`.
+    pub json_schema: Option<String>,
+    /// `--autocompact`.
+    pub autocompact: Option<String>,
 }
 
 /// A text that is given or stands in a file.

@@ -1,20 +1,24 @@
 //! The environment and the flags, turned into one typed configuration.
 //!
 //! Everything is read once, at the start: [`Settings::from_environment`] takes a snapshot of the environment,
-//! [`Config::new`] adds the flags. Nothing is read later. A value that is not understood is an error that
+//! [`Config::new`] adds the flags and the memory files. Nothing is read later. A value that is not understood is an error that
 //! names it and says what is accepted; a secret never shows in an error or in debug output.
 
 mod config;
 mod document;
 mod error;
 mod flags;
+mod hooks;
+mod memory;
+mod numbers;
 mod parse;
 mod settings;
+mod thinking;
 mod variables;
 
 pub use config::{Config, ModelChoice, Place};
 pub use document::environment_page;
 pub use error::ConfigError;
 pub use flags::{Flags, PromptText};
-pub use settings::{Api, Files, Limits, Models, Settings, Shell};
+pub use settings::{Api, Context, Files, Limits, Memory, Models, Settings, Shell};
 pub use variables::{Area, VARIABLES, Variable};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use windlass_core::EarlyStart;
-use windlass_protocol::Secret;
+use windlass_core::{ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, RepeatPolicy, RetryPolicy};
+use windlass_protocol::{Effort, Secret};
 
 use crate::ConfigError;
 use crate::variables::VARIABLES;
@@ -19,6 +19,14 @@ pub struct Settings {
     pub models: Models,
     /// Limits of a run.
     pub limits: Limits,
+    /// When and how often a failed request is sent again.
+    pub retry: RetryPolicy,
+    /// How the context is kept small.
+    pub context: Context,
+    /// What is remembered for every prompt.
+    pub memory: Memory,
+    /// Answers that stand in for hooks.
+    pub scripted_hooks: Option<PathBuf>,
     /// How commands run.
     pub shell: Shell,
     /// How files are read and found.
@@ -82,24 +90,98 @@ pub struct Models {
     pub script: Option<PathBuf>,
     /// The context window, where it was stated.
     pub window_tokens: Option<u64>,
+    /// The model for summaries in the background, where it was stated.
+    pub small: Option<String>,
+    /// How hard the model tries, unless a flag says it.
+    pub effort: Option<Effort>,
+    /// How many tokens the model may think, unless a flag says it; 0 for not at all.
+    pub thinking_tokens: Option<u32>,
 }
 
 /// Limits of a run.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Retries of one request.
-    pub retries_max: u32,
-    /// The cap on output tokens, where it was stated.
-    pub output_tokens_max: Option<u32>,
+    /// The caps on output tokens of one response.
+    pub output: OutputPolicy,
+    /// How many output tokens each prompt is to spend, unless it says otherwise.
+    pub token_budget: Option<u64>,
+    /// When a budget of output tokens asks to go on.
+    pub continuation: ContinuationPolicy,
+    /// How often the model may try again when its answer does not match a schema.
+    pub schema_retries_max: u32,
+    /// How often in a row stop hooks may object.
+    pub stop_hook_blocks_max: u32,
+    /// How often in a row a paused turn is resumed.
+    pub pauses_max: u32,
+    /// When a call that repeats itself is stopped.
+    pub repeats: RepeatPolicy,
+    /// Whether a small model says what the calls of a response did.
+    pub tool_use_summaries: bool,
     /// How many shared calls may run at once.
     pub shared_calls_max: usize,
     /// Which calls may start while the model still talks.
     pub early_start: EarlyStart,
+    /// How long a cancelled call may take to stop.
+    pub stop_grace_ms: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { retries_max: 10, output_tokens_max: None, shared_calls_max: 10, early_start: EarlyStart::All }
+        let standard = windlass_core::Config::default();
+        Self {
+            output: standard.output,
+            token_budget: standard.token_budget,
+            continuation: standard.continuation,
+            schema_retries_max: 5,
+            stop_hook_blocks_max: standard.stop_hook_blocks_max,
+            pauses_max: standard.pauses_max,
+            repeats: standard.repeats,
+            tool_use_summaries: standard.tool_use_summaries,
+            shared_calls_max: standard.shared_calls_max,
+            early_start: standard.early_start,
+            stop_grace_ms: standard.stop_grace_ms,
+        }
+    }
+}
+
+/// How the context is kept small.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// When the context layers act.
+    pub policy: ContextPolicy,
+    /// Whether the user may ask for a compaction.
+    pub compact_command: bool,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self { policy: ContextPolicy::default(), compact_command: true }
+    }
+}
+
+impl Context {
+    /// Turns every way of making room off.
+    pub(crate) fn turn_off(&mut self) {
+        self.compact_command = false;
+        self.policy.auto_compact = false;
+        self.policy.reactive_compact = false;
+        self.policy.collapse = false;
+        self.policy.micro_compact = false;
+    }
+}
+
+/// What is remembered for every prompt.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// Whether memory files are read.
+    pub files: bool,
+    /// Where the user's are, if it was stated.
+    pub user_directory: Option<PathBuf>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { files: true, user_directory: None }
     }
 }
 

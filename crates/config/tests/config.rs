@@ -11,7 +11,7 @@ fn settings(variables: &[(&str, &str)]) -> Result<Settings, ConfigError> {
 }
 
 fn place(cwd: &Path) -> Place {
-    Place { cwd: cwd.to_owned(), is_root: false }
+    Place { cwd: cwd.to_owned(), is_root: false, home: None, managed: "/nowhere".into() }
 }
 
 fn config(variables: &[(&str, &str)], flags: &Flags) -> Result<Config, ConfigError> {
@@ -48,12 +48,17 @@ fn every_variable_reaches_its_setting() {
     check("ANTHROPIC_DEFAULT_SONNET_MODEL", "m", r#"families: {"sonnet": "m"}"#);
     check("ANTHROPIC_DEFAULT_HAIKU_MODEL", "m", r#"families: {"haiku": "m"}"#);
     check("ANTHROPIC_DEFAULT_FABLE_MODEL", "m", r#"families: {"fable": "m"}"#);
-    check("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "5000", "window_tokens: Some(5000)");
+    check("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "50", "window_tokens: Some(50), small");
+    check("ANTHROPIC_SMALL_FAST_MODEL", "m", r#"small: Some("m")"#);
+    check("CLAUDE_CODE_EFFORT_LEVEL", "XHigh", "effort: Some(XHigh)");
+    check("CLAUDE_CODE_EFFORT_LEVEL", "auto", "effort: None");
+    check("MAX_THINKING_TOKENS", "0", "thinking_tokens: Some(0)");
     check("WINDLASS_SCRIPT", "s.json", r#"script: Some("s.json")"#);
     check("CLAUDE_CODE_MAX_RETRIES", "99", "retries_max: 15");
-    check("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "7", "output_tokens_max: Some(7)");
+    check("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "7", "explicit: Some(7)");
     check("CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY", "3", "shared_calls_max: 3");
     check("WINDLASS_EARLY_START", "read-only", "early_start: ReadOnly");
+    check("WINDLASS_SCRIPTED_HOOKS", "h.json", r#"scripted_hooks: Some("h.json")"#);
     check("IS_SANDBOX", "1", "in_sandbox: true");
     check("BASH_DEFAULT_TIMEOUT_MS", "700000", "timeout_ms: 700000, timeout_ms_max: 600000");
     check("BASH_MAX_TIMEOUT_MS", "900000", "timeout_ms_max: 900000");
@@ -66,6 +71,105 @@ fn every_variable_reaches_its_setting() {
     check("CLAUDE_CODE_GLOB_NO_IGNORE", "false", "glob_ignore: true");
     check("CLAUDE_CODE_GLOB_HIDDEN", "false", "glob_hidden: false");
     check("CLAUDE_CODE_GLOB_TIMEOUT_SECONDS", "4", "glob_timeout_s: 4");
+}
+
+#[test]
+fn every_number_of_the_loop_has_a_variable_that_is_honoured_as_given() {
+    check("WINDLASS_OUTPUT_TOKENS_FIRST", "1", "first: 1,");
+    check("WINDLASS_OUTPUT_TOKENS_ESCALATED", "2", "escalated: 2,");
+    check("WINDLASS_OUTPUT_RECOVERIES", "0", "recoveries_max: 0 ");
+    check("WINDLASS_TOKEN_BUDGET", "1", "token_budget: Some(1)");
+    check("WINDLASS_BUDGET_PERCENT", "100", "percent: 100,");
+    check("WINDLASS_BUDGET_SMALL_GAIN_TOKENS", "0", "small_gain_tokens: 0,");
+    check("WINDLASS_BUDGET_CONTINUATIONS", "0", "continuations_min: 0 ");
+    check("MAX_STRUCTURED_OUTPUT_RETRIES", "0", "schema_retries_max: 0,");
+    check("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "1", "stop_hook_blocks_max: 1,");
+    check("WINDLASS_PAUSES", "0", "pauses_max: 0,");
+    check("WINDLASS_REPEATS_TELL", "1", "tell_after: 1,");
+    check("WINDLASS_REPEATS_ASK", "1", "ask_after: 1 ");
+    check("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", "1", "tool_use_summaries: true");
+    check("WINDLASS_STOP_GRACE_MS", "0", "stop_grace_ms: 0 ");
+    check("CLAUDE_CODE_RETRY_WATCHDOG", "1", "patient: true");
+    check("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1", "whole_answers: false");
+    check("WINDLASS_BROKEN_STREAMS", "1", "broken_streams_max: 1,");
+    check("WINDLASS_OVERLOADS", "1", "overloads_max: 1,");
+    check("WINDLASS_STALLS", "0", "stalls_max: 0,");
+    check("WINDLASS_MALFORMED_RETRIES", "0", "malformed_max: 0,");
+    check("WINDLASS_FIRST_CONTACTS", "0", "first_contacts_max: 0,");
+    check("WINDLASS_BACKOFF_MS", "0", "backoff_ms: 0,");
+    check("WINDLASS_BACKOFF_MAX_MS", "0", "backoff_ms_max: 0,");
+    check("WINDLASS_RETRY_AFTER_MAX_MS", "0", "retry_after_ms_max: 0,");
+}
+
+#[test]
+fn every_number_of_the_context_has_a_variable_that_is_honoured_as_given() {
+    check("DISABLE_AUTO_COMPACT", "1", "auto_compact: false, reactive_compact: true");
+    check("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "1", "window_tokens: Some(1), compact_percent");
+    check("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "1", "compact_percent: Some(1)");
+    check("WINDLASS_REACTIVE_COMPACT", "0", "reactive_compact: false");
+    check("WINDLASS_COLLAPSE", "0", "collapse: false");
+    check("WINDLASS_MICRO_COMPACT", "0", "micro_compact: false");
+    check(
+        "DISABLE_COMPACT",
+        "1",
+        "auto_compact: false, reactive_compact: false, collapse: false, micro_compact: false",
+    );
+    check("DISABLE_COMPACT", "1", "compact_command: false");
+    check("DISABLE_COMPACT", "0", "auto_compact: true, reactive_compact: true");
+    check("WINDLASS_OUTPUT_RESERVE_TOKENS", "0", "output_reserve_tokens: 0,");
+    check("WINDLASS_COMPACT_MARGIN_TOKENS", "0", "compact_margin_tokens: 0,");
+    check("WINDLASS_BLOCKING_MARGIN_TOKENS", "0", "blocking_margin_tokens: 0,");
+    check("WINDLASS_WARNING_MARGIN_TOKENS", "0", "warning_margin_tokens: 0,");
+    check("WINDLASS_MESSAGE_RESULT_CHARS", "1", "message_result_chars_max: 1,");
+    check("WINDLASS_PREVIEW_CHARS", "0", "preview_chars: 0,");
+    check("WINDLASS_RESULTS_KEPT", "0", "results_kept: 0,");
+    check("WINDLASS_CLEAR_AT_LEAST_TOKENS", "0", "clear_at_least_tokens: 0,");
+    check("WINDLASS_STAGE_PERCENT", "1", "stage_percent: 1,");
+    check("WINDLASS_SPAN_TOKENS", "1", "span_tokens: 1,");
+    check("WINDLASS_ROUNDS_KEPT", "0", "rounds_kept: 0,");
+    check("WINDLASS_TAIL_TOKENS", "0", "tail_tokens_max: 0,");
+    check("WINDLASS_FILES_ATTACHED", "0", "files_attached: 0,");
+    check("WINDLASS_FILE_CHARS", "1", "file_chars_max: 1,");
+    check("WINDLASS_SUMMARY_FAILURES", "0", "summary_failures_max: 0,");
+    check("WINDLASS_SUMMARY_SHRINKS", "0", "summary_shrinks_max: 0,");
+    check("WINDLASS_NO_PROGRESS", "1", "no_progress_max: 1,");
+    check("WINDLASS_REFILL_TURNS", "0", "refill_turns: 0 ");
+    check("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1", "files: false");
+    check("CLAUDE_CONFIG_DIR", "/c", r#"user_directory: Some("/c")"#);
+}
+
+/// What a setting is by default stands in the documentation; it is what holds when the variable says it.
+#[test]
+fn defaults_are_what_the_documentation_says() {
+    let standard = format!("{:?}", Settings::default());
+    for variable in VARIABLES {
+        let is_value = variable.default.chars().all(|c| c.is_ascii_digit());
+        if is_value {
+            let stated = settings(&[(variable.name, variable.default)]).unwrap();
+            assert_eq!(format!("{stated:?}"), standard, "{variable:?}");
+        }
+    }
+}
+
+#[test]
+fn nonsense_is_refused_by_name() {
+    let check = |name: &str, value: &str| {
+        let error = settings(&[(name, value)]).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{name}={value} is not understood: it must be ")), "{error}");
+    };
+    let numbers = VARIABLES.iter().filter(|variable| variable.accepts.starts_with("a whole number"));
+    for variable in numbers {
+        for value in ["-1", "many", "1.5", "99999999999999999999999"] {
+            check(variable.name, value);
+        }
+        if variable.accepts.contains("from 1") {
+            check(variable.name, "0");
+        }
+        if variable.accepts.contains("to 100") && !variable.accepts.contains("1000") {
+            check(variable.name, "101");
+        }
+    }
+    check("CLAUDE_CODE_EFFORT_LEVEL", "hard");
 }
 
 #[test]
@@ -211,7 +315,7 @@ fn skipping_permissions_leaves_no_other_mode() {
 
 #[test]
 fn root_may_not_bypass_outside_a_sandbox() {
-    let root = Place { cwd: "/".into(), is_root: true };
+    let root = Place { is_root: true, ..place(Path::new("/")) };
     let bypass = [
         Flags { skip_permissions: true, ..Flags::default() },
         Flags { permission_mode: Some("bypassPermissions".into()), ..Flags::default() },

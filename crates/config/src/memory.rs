@@ -1,0 +1,147 @@
+//! Memory files: what the user and the project want every run to know.
+//!
+//! Read once, at the start, in this order: what the administrator keeps for everybody, the user's, then each directory
+//! from the root of the file system down to the project's. A file may name others to be read with it (`@path`).
+
+use std::collections::BTreeSet;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use windlass_protocol::MemoryNote;
+
+use crate::{Memory, Place};
+
+mod text;
+
+/// A larger file is left out.
+const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Files that name files that name files end here.
+const IMPORT_DEPTH_MAX: u32 = 4;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) notes: Vec<MemoryNote>,
+    pub(crate) warnings: Vec<String>,
+    /// Resolved paths of what was read: nothing is read twice.
+    seen: BTreeSet<PathBuf>,
+}
+
+/// Whose files are being read: a project must not make us read what lies outside of it.
+#[derive(Clone, Copy)]
+enum Trust<'a> {
+    Everything,
+    Inside(&'a Path),
+}
+
+/// Reads every memory file. What cannot be read is left out with a warning.
+pub(crate) fn load(memory: &Memory, place: &Place) -> Found {
+    let mut found = Found::default();
+    if !memory.files {
+        return found;
+    }
+    let home = place.home.as_deref();
+    found.read(&place.managed.join("CLAUDE.md"), Trust::Everything, home);
+    let user = memory.user_directory.as_ref().map(|path| place.cwd.join(path));
+    if let Some(user) = user.or_else(|| Some(home?.join(".claude"))) {
+        found.read(&user.join("CLAUDE.md"), Trust::Everything, home);
+    }
+    let cwd = place.cwd.canonicalize().unwrap_or_else(|_| place.cwd.clone());
+    let mut directories: Vec<&Path> = cwd.ancestors().collect();
+    directories.reverse();
+    let before = found.seen.len();
+    for name in ["CLAUDE", "AGENTS"] {
+        // Files for agents in general stand in where there are none for this kind.
+        if found.seen.len() == before {
+            for directory in &directories {
+                found.read_directory(directory, name, &cwd, home);
+            }
+        }
+    }
+    found
+}
+
+impl Found {
+    fn read_directory(&mut self, directory: &Path, name: &str, cwd: &Path, home: Option<&Path>) {
+        let trust = Trust::Inside(cwd);
+        let places = [directory.join(format!("{name}.md")), directory.join(format!(".claude/{name}.md"))];
+        for path in &places {
+            self.read(path, trust, home);
+        }
+        if name == "CLAUDE" {
+            self.read(&directory.join("CLAUDE.local.md"), trust, home);
+        }
+    }
+
+    /// Reads a file and what it names, if it is there.
+    fn read(&mut self, path: &Path, trust: Trust<'_>, home: Option<&Path>) {
+        let mut open = vec![(path.to_owned(), 0)];
+        while let Some((path, depth)) = open.pop() {
+            let Some((path, content)) = self.take(&path) else { continue };
+            if depth < IMPORT_DEPTH_MAX {
+                let imports = text::imports(&content).into_iter().filter_map(|name| {
+                    let named = resolve(name, &path, home)?;
+                    self.may_import(&path, &named, trust).then_some((named, depth + 1))
+                });
+                // The first one named is the next to be read.
+                let mut imports: Vec<_> = imports.collect();
+                imports.reverse();
+                open.extend(imports);
+            }
+            let text = text::without_comments(&content);
+            if !text.trim().is_empty() {
+                self.notes.push(MemoryNote { path, text: text.into() });
+            }
+        }
+    }
+
+    /// The resolved path and content of a file that was not read yet.
+    fn take(&mut self, path: &Path) -> Option<(PathBuf, String)> {
+        let resolved = path.canonicalize().ok()?;
+        if !resolved.is_file() || !self.seen.insert(resolved.clone()) {
+            return None;
+        }
+        match read_text(&resolved) {
+            Ok(text) => Some((resolved, text)),
+            Err(problem) => {
+                self.warnings.push(format!("the memory file {} is left out: {problem}.", path.display()));
+                None
+            }
+        }
+    }
+
+    fn may_import(&mut self, from: &Path, named: &Path, trust: Trust<'_>) -> bool {
+        let Trust::Inside(project) = trust else { return true };
+        let Ok(resolved) = named.canonicalize() else { return false };
+        let inside = resolved.starts_with(project);
+        if !inside && resolved.is_file() {
+            self.warnings.push(format!(
+                "{} names {}, which lies outside of the project and is left out. \
+                 Name it in your own memory file instead if it is to be read.",
+                from.display(),
+                named.display()
+            ));
+        }
+        inside
+    }
+}
+
+/// The file that an import means.
+fn resolve(name: &str, from: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    match name.strip_prefix("~/") {
+        Some(rest) => Some(home?.join(rest)),
+        None => Some(from.parent()?.join(name)),
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err("it is larger than 4 MiB".into());
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text")?;
+    Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+}

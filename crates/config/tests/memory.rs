@@ -1,0 +1,152 @@
+//! Which memory files are found, in which order, and what becomes of what they name.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use windlass_config::{Config, Flags, Place, Settings};
+
+/// A machine with a home, an administrator's folder and a project `work/app`.
+struct Machine(tempfile::TempDir);
+
+impl Machine {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let machine = Self(tempfile::tempdir().unwrap());
+        std::fs::create_dir_all(machine.path("work/app")).unwrap();
+        for (name, content) in files {
+            let path = machine.path(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        machine
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.0.path().canonicalize().unwrap().join(name)
+    }
+
+    fn config(&self, variables: &[(&str, &str)]) -> Config {
+        let pairs = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let place = Place {
+            cwd: self.path("work/app"),
+            is_root: false,
+            home: Some(self.path("home")),
+            managed: self.path("etc"),
+        };
+        Config::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &place).unwrap()
+    }
+
+    /// The files that were read, in order, and what they say.
+    #[track_caller]
+    fn check(&self, variables: &[(&str, &str)], expected: &[(&str, &str)]) {
+        let config = self.config(variables);
+        let seen: Vec<(&Path, &str)> =
+            config.memory.iter().map(|note| (note.path.as_path(), &*note.text)).collect();
+        let expected: Vec<_> = expected.iter().map(|(name, text)| (self.path(name), *text)).collect();
+        let expected: Vec<_> = expected.iter().map(|(path, text)| (path.as_path(), *text)).collect();
+        assert_eq!(seen, expected);
+    }
+}
+
+#[test]
+fn files_are_read_from_far_to_near() {
+    let machine = Machine::new(&[
+        ("etc/CLAUDE.md", "managed"),
+        ("home/.claude/CLAUDE.md", "user"),
+        ("elsewhere/CLAUDE.md", "other user"),
+        ("work/CLAUDE.md", "above"),
+        ("work/app/CLAUDE.md", "project"),
+        ("work/app/.claude/CLAUDE.md", "folded"),
+        ("work/app/CLAUDE.local.md", "local"),
+        ("work/app/AGENTS.md", "agents"),
+        ("work/app/sub/CLAUDE.md", "below"),
+    ]);
+    let project = [
+        ("work/CLAUDE.md", "above"),
+        ("work/app/CLAUDE.md", "project"),
+        ("work/app/.claude/CLAUDE.md", "folded"),
+        ("work/app/CLAUDE.local.md", "local"),
+    ];
+    let user = ("home/.claude/CLAUDE.md", "user");
+    machine.check(&[], &[&[("etc/CLAUDE.md", "managed"), user][..], &project].concat());
+    let elsewhere = machine.path("elsewhere");
+    let moved = [("CLAUDE_CONFIG_DIR", elsewhere.to_str().unwrap())];
+    let other = ("elsewhere/CLAUDE.md", "other user");
+    machine.check(&moved, &[&[("etc/CLAUDE.md", "managed"), other][..], &project].concat());
+    machine.check(&[("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1")], &[]);
+}
+
+#[test]
+fn files_for_agents_in_general_stand_in() {
+    let machine = Machine::new(&[
+        ("home/.claude/CLAUDE.md", "user"),
+        ("work/AGENTS.md", "above"),
+        ("work/app/.claude/AGENTS.md", "folded"),
+    ]);
+    let agents = [("work/AGENTS.md", "above"), ("work/app/.claude/AGENTS.md", "folded")];
+    machine.check(&[], &[&[("home/.claude/CLAUDE.md", "user")][..], &agents].concat());
+}
+
+#[test]
+fn what_a_file_names_is_read_behind_it() {
+    let machine = Machine::new(&[
+        ("home/.claude/CLAUDE.md", "see @~/far.md"),
+        ("home/far.md", "far"),
+        ("work/app/CLAUDE.md", "a @one.md b @two.md `@code.md` @none.md @CLAUDE.md"),
+        ("work/app/one.md", "1 @deep/3.md"),
+        ("work/app/deep/3.md", "3 @../two.md"),
+        ("work/app/two.md", "2"),
+        ("work/app/code.md", "code"),
+    ]);
+    machine.check(
+        &[],
+        &[
+            ("home/.claude/CLAUDE.md", "see @~/far.md"),
+            ("home/far.md", "far"),
+            ("work/app/CLAUDE.md", "a @one.md b @two.md `@code.md` @none.md @CLAUDE.md"),
+            ("work/app/one.md", "1 @deep/3.md"),
+            ("work/app/deep/3.md", "3 @../two.md"),
+            ("work/app/two.md", "2"),
+        ],
+    );
+}
+
+#[test]
+fn files_name_files_four_times_and_no_further() {
+    let names: Vec<String> = (1..=6).map(|n| format!("work/app/{n}.md")).collect();
+    let texts: Vec<String> = (2..=7).map(|n| format!("@{n}.md")).collect();
+    let mut files = vec![("work/app/CLAUDE.md", "@1.md")];
+    files.extend(names.iter().map(String::as_str).zip(texts.iter().map(String::as_str)));
+    Machine::new(&files).check(&[], &files[..5]);
+}
+
+#[test]
+fn a_project_does_not_reach_outside() {
+    let machine = Machine::new(&[
+        ("home/secret.md", "secret"),
+        ("work/app/CLAUDE.md", "@~/secret.md @../../home/secret.md @link.md @inside.md"),
+        ("work/app/inside.md", "inside"),
+    ]);
+    std::os::unix::fs::symlink(machine.path("home/secret.md"), machine.path("work/app/link.md")).unwrap();
+    let config = machine.config(&[]);
+    let texts: Vec<&str> = config.memory.iter().map(|note| &*note.text).collect();
+    assert_eq!(texts[1..], ["inside"]);
+    assert_eq!(config.warnings.len(), 3, "{:?}", config.warnings);
+    assert!(config.warnings[0].contains("outside of the project"), "{:?}", config.warnings);
+}
+
+#[test]
+fn what_cannot_be_read_is_left_out_with_a_warning() {
+    let machine = Machine::new(&[
+        ("home/.claude/CLAUDE.md", &"x".repeat(4 * 1024 * 1024 + 1)),
+        ("work/app/CLAUDE.md", "<!-- for people -->\n"),
+    ]);
+    std::fs::write(machine.path("work/app/CLAUDE.local.md"), [0xff, 0xfe]).unwrap();
+    std::fs::create_dir_all(machine.path("work/CLAUDE.md")).unwrap();
+    let config = machine.config(&[]);
+    assert!(config.memory.is_empty(), "{:?}", config.memory);
+    assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+    assert!(config.warnings[0].contains("larger than 4 MiB"));
+    assert!(config.warnings[1].contains("CLAUDE.local.md is left out: it is not UTF-8 text."));
+}
