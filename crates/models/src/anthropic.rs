@@ -4,6 +4,8 @@
 //! something about it. Connections are kept between requests.
 
 mod body;
+mod extras;
+mod refusals;
 mod settings;
 mod tls;
 mod transport;
@@ -21,14 +23,17 @@ use reqwest::Response;
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use tokio::time::timeout;
 use windlass_ports::{BoxStream, ModelClient};
-use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest, Secret};
+use windlass_protocol::{Delivery, Failure, FailureClass, ModelEvent, ModelRequest, Secret};
 
 use crate::classify::{ErrorBody, ErrorHeaders, answer_failure, read_headers};
 use crate::{Assembler, SseDecoder};
 use body::BodyBuilder;
+use extras::Extras;
+use refusals::Refusals;
 pub use settings::{AnthropicSettings, ClientError, ClientIdentity, WatchdogLimits};
 use settings::{Endpoint, without_credentials};
 use transport::{Transport, body_failure, send_failure};
+use unstreamed::Unreadable;
 use watchdog::{Stall, Watchdog};
 
 /// More of an error's body is not read.
@@ -58,6 +63,7 @@ struct Shared {
     endpoint: Endpoint,
     headers: HeaderMap,
     bodies: BodyBuilder,
+    refusals: Refusals,
     transport: Transport,
 }
 
@@ -68,6 +74,7 @@ impl AnthropicClient {
             endpoint: settings::endpoint(&settings.base_url)?,
             headers: settings::headers(&settings)?,
             bodies: BodyBuilder::new(settings.prompt_caching),
+            refusals: Refusals::default(),
             transport: Transport::new(),
             settings,
         };
@@ -96,6 +103,7 @@ struct Exchange {
     shared: Arc<Shared>,
     stage: Stage,
     model: Arc<str>,
+    delivery: Delivery,
     watchdog: Watchdog,
     decoder: SseDecoder,
     response: Assembler,
@@ -116,7 +124,8 @@ enum Stage {
 impl Exchange {
     fn new(shared: Arc<Shared>, request: Arc<ModelRequest>) -> Self {
         Self {
-            watchdog: Watchdog::new(shared.settings.watchdog),
+            watchdog: Watchdog::new(limits(&shared.settings, request.delivery)),
+            delivery: request.delivery,
             shared,
             decoder: SseDecoder::default(),
             response: Assembler::for_model(Arc::clone(&request.model)),
@@ -135,12 +144,12 @@ impl Exchange {
                 self.stage = Stage::Over;
                 failure.request_id = failure.request_id.or_else(|| self.request_id.take());
                 failure.message = self.shared.without_secrets(&failure.message);
-                Some(ModelEvent::Failed(Box::new(failure)))
+                Some(ModelEvent::Failed(failure))
             }
         }
     }
 
-    async fn advance(&mut self) -> Result<Option<ModelEvent>, Failure> {
+    async fn advance(&mut self) -> Result<Option<ModelEvent>, Box<Failure>> {
         loop {
             match &mut self.stage {
                 Stage::Unsent(request) => {
@@ -166,89 +175,109 @@ impl Exchange {
     }
 
     /// Sends the request and looks at the head of the answer.
-    async fn open(&mut self, request: &ModelRequest) -> Result<Stage, Failure> {
+    async fn open(&mut self, request: &ModelRequest) -> Result<Stage, Box<Failure>> {
         let shared = Arc::clone(&self.shared);
         let client = shared.transport.client(&shared.settings, &shared.endpoint, &shared.headers)?;
-        let body = shared.bodies.build(request);
+        let extras = Extras::of(request, |extra| shared.refusals.has(&request.model, extra));
+        let headers = settings::request_headers(&shared.headers, request.delivery, extras.betas());
+        let body = shared.bodies.build(request, &extras);
         let body_bytes = body.len();
-        let sending = client.post(shared.endpoint.url.clone()).body(body.into_reqwest()).send();
+        let post = client.post(shared.endpoint.url.clone()).headers(headers);
+        let sending = post.body(body.into_reqwest()).send();
         let response = match self.watchdog.wait(sending).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
                 let failure = send_failure(&error, &shared.settings, &shared.endpoint);
-                return Err(explain_size(failure, body_bytes));
+                return Err(explain_size(failure, body_bytes).into());
             }
-            Err(stall) => return Err(self.stalled(stall)),
+            Err(stall) => return Err(self.stalled(stall).into()),
         };
         self.watchdog.on_bytes();
         let headers = read_headers(|name| header(&response, name), SystemTime::now());
         self.request_id.clone_from(&headers.request_id);
         let status = response.status().as_u16();
         match status {
-            200..=299 => self.take_answer(response).await,
-            300..=399 => Err(redirect_failure(&response, &shared.endpoint.place)),
+            200..=299 => {
+                shared.refusals.accept(&extras.used);
+                self.take_answer(response).await
+            }
+            300..=399 => Err(redirect_failure(&response, &shared.endpoint.place).into()),
             _ => {
                 let body = read_error_body(response).await;
                 let body = ErrorBody::parse(&String::from_utf8_lossy(&body));
-                Err(answer_failure(status, &body, headers, &shared.endpoint.place))
+                let failure = answer_failure(status, &body, headers, &shared.endpoint.place);
+                Err(shared.refusals.learn(failure, &extras.used, &request.model).into())
             }
         }
     }
 
-    async fn take_answer(&mut self, response: Response) -> Result<Stage, Failure> {
-        let kind =
-            header(&response, CONTENT_TYPE.as_str()).unwrap_or("text/event-stream").to_ascii_lowercase();
+    async fn take_answer(&mut self, response: Response) -> Result<Stage, Box<Failure>> {
+        let usual = match self.delivery {
+            Delivery::Streamed => "text/event-stream",
+            Delivery::Whole => "application/json",
+        };
+        let kind = header(&response, CONTENT_TYPE.as_str()).unwrap_or(usual).to_ascii_lowercase();
         let encoding = header(&response, CONTENT_ENCODING.as_str()).filter(|name| *name != "identity");
         if encoding.is_none() && kind.starts_with("text/event-stream") {
+            self.watchdog = Watchdog::new(self.shared.settings.watchdog);
             return Ok(Stage::Streaming(response));
         }
-        let place = self.shared.endpoint.place.clone();
-        let malformed = |what: &str| {
-            let message = format!(
-                "{place} answered with {what} instead of a stream of events. Check ANTHROPIC_BASE_URL."
-            );
-            Failure::new(FailureClass::Malformed, message)
-        };
         if let Some(encoding) = encoding {
-            return Err(malformed(&format!("the encoding {encoding}, which was not asked for,")));
+            return Err(self.malformed(&format!("the encoding {encoding}, which was not asked for,")).into());
         }
         if !kind.contains("json") {
-            return Err(malformed(&kind));
+            return Err(self.malformed(&kind).into());
         }
         let status = response.status().as_u16();
         let body = self.read_whole(response).await?;
         let text = String::from_utf8_lossy(&body);
         match unstreamed::events(&text, Arc::clone(&self.model)) {
             Ok(events) => Ok(Stage::Whole(events)),
-            Err(problem) => {
+            Err(Unreadable::Cut) => {
+                let place = &self.shared.endpoint.place;
+                let message = format!("The answer of {place} broke off in the middle.");
+                Err(Failure::new(FailureClass::Cut, message).into())
+            }
+            Err(Unreadable::Wrong(problem)) => {
                 let error = ErrorBody::parse(&text);
                 if error.kind.is_empty() {
-                    return Err(malformed(&format!("JSON that is not a message ({problem})")));
+                    return Err(self.malformed(&format!("JSON that is not a message ({problem})")).into());
                 }
-                Err(answer_failure(status, &error, ErrorHeaders::default(), &place))
+                Err(answer_failure(status, &error, ErrorHeaders::default(), &self.shared.endpoint.place)
+                    .into())
             }
         }
     }
 
-    async fn read_whole(&mut self, mut response: Response) -> Result<BytesMut, Failure> {
+    fn malformed(&self, what: &str) -> Failure {
+        let place = &self.shared.endpoint.place;
+        let wanted = match self.delivery {
+            Delivery::Streamed => "a stream of events",
+            Delivery::Whole => "a message",
+        };
+        let message = format!("{place} answered with {what} instead of {wanted}. Check ANTHROPIC_BASE_URL.");
+        Failure::new(FailureClass::Malformed, message)
+    }
+
+    async fn read_whole(&mut self, mut response: Response) -> Result<BytesMut, Box<Failure>> {
         let mut body = BytesMut::new();
         loop {
             match self.watchdog.wait(response.chunk()).await {
                 Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
                 Ok(Ok(None)) => return Ok(body),
-                Ok(Err(error)) => return Err(body_failure(&error, &self.shared.endpoint.place)),
-                Err(stall) => return Err(self.stalled(stall)),
+                Ok(Err(error)) => return Err(body_failure(&error, &self.shared.endpoint.place).into()),
+                Err(stall) => return Err(self.stalled(stall).into()),
             }
             self.watchdog.on_bytes();
             if body.len() > WHOLE_BODY_BYTES_MAX {
                 let message = format!("The answer is larger than {WHOLE_BODY_BYTES_MAX} bytes.");
-                return Err(Failure::new(FailureClass::Malformed, message));
+                return Err(Failure::new(FailureClass::Malformed, message).into());
             }
         }
     }
 
     /// What the bytes at hand say next.
-    fn decode(&mut self) -> Result<Option<ModelEvent>, Failure> {
+    fn decode(&mut self) -> Result<Option<ModelEvent>, Box<Failure>> {
         loop {
             if let Some(block) = self.response.take_held() {
                 return Ok(Some(block));
@@ -260,7 +289,8 @@ impl Exchange {
                     return Err(Failure::new(
                         FailureClass::Malformed,
                         format!("The model's stream is broken: {error}."),
-                    ));
+                    )
+                    .into());
                 }
             };
             // Some gateways send empty events to keep a connection busy.
@@ -283,7 +313,7 @@ impl Exchange {
     }
 
     /// Takes more bytes. An item comes of it only if there are no more.
-    async fn read(&mut self) -> Result<Option<ModelEvent>, Failure> {
+    async fn read(&mut self) -> Result<Option<ModelEvent>, Box<Failure>> {
         let Stage::Streaming(answer) = &mut self.stage else {
             return Ok(None);
         };
@@ -294,12 +324,12 @@ impl Exchange {
                 Ok(None)
             }
             Ok(Ok(None)) => Ok(self.response.on_eof()),
-            Ok(Err(error)) => Err(body_failure(&error, &self.shared.endpoint.place)),
-            Err(stall) => Err(self.stalled(stall)),
+            Ok(Err(error)) => Err(body_failure(&error, &self.shared.endpoint.place).into()),
+            Err(stall) => Err(self.stalled(stall).into()),
         }
     }
 
-    async fn hand_out(&mut self, event: ModelEvent) -> Result<ModelEvent, Failure> {
+    async fn hand_out(&mut self, event: ModelEvent) -> Result<ModelEvent, Box<Failure>> {
         let event = or_failure(event)?;
         if matches!(event, ModelEvent::Ended { .. })
             && let Stage::Streaming(answer) = std::mem::replace(&mut self.stage, Stage::Over)
@@ -332,10 +362,18 @@ impl Shared {
     }
 }
 
+/// How long an answer may be silent.
+fn limits(settings: &AnthropicSettings, delivery: Delivery) -> WatchdogLimits {
+    match delivery {
+        Delivery::Streamed => settings.watchdog,
+        Delivery::Whole => WatchdogLimits { bytes: settings.whole_wait, events: None },
+    }
+}
+
 /// The event, unless it tells a failure: that is finished as every other failure is.
-fn or_failure(event: ModelEvent) -> Result<ModelEvent, Failure> {
+fn or_failure(event: ModelEvent) -> Result<ModelEvent, Box<Failure>> {
     match event {
-        ModelEvent::Failed(failure) => Err(*failure),
+        ModelEvent::Failed(failure) => Err(failure),
         event => Ok(event),
     }
 }

@@ -1,16 +1,19 @@
 //! Puts a response together from the events of a Messages API stream.
 //!
-//! Sans-IO: it is fed the JSON text of each event, in order, and answers with at most one [`ModelEvent`] each; blocks that
-//! had to wait for an earlier one follow by [`Assembler::take_held`]. After [`ModelEvent::Ended`] or
+//! Sans-IO: it is fed the JSON text of each event, in order, and answers with at most one [`ModelEvent`] each; what had to
+//! wait for an earlier one follows by [`Assembler::take_held`]. After [`ModelEvent::Ended`] or
 //! [`ModelEvent::Failed`] it answers nothing more.
 
+mod notes;
+
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use windlass_protocol::{
-    Block, Delta, Failure, FailureClass, ModelEvent, StopReason, Usage, replace_lone_surrogates,
+    Block, Delta, Failure, FailureClass, ModelEvent, ModelNote, StopReason, Usage, replace_lone_surrogates,
 };
 
 use crate::block::OpenBlock;
@@ -45,6 +48,8 @@ pub struct Assembler {
     open: Vec<OpenBlock>,
     /// Complete blocks behind one that is not: blocks are given out in the order of the response.
     held: Vec<(u32, Block)>,
+    /// What the last event said about the request.
+    notes: VecDeque<ModelNote>,
     /// The lowest index that no block has had yet.
     next_index: u32,
     usage: Usage,
@@ -69,6 +74,10 @@ struct Event<'a> {
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
     #[serde(borrow)]
+    context_management: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input_transformations: Option<&'a RawValue>,
+    #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
@@ -80,12 +89,16 @@ struct MessageStart<'a> {
     model: Option<Cow<'a, str>>,
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
+    #[serde(borrow)]
+    input_transformations: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
 struct MessageDelta<'a> {
     #[serde(borrow)]
     stop_reason: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    stop_details: Option<&'a RawValue>,
 }
 
 /// The deltas whose fields the engine reads. Others may use the same names for something else.
@@ -156,8 +169,12 @@ impl Assembler {
         ModelEvent::Failed(Box::new(stream_failure(&ErrorBody::parse(data))))
     }
 
-    /// The next complete block that had to wait for an earlier one. Ask after every event, until there is none.
+    /// What the last event said besides, or the next complete block that had to wait for an earlier one. Ask after every
+    /// event, until there is none.
     pub fn take_held(&mut self) -> Option<ModelEvent> {
+        if let Some(note) = self.notes.pop_front() {
+            return Some(ModelEvent::Note(note));
+        }
         let place = (0..self.held.len()).min_by_key(|place| self.held[*place].0)?;
         if self.is_behind_open(self.held[place].0) {
             return None;
@@ -229,6 +246,7 @@ impl Assembler {
         }
         let message: MessageStart<'_> = parse(event.message, "message")?;
         usage::overwrite(&mut self.usage, message.usage);
+        self.notes.extend(notes::dropped(message.input_transformations));
         self.started = true;
         let named = message.model.filter(|name| !name.trim().is_empty());
         Ok(ModelEvent::Started {
@@ -316,9 +334,15 @@ impl Assembler {
         if event.delta.is_some() {
             let delta: MessageDelta<'_> = parse(event.delta, "delta")?;
             if let Some(name) = delta.stop_reason {
-                self.stop = Some(StopReason::from_name(&name));
+                let stop = StopReason::from_name(&name);
+                if stop == StopReason::Refusal {
+                    self.notes.extend(notes::refusal(delta.stop_details));
+                }
+                self.stop = Some(stop);
             }
         }
+        self.notes.extend(notes::dropped(event.input_transformations));
+        self.notes.extend(notes::cleared(event.context_management));
         usage::overwrite(&mut self.usage, event.usage);
         Ok(())
     }

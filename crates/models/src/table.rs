@@ -1,13 +1,10 @@
 //! What is known about models: limits and prices, as one table of data.
 
+mod abilities;
+
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use windlass_protocol::{ModelCard, Price};
-
-/// A model nobody told us about gets these, so that nothing is asked of it that most models refuse.
-const UNKNOWN_WINDOW_TOKENS: u64 = 200_000;
-const UNKNOWN_OUTPUT_TOKENS_MAX: u32 = 32_000;
 
 const MILLION: u64 = 1_000_000;
 
@@ -86,14 +83,27 @@ pub fn model_card(name: &str) -> ModelCard {
     let nothing_stated = BTreeMap::new();
     let id = resolve_family(name, &nothing_stated);
     let plain = plain_id(id);
-    let row = ROWS.iter().find(|row| row.ids.contains(&plain.as_str()));
-    ModelCard {
-        id: Arc::from(id),
-        window_tokens: row.map_or(UNKNOWN_WINDOW_TOKENS, |row| row.window_tokens),
-        output_tokens_max: row.map_or(UNKNOWN_OUTPUT_TOKENS_MAX, |row| row.output_tokens_max),
-        price: row.map(|row| row.price),
-        known: row.is_some(),
-        ..ModelCard::unknown(id)
+    let unknown = ModelCard::unknown(id);
+    let Some(row) = ROWS.iter().find(|row| row.ids.contains(&plain.as_str())) else {
+        return unknown;
+    };
+    let limits = ModelCard {
+        window_tokens: row.window_tokens,
+        output_tokens_max: row.output_tokens_max,
+        price: Some(row.price),
+        known: true,
+        ..unknown
+    };
+    match abilities::abilities(&plain) {
+        None => limits,
+        Some(abilities) => ModelCard {
+            thinking: abilities.thinking,
+            efforts: abilities.efforts,
+            binds_thinking: abilities.binds_thinking,
+            edits_context: abilities.edits_context,
+            takes_task_budget: abilities.takes_task_budget,
+            ..limits
+        },
     }
 }
 
@@ -172,6 +182,56 @@ mod tests {
             assert!([0.1, 0.05, 0.025].iter().any(|known| same(read, *known)), "{:?}", row.ids);
         }
         assert_eq!(model_card("haiku").price.unwrap().tier, Some((100_000, 5.0)));
+    }
+
+    /// The abilities as words: ways of thinking, highest effort without it, efforts, and the rest.
+    fn check_abilities(name: &str, expected: &str) {
+        let card = model_card(name);
+        let thinking = card.thinking;
+        let mut words = Vec::new();
+        let mut say = |is: bool, word: &str| words.extend(is.then(|| word.to_owned()));
+        say(thinking.by_default, "thinks");
+        say(thinking.adaptive, "adaptive");
+        say(thinking.budgeted, "budgeted");
+        say(card.binds_thinking, "binds");
+        say(card.edits_context, "edits");
+        say(card.takes_task_budget, "budget");
+        words.extend(thinking.disabled_up_to.map(|level| format!("off<={}", level.name())));
+        words.extend(card.efforts.iter().map(|level| level.name().to_owned()));
+        assert_eq!(words.join(" "), expected, "{name}");
+    }
+
+    #[test]
+    fn what_each_family_takes() {
+        let all = "low medium high xhigh max";
+        for name in ["fable", "claude-mythos-5-2", "claude-fable-5-1", "opus", "anthropic.claude-opus-5-5"] {
+            check_abilities(name, &format!("thinks adaptive binds edits budget {all}"));
+        }
+        check_abilities("claude-fable-5", &format!("thinks adaptive edits budget {all}"));
+        check_abilities("claude-opus-5", &format!("thinks adaptive edits budget off<=high {all}"));
+        check_abilities("haiku", &format!("thinks adaptive binds edits budget off<=high {all}"));
+        check_abilities("sonnet", &format!("thinks adaptive binds edits {all}"));
+        check_abilities("claude-sonnet-5", &format!("thinks adaptive edits off<=max {all}"));
+        check_abilities("claude-opus-4-8", &format!("adaptive edits budget off<=max {all}"));
+        check_abilities("claude-opus-4-7", &format!("adaptive edits budget off<=max {all}"));
+        check_abilities("claude-opus-4-6", "adaptive budgeted edits off<=max low medium high max");
+        check_abilities("claude-sonnet-4-6", "adaptive budgeted edits off<=max low medium high max");
+        check_abilities("claude-opus-4-5-20251101", "budgeted edits off<=max low medium high");
+        check_abilities("claude-sonnet-4-5", "budgeted edits off<=max");
+        check_abilities("claude-haiku-4-5-20251001", "budgeted edits off<=max");
+        check_abilities("claude-opus-4-20250514", "budgeted edits off<=max");
+        check_abilities("claude-3-5-haiku-latest", "");
+        check_abilities("llama-4", "");
+        check_abilities("claude-opus-9", "");
+    }
+
+    #[test]
+    fn both_tables_name_the_same_models() {
+        let mut limits: Vec<_> = ROWS.iter().flat_map(|row| row.ids).collect();
+        let mut abilities: Vec<_> = abilities::GROUPS.iter().flat_map(|(ids, _)| *ids).collect();
+        limits.sort_unstable();
+        abilities.sort_unstable();
+        assert_eq!(limits, abilities);
     }
 
     #[test]

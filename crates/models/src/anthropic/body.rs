@@ -13,7 +13,9 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass_protocol::{ModelRequest, ToolSpec, Transcript};
+use windlass_protocol::{Delivery, ModelRequest, ToolSpec, Transcript};
+
+use super::extras::Extras;
 
 /// The API takes no more than this many markers in a request.
 const MARKERS_MAX: usize = 4;
@@ -54,14 +56,17 @@ impl BodyBuilder {
         Self { prompt_caching, frame: Mutex::new(None) }
     }
 
-    pub(super) fn build(&self, request: &ModelRequest) -> RequestBody {
+    pub(super) fn build(&self, request: &ModelRequest, extras: &Extras) -> RequestBody {
         let frozen = self.frozen(request);
         let messages: usize = request.transcript.segments().iter().map(|s| s.json().len()).sum();
-        let total = frozen.len() + messages + MARKERS_MAX * MARKER.len() + 256;
+        let total = frozen.len() + messages + MARKERS_MAX * MARKER.len() + extras.json.len() + 256;
         let mut pieces = Pieces::new(total);
         pieces.copy(b"{\"model\":");
         pieces.copy(json_text(&*request.model).as_bytes());
-        pieces.copy(format!(r#","max_tokens":{},"stream":true"#, request.output_tokens_max).as_bytes());
+        let streamed = request.delivery == Delivery::Streamed;
+        let cap = extras.output_tokens_max;
+        pieces.copy(format!(r#","max_tokens":{cap},"stream":{streamed}"#).as_bytes());
+        pieces.copy(extras.json.as_bytes());
         pieces.push(&frozen);
         pieces.copy(br#","messages":["#);
         let markers_left =

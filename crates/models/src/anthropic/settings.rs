@@ -6,13 +6,15 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use thiserror::Error;
-use windlass_protocol::Secret;
+use windlass_protocol::{Delivery, Secret};
 
 /// The address of the provider itself.
 const DEFAULT_BASE_URL: &str = "https://api.anthropic.com";
 
 /// Served by the provider and by every gateway; newer versions are not.
 const DEFAULT_API_VERSION: &str = "2023-06-01";
+
+const BETA: &str = "anthropic-beta";
 
 /// Headers that belong to the HTTP client: another value would break the request.
 const RESERVED_HEADERS: &[&str] = &["content-length", "transfer-encoding", "connection"];
@@ -49,6 +51,9 @@ pub struct AnthropicSettings {
     pub betas: Vec<String>,
     /// When a silent stream counts as stalled.
     pub watchdog: WatchdogLimits,
+    /// How long to wait in silence for an answer that comes whole, which is silent while the model writes; `None` is
+    /// without limit.
+    pub whole_wait: Option<Duration>,
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// A file of certificates to trust beside those of the system.
@@ -82,6 +87,7 @@ impl Default for AnthropicSettings {
             api_version: DEFAULT_API_VERSION.to_owned(),
             betas: Vec::new(),
             watchdog: WatchdogLimits::default(),
+            whole_wait: Some(Duration::from_mins(10)),
             connect_timeout: Duration::from_secs(10),
             extra_ca_file: None,
             client_identity: None,
@@ -164,7 +170,7 @@ pub(super) fn headers(settings: &AnthropicSettings) -> Result<HeaderMap, ClientE
     headers.insert("anthropic-version", plain_value("anthropic-version", &settings.api_version)?);
     if !settings.betas.is_empty() {
         let betas = settings.betas.join(",");
-        headers.insert("anthropic-beta", plain_value("anthropic-beta", &betas)?);
+        headers.insert(BETA, plain_value(BETA, &betas)?);
     }
     match (&settings.api_key, &settings.auth_token) {
         (Some(key), _) => {
@@ -178,6 +184,27 @@ pub(super) fn headers(settings: &AnthropicSettings) -> Result<HeaderMap, ClientE
     }
     add_custom(&mut headers, &settings.custom_headers)?;
     Ok(headers)
+}
+
+/// The headers by which one request differs from the others: what it takes for an answer, and the betas it needs beside
+/// those that all have.
+pub(super) fn request_headers(
+    common: &HeaderMap,
+    delivery: Delivery,
+    needed: impl Iterator<Item = &'static str>,
+) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if delivery == Delivery::Whole {
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    }
+    let given = common.get_all(BETA).iter().filter_map(|value| value.to_str().ok());
+    let given: Vec<_> = given.flat_map(|value| value.split(',')).map(str::trim).collect();
+    let added: Vec<_> = needed.filter(|beta| !given.contains(beta)).collect();
+    let all = [&given[..], &added[..]].concat().join(",");
+    if let (false, Ok(value)) = (added.is_empty(), HeaderValue::from_str(&all)) {
+        headers.insert(BETA, value);
+    }
+    headers
 }
 
 fn add_custom(headers: &mut HeaderMap, custom: &[(String, Secret)]) -> Result<(), ClientError> {
@@ -272,6 +299,23 @@ mod tests {
         let token = AnthropicSettings { api_key: None, betas: vec!["a".into(), "b".into()], ..custom(&[]) };
         check_headers(&token, &[("x-api-key", ""), ("authorization", "Bearer t"), ("anthropic-beta", "a,b")]);
         check_headers(&AnthropicSettings::default(), &[("x-api-key", ""), ("anthropic-beta", "")]);
+    }
+
+    #[test]
+    fn betas_of_a_request_join_the_given_ones() {
+        let check = |given: &[&str], needed: &[&'static str], expected: Option<&str>| {
+            let betas = given.iter().map(|beta| (*beta).to_owned()).collect();
+            let common = headers(&AnthropicSettings { betas, ..AnthropicSettings::default() }).unwrap();
+            let own = request_headers(&common, Delivery::Streamed, needed.iter().copied());
+            assert_eq!(own.get(BETA).map(|value| value.to_str().unwrap()), expected);
+        };
+        check(&[], &[], None);
+        check(&["a", "b"], &[], None);
+        check(&[], &["x", "y"], Some("x,y"));
+        check(&["a", "x"], &["x", "y"], Some("a,x,y"));
+        check(&["x"], &["x"], None);
+        let whole = request_headers(&HeaderMap::new(), Delivery::Whole, std::iter::empty());
+        assert_eq!(whole.get(ACCEPT).unwrap(), "application/json");
     }
 
     #[test]

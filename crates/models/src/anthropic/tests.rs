@@ -1,3 +1,4 @@
+mod extras;
 mod failures;
 mod server;
 mod tls;

@@ -18,7 +18,7 @@ const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
 /// The HTTP client of one model client.
 #[derive(Debug)]
 pub(super) struct Transport {
-    client: OnceLock<Result<Client, Failure>>,
+    client: OnceLock<Result<Client, Box<Failure>>>,
 }
 
 impl Transport {
@@ -32,19 +32,23 @@ impl Transport {
         settings: &AnthropicSettings,
         endpoint: &Endpoint,
         headers: &HeaderMap,
-    ) -> Result<&Client, Failure> {
+    ) -> Result<&Client, Box<Failure>> {
         let client = self.client.get_or_init(|| build(settings, endpoint, headers));
         client.as_ref().map_err(Clone::clone)
     }
 }
 
-fn build(settings: &AnthropicSettings, endpoint: &Endpoint, headers: &HeaderMap) -> Result<Client, Failure> {
+fn build(
+    settings: &AnthropicSettings,
+    endpoint: &Endpoint,
+    headers: &HeaderMap,
+) -> Result<Client, Box<Failure>> {
     let proxy = proxy_variable(settings, endpoint);
     let speaks_tls =
         endpoint.url.scheme() == "https" || proxy.is_some_and(|(_, value)| value.starts_with("https:"));
     let unusable = |problem: &str| {
         let message = format!("No TLS connection to {} can be made: {problem}.", endpoint.place);
-        Failure::new(FailureClass::Tls, message)
+        Box::new(Failure::new(FailureClass::Tls, message))
     };
     let tls = tls::config(settings, speaks_tls).map_err(|problem| unusable(&problem))?;
     let builder = Client::builder()

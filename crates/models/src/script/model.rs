@@ -68,13 +68,17 @@ impl Answer {
         if let Stage::Asked = self.stage {
             match self.open().await {
                 Ok(stage) => self.stage = stage,
-                Err(failure) => return Some(self.fail(failure)),
+                Err(failure) => return Some(self.fail(*failure)),
             }
         }
         let Stage::Playing { events, ending, assembler } = &mut self.stage else {
             return None;
         };
-        for timed in events {
+        loop {
+            if let Some(event) = assembler.take_held() {
+                return Some(event);
+            }
+            let Some(timed) = events.next() else { break };
             wait(timed.delay).await;
             if let Some(event) = assembler.on_event(&timed.json) {
                 return Some(event);
@@ -96,9 +100,10 @@ impl Answer {
     }
 
     /// Takes the request's turn and waits for the head of its response.
-    async fn open(&self) -> Result<Stage, Failure> {
+    async fn open(&self) -> Result<Stage, Box<Failure>> {
         let Playback { delay, opening, events, ending } = self.take_turn().map_err(|mismatch| {
-            Failure::new(FailureClass::BadRequest, format!("This request is not in the script: {mismatch}."))
+            let message = format!("This request is not in the script: {mismatch}.");
+            Box::new(Failure::new(FailureClass::BadRequest, message))
         })?;
         wait(delay).await;
         match opening {
@@ -107,9 +112,10 @@ impl Answer {
                 let assembler = Box::new(Assembler::for_model(Arc::clone(&self.request.model)));
                 Ok(Stage::Playing { events, ending, assembler })
             }
-            Opening::Status(status) => Err(status_failure(&status)),
+            Opening::Status(status) => Err(status_failure(&status).into()),
             Opening::Refuse => {
-                Err(Failure::new(FailureClass::Cut, "The connection closed without an answer, as scripted."))
+                let message = "The connection closed without an answer, as scripted.";
+                Err(Failure::new(FailureClass::Cut, message).into())
             }
         }
     }

@@ -7,7 +7,9 @@ use windlass_protocol::{
     Block, Message, MessageId, ModelRequest, Origin, RawValue, Role, ToolSpec, Transcript,
 };
 
-use super::{BodyBuilder, RequestBody};
+use windlass_protocol::{ContextEdits, Delivery, Effort, TaskBudget, Thinking};
+
+use super::{BodyBuilder, Extras, RequestBody};
 
 fn raw(json: &str) -> Arc<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap().into()
@@ -47,6 +49,10 @@ fn request(messages: Vec<Arc<Message>>, breakpoints: &[usize]) -> ModelRequest {
     }
 }
 
+fn build(builder: &BodyBuilder, request: &ModelRequest) -> RequestBody {
+    builder.build(request, &Extras::of(request, |_| false))
+}
+
 fn text_of(body: &RequestBody) -> String {
     let bytes: Vec<u8> = body.pieces.iter().flatten().copied().collect();
     assert_eq!(bytes.len() as u64, body.left, "the announced length is the real one");
@@ -54,7 +60,7 @@ fn text_of(body: &RequestBody) -> String {
 }
 
 fn check(caching: bool, request: &ModelRequest, expected: &str) {
-    assert_eq!(text_of(&BodyBuilder::new(caching).build(request)), expected);
+    assert_eq!(text_of(&build(&BodyBuilder::new(caching), request)), expected);
 }
 
 const TOOLS: &str = r#""tools":[{"name":"A","description":"does \"it\"","input_schema":{"type": "object", "z": 1, "a": 2}},{"name":"B","description":"does \"it\"","input_schema":{"type": "object", "z": 1, "a": 2}}]"#;
@@ -93,7 +99,7 @@ fn the_bytes_of_a_request() {
 
 /// The messages that carry a marker, as `message.block` of the sent array.
 fn check_marks(messages: Vec<Arc<Message>>, breakpoints: &[usize], expected: &[&str]) {
-    let body = BodyBuilder::new(true).build(&request(messages, breakpoints));
+    let body = build(&BodyBuilder::new(true), &request(messages, breakpoints));
     let json: Value = serde_json::from_str(&text_of(&body)).unwrap();
     let mut seen = Vec::new();
     for (number, message) in json["messages"].as_array().unwrap().iter().enumerate() {
@@ -129,8 +135,8 @@ fn tools_and_system_are_serialised_once() {
     let same = ModelRequest { transcript: Transcript::default(), ..first.clone() };
     assert_eq!(builder.frozen(&same).as_ptr(), one.as_ptr());
     let other = ModelRequest { system: "New.".into(), ..first.clone() };
-    assert!(text_of(&builder.build(&other)).contains("New."));
-    assert!(text_of(&builder.build(&first)).contains("kind."));
+    assert!(text_of(&build(&builder, &other)).contains("New."));
+    assert!(text_of(&build(&builder, &first)).contains("kind."));
 }
 
 /// A megabyte of messages, as after 400 turns.
@@ -145,7 +151,7 @@ fn long_transcript() -> Transcript {
 fn a_long_transcript_is_sent_without_copying_it() {
     let request = ModelRequest { transcript: long_transcript(), ..request(vec![], &[396, 398]) };
     let builder = BodyBuilder::new(true);
-    let body = builder.build(&request);
+    let body = build(&builder, &request);
     let shared = |piece: &[u8]| {
         request.transcript.segments().iter().any(|segment| {
             let range = segment.json().as_ptr_range();
@@ -160,7 +166,7 @@ fn a_long_transcript_is_sent_without_copying_it() {
 
     let time = || {
         let start = Instant::now();
-        builder.build(&request);
+        build(&builder, &request);
         start.elapsed()
     };
     let best = (0..100).map(|_| time()).min().unwrap();
@@ -169,7 +175,7 @@ fn a_long_transcript_is_sent_without_copying_it() {
 
 #[test]
 fn a_short_request_is_one_piece() {
-    let body = BodyBuilder::new(true).build(&request(vec![user("1"), thinking(), user("2")], &[0, 2]));
+    let body = build(&BodyBuilder::new(true), &request(vec![user("1"), thinking(), user("2")], &[0, 2]));
     assert_eq!(body.pieces.len(), 1);
 }
 
@@ -188,13 +194,35 @@ proptest! {
         }).collect();
         let request = request(messages, &breakpoints.into_iter().collect::<Vec<_>>());
         let builder = BodyBuilder::new(true);
-        let body = builder.build(&request);
+        let body = build(&builder, &request);
         let text = text_of(&body);
-        prop_assert_eq!(&text, &text_of(&builder.build(&request)), "same request, same bytes");
+        prop_assert_eq!(&text, &text_of(&build(&builder, &request)), "same request, same bytes");
         prop_assert!(text.matches("cache_control").count() <= 4);
         let without = text.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
         let sent: Value = serde_json::from_str(&without).unwrap();
         let meant: Value = serde_json::from_str(&request.transcript.to_json()).unwrap();
         prop_assert_eq!(&sent["messages"], &meant);
     }
+}
+
+#[test]
+fn the_prefix_does_not_depend_on_what_is_asked_besides() {
+    let plain = request(vec![user("1")], &[0]);
+    let asked = ModelRequest {
+        thinking: Thinking::Adaptive { display: None },
+        effort: Some(Effort::Max),
+        task_budget: Some(TaskBudget { total: 20_000, remaining: Some(7) }),
+        edits: Some(ContextEdits { trigger_tokens: 1, keep_results: 2, clear_at_least_tokens: 3 }),
+        delivery: Delivery::Whole,
+        output_tokens_max: 1,
+        ..plain.clone()
+    };
+    let prefix = |request: &ModelRequest| {
+        let text = text_of(&build(&BodyBuilder::new(true), request));
+        serde_json::from_str::<Value>(&text).unwrap();
+        text[text.find(r#","system""#).unwrap()..].to_owned()
+    };
+    assert_eq!(prefix(&plain), prefix(&asked));
+    let text = text_of(&build(&BodyBuilder::new(true), &asked));
+    assert!(text.starts_with(r#"{"model":"m\"1","max_tokens":1,"stream":false,"thinking":"#), "{text}");
 }
