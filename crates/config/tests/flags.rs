@@ -96,7 +96,7 @@ fn thinking_is_a_wish() {
         |flags| flags.thinking = Some("lots".into()),
         "--thinking lots is not understood: use adaptive, enabled or disabled.",
     );
-    check(|flags| flags.thinking_display = Some("".into()), "--thinking-display '' is not understood");
+    check(|flags| flags.thinking_display = Some(String::new()), "--thinking-display '' is not understood");
     check(|flags| flags.thinking_tokens = Some("-1".into()), "--max-thinking-tokens -1 is not understood");
     check(
         |flags| {
@@ -148,7 +148,7 @@ fn a_schema_is_a_json_object() {
         |flags| flags.json_schema = Some("[1]".into()),
         "--json-schema [1] is not understood: it is not a JSON object",
     );
-    check(|flags| flags.json_schema = Some("".into()), "--json-schema '' is not understood");
+    check(|flags| flags.json_schema = Some(String::new()), "--json-schema '' is not understood");
     let long = Flags { json_schema: Some("x".repeat(5000)), ..Flags::default() };
     assert!(config(&[], &long, Path::new("/")).unwrap_err().len() < 250);
 }

@@ -25,14 +25,7 @@ mod tests {
     use super::*;
 
     fn check(class: FailureClass, status: Option<u16>, expected: &str) {
-        let failure = Failure {
-            class,
-            message: String::new(),
-            status,
-            retry_after_ms: None,
-            should_retry: None,
-            request_id: None,
-        };
+        let failure = Failure { status, ..Failure::new(class, "") };
         assert_eq!(error_category(&failure), expected);
     }
 

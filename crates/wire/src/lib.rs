@@ -1,11 +1,14 @@
-//! The Agent-SDK protocol: the messages a host reads on standard output.
+//! The Agent-SDK protocol: the messages a host reads on standard output, and those it writes to standard
+//! input.
 //!
 //! A [`Translator`] turns the updates of a run into lines of JSON. Three things always hold: a run begins
 //! with `system/init` and ends with exactly one `result`; every line is one complete JSON object of less
 //! than a mebibyte; every key that the readers insist on is there.
 
+mod context;
 mod failure;
 mod fit;
+mod input;
 mod lines;
 mod result;
 mod stream;
@@ -13,6 +16,10 @@ mod time;
 mod translate;
 mod usage;
 
+pub use input::{
+    InputLine, InputPriority, InputProblem, InputPrompt, LINE_BYTES_MAX, control_error, control_success,
+    replay,
+};
 pub use result::startup_failure;
 pub use translate::{At, Setup, Translator};
 

@@ -1,5 +1,7 @@
 //! The messages on standard output, as they are written.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -31,7 +33,7 @@ pub(crate) struct InitLine<'a> {
     pub(crate) mcp_servers: [&'a str; 0],
     #[serde(rename = "permissionMode")]
     pub(crate) permission_mode: &'a str,
-    pub(crate) slash_commands: [&'a str; 0],
+    pub(crate) slash_commands: &'a [String],
     #[serde(rename = "apiKeySource")]
     pub(crate) api_key_source: &'a str,
     pub(crate) claude_code_version: &'a str,
@@ -39,7 +41,7 @@ pub(crate) struct InitLine<'a> {
     pub(crate) agents: [&'a str; 0],
     pub(crate) skills: [&'a str; 0],
     pub(crate) plugins: [&'a str; 0],
-    pub(crate) capabilities: [&'a str; 0],
+    pub(crate) capabilities: &'a [String],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     pub(crate) betas: &'a [String],
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
@@ -65,6 +67,22 @@ pub(crate) struct AssistantLine<'a> {
     pub(crate) aborted: bool,
     #[serde(skip_serializing_if = "<[Id]>::is_empty")]
     pub(crate) supersedes: &'a [Id],
+    #[serde(flatten)]
+    pub(crate) prompts: Option<Prompts<'a>>,
+}
+
+/// The prompts that a line answers, by the ids their senders gave them.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct Prompts<'a> {
+    user_message_uuid: &'a str,
+    user_message_uuids: &'a [Arc<str>],
+}
+
+impl<'a> Prompts<'a> {
+    /// None if no prompt has an id.
+    pub(crate) fn new(ids: &'a [Arc<str>]) -> Option<Self> {
+        Some(Self { user_message_uuid: ids.first()?, user_message_uuids: ids })
+    }
 }
 
 /// A message of the Messages API from the model's side.
@@ -112,6 +130,20 @@ pub(crate) struct UserLine<'a> {
     pub(crate) is_synthetic: bool,
 }
 
+/// `user`: a prompt that was taken, said back to its sender.
+#[derive(Serialize)]
+pub(crate) struct ReplayLine<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    pub(crate) message: UserMessage<'a>,
+    pub(crate) parent_tool_use_id: Option<&'a str>,
+    pub(crate) session_id: Id,
+    pub(crate) uuid: &'a str,
+    pub(crate) timestamp: &'a str,
+    #[serde(rename = "isReplay")]
+    pub(crate) is_replay: bool,
+}
+
 #[derive(Serialize)]
 pub(crate) struct UserMessage<'a> {
     pub(crate) role: &'static str,
@@ -130,9 +162,50 @@ pub(crate) struct SystemLine<'a, T> {
     pub(crate) uuid: Id,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(crate) struct StatusBody<'a> {
     pub(crate) status: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) compact_result: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) compact_error: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CompactBody<'a> {
+    pub(crate) compact_metadata: CompactMetadata<'a>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct CompactMetadata<'a> {
+    pub(crate) trigger: &'a str,
+    pub(crate) pre_tokens: u64,
+    pub(crate) post_tokens: u64,
+    pub(crate) duration_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) preserved_segment: Option<PreservedSegment>,
+}
+
+/// The messages that a compaction keeps, from the first to the last, and what they now stand behind.
+#[derive(Serialize)]
+pub(crate) struct PreservedSegment {
+    #[serde(rename = "head_uuid")]
+    pub(crate) head: Id,
+    #[serde(rename = "anchor_uuid")]
+    pub(crate) anchor: Id,
+    #[serde(rename = "tail_uuid")]
+    pub(crate) tail: Id,
+}
+
+/// `tool_use_summary`: what the calls of a response did.
+#[derive(Serialize)]
+pub(crate) struct ToolUseSummaryLine<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    pub(crate) summary: &'a str,
+    pub(crate) preceding_tool_use_ids: &'a [Arc<str>],
+    pub(crate) session_id: Id,
+    pub(crate) uuid: Id,
 }
 
 #[derive(Serialize)]

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use windlass_protocol::{Denial, ModelSpend, Outcome, SessionSeed, Terminal, Usage};
 
 use crate::fit::{self, Detail};
-use crate::lines::Id;
+use crate::lines::{Id, Prompts};
 use crate::translate::LineIds;
 use crate::usage::{ModelUsageJson, UsageJson};
 
@@ -38,9 +38,24 @@ struct ResultLine<'a> {
     #[serde(rename = "modelUsage")]
     model_usage: BTreeMap<&'a str, ModelUsageJson>,
     permission_denials: Vec<DenialJson<'a>>,
-    terminal_reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_output: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deferred_tool_use: Option<DeferredJson<'a>>,
+    /// Absent when no request was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terminal_reason: Option<&'static str>,
     result_index: u32,
+    #[serde(flatten)]
+    prompts: Option<Prompts<'a>>,
     uuid: Id,
+}
+
+#[derive(Serialize)]
+struct DeferredJson<'a> {
+    id: &'a str,
+    name: &'a str,
+    input: Arc<RawValue>,
 }
 
 /// Present on every success, where null means that no call failed; absent on errors.
@@ -117,11 +132,12 @@ fn terminal_reason(terminal: Terminal) -> &'static str {
 pub(crate) fn append(outcome: &Outcome, ending: &Ending<'_>, out: &mut Vec<u8>) {
     let answer = answer(outcome);
     let errors = errors_of(outcome);
+    let success = outcome.terminal.is_success();
     fit::append(out, |detail, out| {
         let line = ResultLine {
             kind: "result",
             subtype: subtype(outcome.terminal),
-            is_error: !outcome.terminal.is_success(),
+            is_error: !success,
             api_error_status: api_error_status(outcome),
             duration_ms: outcome.duration_ms,
             duration_api_ms: outcome.duration_api_ms,
@@ -137,12 +153,24 @@ pub(crate) fn append(outcome: &Outcome, ending: &Ending<'_>, out: &mut Vec<u8>) 
                 .map(|(model, spend)| (&**model, ModelUsageJson::new(spend)))
                 .collect(),
             permission_denials: outcome.denials.iter().map(|d| denial_json(d, detail)).collect(),
-            terminal_reason: terminal_reason(outcome.terminal),
+            structured_output: outcome.structured.as_ref().filter(|_| success).map(|raw| &*raw.0),
+            deferred_tool_use: outcome.deferred.as_ref().filter(|_| success).map(|call| DeferredJson {
+                id: &call.id,
+                name: &call.name,
+                input: call.input.clone(),
+            }),
+            terminal_reason: is_loop(outcome).then(|| terminal_reason(outcome.terminal)),
             result_index: ending.result_index,
+            prompts: Prompts::new(&outcome.prompts),
             uuid: ending.uuid,
         };
         fit::write_json(&line, out);
     });
+}
+
+/// Whether the loop ran. A command that is answered without a request has no reason to end for.
+fn is_loop(outcome: &Outcome) -> bool {
+    outcome.iterations > 0 || outcome.terminal != Terminal::Completed
 }
 
 fn api_error_status(outcome: &Outcome) -> ApiErrorStatus {
@@ -205,8 +233,11 @@ pub fn startup_failure(seed: SessionSeed, errors: &[String], out: &mut Vec<u8>) 
         usage: UsageJson::new(&usage),
         model_usage: BTreeMap::new(),
         permission_denials: Vec::new(),
-        terminal_reason: "turn_setup_failed",
+        structured_output: None,
+        deferred_tool_use: None,
+        terminal_reason: Some("turn_setup_failed"),
         result_index: 0,
+        prompts: None,
         uuid: ids.next(),
     };
     fit::append_plain(out, &line);
@@ -221,13 +252,34 @@ mod tests {
         let check = |terminal, reason: &str, kind: &str| {
             assert_eq!(terminal_reason(terminal), reason);
             assert_eq!(subtype(terminal), kind);
+            terminal
         };
-        check(Terminal::Completed, "completed", "success");
-        check(Terminal::Refused, "completed", "success");
-        check(Terminal::ApiError, "api_error", "success");
-        check(Terminal::MaxTurns, "max_turns", "error_max_turns");
-        check(Terminal::AbortedStreaming, "aborted_streaming", "error_during_execution");
-        check(Terminal::AbortedTools, "aborted_tools", "error_during_execution");
-        check(Terminal::ModelError, "model_error", "error_during_execution");
+        let checked = [
+            check(Terminal::Completed, "completed", "success"),
+            check(Terminal::TokenBudgetCompleted, "completed", "success"),
+            check(Terminal::StopHookPrevented, "stop_hook_prevented", "success"),
+            check(Terminal::HookStopped, "hook_stopped", "success"),
+            check(Terminal::MaxTurns, "max_turns", "error_max_turns"),
+            check(Terminal::MaxBudgetUsd, "budget_exhausted", "error_max_budget_usd"),
+            check(
+                Terminal::StructuredOutputRetries,
+                "structured_output_retry_exhausted",
+                "error_max_structured_output_retries",
+            ),
+            check(Terminal::AbortedStreaming, "aborted_streaming", "error_during_execution"),
+            check(Terminal::AbortedTools, "aborted_tools", "error_during_execution"),
+            check(Terminal::BlockingLimit, "blocking_limit", "error_during_execution"),
+            check(Terminal::PromptTooLong, "prompt_too_long", "error_during_execution"),
+            check(Terminal::MaxOutputTokens, "max_output_tokens", "error_during_execution"),
+            check(Terminal::ImageError, "image_error", "error_during_execution"),
+            check(Terminal::ModelError, "model_error", "error_during_execution"),
+            check(Terminal::ApiError, "api_error", "success"),
+            check(Terminal::Refused, "completed", "success"),
+            check(Terminal::RepeatedCall, "repeated_call", "error_during_execution"),
+            check(Terminal::RapidRefill, "rapid_refill_breaker", "error_during_execution"),
+            check(Terminal::ToolDeferred, "tool_deferred", "success"),
+            check(Terminal::StoreFailed, "store_failed", "error_during_execution"),
+        ];
+        assert_eq!(checked, Terminal::ALL, "every terminal, in order");
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! A line per delta is the hot path of a run: each is written straight into the caller's buffer.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_protocol::{Delta, Usage};
 
 use crate::fit::{self, Detail};
-use crate::lines::Id;
+use crate::lines::{Id, Prompts};
 use crate::translate::LineIds;
 use crate::usage::UsageJson;
 
@@ -25,6 +27,8 @@ struct StreamLine<'a, E> {
     uuid: Id,
     #[serde(skip_serializing_if = "Option::is_none")]
     ttft_ms: Option<u64>,
+    #[serde(flatten)]
+    prompts: Option<Prompts<'a>>,
 }
 
 #[derive(Serialize)]
@@ -86,6 +90,8 @@ enum DeltaJson<'a> {
 /// Writes stream events of one response.
 pub(crate) struct Events<'a> {
     pub(crate) ids: &'a mut LineIds,
+    /// The prompts that nothing has answered yet.
+    pub(crate) prompts: &'a [Arc<str>],
     pub(crate) out: &'a mut Vec<u8>,
 }
 
@@ -173,6 +179,8 @@ impl Events<'_> {
             parent_tool_use_id: None,
             uuid: self.ids.next(),
             ttft_ms,
+            // The first event of a response is the first that answers.
+            prompts: if ttft_ms.is_some() { Prompts::new(self.prompts) } else { None },
         };
         fit::append(self.out, |detail, out| {
             // An event of unknown kind that is too large has nothing that could be left out: it is skipped.

@@ -13,8 +13,8 @@ use windlass_protocol::{
 use crate::failure::error_category;
 use crate::fit::{self, block_at};
 use crate::lines::{
-    AssistantLine, AssistantMessage, BlockJson, DeniedBody, Id, InformationalBody, InitLine, RefusalBody,
-    RetryBody, StatusBody, SystemLine, ToolProgressLine, UserLine, UserMessage,
+    AssistantLine, AssistantMessage, BlockJson, DeniedBody, Id, InformationalBody, InitLine, Prompts,
+    RefusalBody, RetryBody, StatusBody, SystemLine, ToolProgressLine, UserLine, UserMessage,
 };
 use crate::result::{self, Ending};
 use crate::stream::Events;
@@ -41,6 +41,10 @@ pub struct Setup {
     pub api_key_source: String,
     /// Beta features asked for.
     pub betas: Vec<String>,
+    /// Commands that may stand for a prompt, without their slash.
+    pub slash_commands: Vec<String>,
+    /// What hosts may rely on, in the protocol's words.
+    pub capabilities: Vec<String>,
     /// Whether `stream_event` lines are wanted.
     pub partial_messages: bool,
 }
@@ -70,7 +74,7 @@ impl LineIds {
         Id(self.seed.session_uuid())
     }
 
-    fn of(&self, message: MessageId) -> Id {
+    pub(crate) fn of(&self, message: MessageId) -> Id {
         Id(self.seed.message_uuid(message))
     }
 
@@ -89,7 +93,7 @@ impl LineIds {
 #[derive(Debug)]
 pub struct Translator {
     setup: Setup,
-    ids: LineIds,
+    pub(crate) ids: LineIds,
     /// The response that is being written.
     message_id: Arc<str>,
     model: Arc<str>,
@@ -101,6 +105,11 @@ pub struct Translator {
     ttft_ms: Option<u64>,
     retracted: Vec<Id>,
     running: Vec<Running>,
+    /// Prompts that nothing has answered yet, by the ids their senders gave them.
+    unanswered: Vec<Arc<str>>,
+    pub(crate) compacting: bool,
+    /// The last message that was shown.
+    pub(crate) latest: Option<MessageId>,
     /// Of the whole session.
     results: u32,
     spent: BTreeMap<Arc<str>, ModelSpend>,
@@ -140,6 +149,9 @@ impl Translator {
             ttft_ms: None,
             retracted: Vec::new(),
             running: Vec::new(),
+            unanswered: Vec::new(),
+            compacting: false,
+            latest: None,
             results: 0,
             spent: BTreeMap::new(),
         }
@@ -151,6 +163,8 @@ impl Translator {
         self.ttft_ms = None;
         self.retracted.clear();
         self.running.clear();
+        self.unanswered.clear();
+        self.compacting = false;
         let uuid = self.ids.next();
         let line = InitLine {
             kind: "system",
@@ -161,14 +175,14 @@ impl Translator {
             tools: &self.setup.tools,
             mcp_servers: [],
             permission_mode: &self.setup.permission_mode,
-            slash_commands: [],
+            slash_commands: &self.setup.slash_commands,
             api_key_source: &self.setup.api_key_source,
             claude_code_version: COMPATIBLE_VERSION,
             output_style: "default",
             agents: [],
             skills: [],
             plugins: [],
-            capabilities: [],
+            capabilities: &self.setup.capabilities,
             betas: &self.setup.betas,
             additional_directories: &self.setup.additional_directories,
             uuid,
@@ -227,8 +241,9 @@ impl Translator {
                 self.system("api_retry", &body, out);
             }
             Update::Repaired(repairs) => self.informational(&describe(repairs), "notice", out),
+            Update::PromptsStarted(ids) => self.unanswered.extend(ids.iter().cloned()),
             Update::Done(outcome) => self.on_done(outcome, out),
-            _ => {}
+            other => self.on_context(other, out),
         }
     }
 
@@ -291,7 +306,7 @@ impl Translator {
         self.requested_ms = self.now.monotonic_ms;
         if self.setup.partial_messages {
             let status = Some("requesting");
-            self.system("status", &StatusBody { status }, out);
+            self.system("status", &StatusBody { status, ..StatusBody::default() }, out);
         }
     }
 
@@ -307,6 +322,8 @@ impl Translator {
 
     fn on_block(&mut self, id: MessageId, block: &Block, aborted: bool, out: &mut Vec<u8>) {
         let supersedes = std::mem::take(&mut self.retracted);
+        let answered = std::mem::take(&mut self.unanswered);
+        self.latest = Some(id);
         let timestamp = time::iso(self.now.wall_ms);
         fit::append(out, |detail, out| {
             let content = [signed(block_at(block, detail))];
@@ -330,12 +347,14 @@ impl Translator {
                 request_id: None,
                 aborted,
                 supersedes: &supersedes,
+                prompts: Prompts::new(&answered),
             };
             fit::write_json(&line, out);
         });
     }
 
-    fn user(&self, said: &Said<'_>, out: &mut Vec<u8>) {
+    fn user(&mut self, said: &Said<'_>, out: &mut Vec<u8>) {
+        self.latest = Some(said.id);
         let timestamp = time::iso(self.now.wall_ms);
         fit::append(out, |detail, out| {
             let content: Vec<Block> = said.blocks.iter().map(|block| block_at(block, detail)).collect();
@@ -355,6 +374,7 @@ impl Translator {
 
     fn on_done(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
         self.running.clear();
+        self.end_compaction(out);
         for warning in &outcome.warnings {
             self.informational(warning, "warning", out);
         }
@@ -396,6 +416,7 @@ impl Translator {
     /// The failure that ended the run, in the form hosts show: an answer nobody gave.
     fn failed(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
         let supersedes = std::mem::take(&mut self.retracted);
+        let answered = std::mem::take(&mut self.unanswered);
         let uuid = self.ids.next();
         let id = uuid.0.to_string();
         let timestamp = time::iso(self.now.wall_ms);
@@ -424,6 +445,7 @@ impl Translator {
                 request_id: failure.and_then(|failure| failure.request_id.as_deref()),
                 aborted: false,
                 supersedes: &supersedes,
+                prompts: Prompts::new(&answered),
             };
             fit::write_json(&line, out);
         });
@@ -441,7 +463,7 @@ impl Translator {
         self.system("model_refusal_no_fallback", &body, out);
     }
 
-    fn system<T: Serialize>(&mut self, subtype: &'static str, body: &T, out: &mut Vec<u8>) {
+    pub(crate) fn system<T: Serialize>(&mut self, subtype: &'static str, body: &T, out: &mut Vec<u8>) {
         let line = SystemLine {
             kind: "system",
             subtype,
@@ -455,7 +477,7 @@ impl Translator {
     /// Writes stream events, if they are wanted.
     fn stream(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&mut Events<'_>)) {
         if self.setup.partial_messages {
-            write(&mut Events { ids: &mut self.ids, out });
+            write(&mut Events { ids: &mut self.ids, prompts: &self.unanswered, out });
         }
     }
 }

@@ -80,7 +80,7 @@ fn check_required(text: &str) {
                     assert!(!need(&["usage", key]).is_null(), "{key} is null");
                 }
             }
-            "tool_progress" => {}
+            "tool_progress" | "tool_use_summary" => {}
             other => panic!("unknown type {other}"),
         }
     }

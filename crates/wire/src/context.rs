@@ -1,0 +1,137 @@
+//! What happens around the answers: compactions, other models, caches, notices.
+
+use windlass_protocol::{CompactTrigger, Compaction, Decision, PrefixPart, Update};
+
+use crate::fit;
+use crate::lines::{CompactBody, CompactMetadata, PreservedSegment, StatusBody, ToolUseSummaryLine};
+use crate::translate::Translator;
+
+impl Translator {
+    /// Appends the lines of an update that is not about one message.
+    pub(crate) fn on_context(&mut self, update: &Update, out: &mut Vec<u8>) {
+        match update {
+            Update::Compacting(_) => {
+                self.compacting = true;
+                let status = Some("compacting");
+                self.system("status", &StatusBody { status, ..StatusBody::default() }, out);
+            }
+            Update::CompactionFailed(error) => {
+                self.compacting = false;
+                let body =
+                    StatusBody { status: None, compact_result: Some("failed"), compact_error: Some(error) };
+                self.system("status", &body, out);
+            }
+            Update::Decided(Decision::Compacted(compaction)) => self.on_compacted(compaction, out),
+            Update::Decided(decision) => {
+                if let Some(text) = describe(decision) {
+                    self.informational(&text, "info", out);
+                }
+            }
+            Update::ToolUseSummary { summary, tool_use_ids } => {
+                let line = ToolUseSummaryLine {
+                    kind: "tool_use_summary",
+                    summary,
+                    preceding_tool_use_ids: tool_use_ids,
+                    session_id: self.ids.session(),
+                    uuid: self.ids.next(),
+                };
+                fit::append_plain(out, &line);
+            }
+            Update::FellBack { from, to, failure } => {
+                let text = format!("{to} takes over from {from}: {}", failure.message);
+                self.informational(&text, "warning", out);
+            }
+            Update::ClearedByProvider { tool_results, thinking_turns, tokens } => {
+                let text = format!(
+                    "The provider cleared {} and the thinking of {} from its copy of the conversation: \
+                     {tokens} tokens.",
+                    counted(*tool_results as usize, "old result"),
+                    counted(*thinking_turns as usize, "answer")
+                );
+                self.informational(&text, "info", out);
+            }
+            Update::CacheMissed { expected, read, part } => {
+                self.informational(&cache_missed(*expected, *read, part.as_ref()), "info", out);
+            }
+            Update::Notice(text) => self.informational(text, "notice", out),
+            // The rest shows in other lines: transitions in what follows them, used-up turns in the result.
+            _ => {}
+        }
+    }
+
+    /// Says that a compaction is over, if one was announced and nothing was said of its end.
+    pub(crate) fn end_compaction(&mut self, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.compacting) {
+            self.system("status", &StatusBody::default(), out);
+        }
+    }
+
+    fn on_compacted(&mut self, compaction: &Compaction, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.compacting) {
+            let body = StatusBody { compact_result: Some("success"), ..StatusBody::default() };
+            self.system("status", &body, out);
+        }
+        let kept = compaction.tail.zip(self.latest).filter(|(head, latest)| head <= latest);
+        let body = CompactBody {
+            compact_metadata: CompactMetadata {
+                trigger: match compaction.trigger {
+                    CompactTrigger::Manual => "manual",
+                    CompactTrigger::Auto | CompactTrigger::Reactive => "auto",
+                },
+                pre_tokens: compaction.tokens_before,
+                post_tokens: compaction.tokens_after,
+                duration_ms: compaction.duration_ms,
+                preserved_segment: kept.map(|(head, latest)| PreservedSegment {
+                    head: self.ids.of(head),
+                    anchor: self.ids.of(compaction.boundary.id),
+                    tail: self.ids.of(latest),
+                }),
+            },
+        };
+        self.system("compact_boundary", &body, out);
+    }
+}
+
+/// What a context layer did, for a host's log; nothing if it shows elsewhere.
+fn describe(decision: &Decision) -> Option<String> {
+    Some(match decision {
+        Decision::Snipped { messages, tokens, .. } => {
+            format!(
+                "{} without further use taken out: about {tokens} tokens.",
+                counted(messages.len(), "message")
+            )
+        }
+        Decision::Cleared { results, tokens, .. } => {
+            format!("{} cleared: about {tokens} tokens.", counted(results.len(), "old result"))
+        }
+        Decision::Collapsed { spans, tokens, .. } => {
+            format!("{} replaced by a summary: about {tokens} tokens.", counted(spans.len(), "span"))
+        }
+        Decision::MediaStripped { messages } => {
+            format!("Pictures and documents left out of {}.", counted(messages.len(), "message"))
+        }
+        Decision::Stored(_)
+        | Decision::Staged(_)
+        | Decision::ThinkingStripped { .. }
+        | Decision::Compacted(_) => return None,
+    })
+}
+
+/// `1 message`, `2 messages`.
+fn counted(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}
+
+fn cache_missed(expected: u64, read: u64, part: Option<&PrefixPart>) -> String {
+    let part = match part {
+        None => "Nothing differs from the request before.".into(),
+        Some(PrefixPart::Model) => "The model differs from the request before.".into(),
+        Some(PrefixPart::Tools) => "The tools differ from the request before.".into(),
+        Some(PrefixPart::System) => "The system prompt differs from the request before.".into(),
+        Some(PrefixPart::Settings) => "Thinking, effort or budget differ from the request before.".into(),
+        Some(PrefixPart::Message { index, .. }) => {
+            format!("Message {index} is the first that differs from the request before.")
+        }
+    };
+    format!("The provider's cache held {read} of {expected} tokens. {part}")
+}

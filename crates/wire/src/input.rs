@@ -1,0 +1,225 @@
+//! What hosts write to standard input: prompts and requests, one line of JSON each.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use windlass_protocol::{Block, SessionSeed};
+
+use crate::lines::{Id, ReplayLine, UserMessage};
+use crate::{At, fit, time};
+
+/// The most bytes of a line: what the largest request to a provider may have.
+pub const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// One line.
+#[derive(Debug)]
+pub enum InputLine {
+    /// A prompt.
+    Prompt(InputPrompt),
+    /// Stop the run that goes on; answered by [`control_success`].
+    Interrupt {
+        /// The request, as its sender calls it.
+        request_id: String,
+    },
+    /// A request that is not supported; answered by [`control_error`].
+    Unsupported {
+        /// The request, as its sender calls it.
+        request_id: String,
+        /// What was asked for.
+        subtype: String,
+    },
+    /// A sign of life, or an answer to nothing.
+    Ignored,
+    /// A kind of line that is not known, by its name.
+    Unknown(String),
+}
+
+/// A prompt.
+#[derive(Debug)]
+pub struct InputPrompt {
+    /// What is said.
+    pub blocks: Vec<Block>,
+    /// The id its sender gave it.
+    pub uuid: Option<Arc<str>>,
+    /// Whether it wants an answer; otherwise it is only kept for the next prompt.
+    pub wants_answer: bool,
+    /// When it goes in, if it has to wait.
+    pub priority: InputPriority,
+    /// Whether its text is meant as it is: no command, whatever it begins with.
+    pub verbatim: bool,
+}
+
+impl InputPrompt {
+    /// The text, if it is nothing but text.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self.blocks.as_slice() {
+            [only] => only.as_text(),
+            _ => None,
+        }
+    }
+}
+
+/// When a prompt goes in, if it has to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InputPriority {
+    /// Before everything else.
+    Now,
+    /// In its turn.
+    #[default]
+    Next,
+    /// After everything else.
+    Later,
+}
+
+/// What is wrong with a line; for the user.
+#[derive(Debug, PartialEq, Eq)]
+pub struct InputProblem(pub String);
+
+impl std::fmt::Display for InputProblem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct UserJson {
+    message: MessageJson,
+    uuid: Option<Arc<str>>,
+    #[serde(rename = "shouldQuery")]
+    should_query: Option<bool>,
+    priority: Option<InputPriority>,
+    client_composed: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct MessageJson {
+    role: Option<String>,
+    /// A text or a list of blocks.
+    content: Box<RawValue>,
+}
+
+#[derive(Deserialize)]
+struct ControlJson {
+    request_id: String,
+    request: RequestJson,
+}
+
+#[derive(Deserialize)]
+struct RequestJson {
+    subtype: String,
+}
+
+impl InputLine {
+    /// Reads a line; blank lines say nothing.
+    pub fn parse(line: &str) -> Result<Self, InputProblem> {
+        if line.trim().is_empty() {
+            return Ok(Self::Ignored);
+        }
+        let kind = serde_json::from_str::<Kind>(line)?.kind;
+        Ok(match kind.as_str() {
+            "user" => Self::Prompt(prompt(serde_json::from_str(line)?)?),
+            "control_request" => {
+                let ControlJson { request_id, request } = serde_json::from_str(line)?;
+                match request.subtype.as_str() {
+                    "interrupt" => Self::Interrupt { request_id },
+                    _ => Self::Unsupported { request_id, subtype: request.subtype },
+                }
+            }
+            "keep_alive" | "control_response" | "control_cancel_request" => Self::Ignored,
+            _ => Self::Unknown(kind),
+        })
+    }
+}
+
+impl From<serde_json::Error> for InputProblem {
+    fn from(error: serde_json::Error) -> Self {
+        Self(format!("it is not understood: {error}"))
+    }
+}
+
+fn prompt(json: UserJson) -> Result<InputPrompt, InputProblem> {
+    if json.message.role.as_deref().is_some_and(|role| role != "user") {
+        return Err(InputProblem("the role of a prompt must be user".into()));
+    }
+    let content = json.message.content.get();
+    let blocks = if content.starts_with('"') {
+        vec![Block::text(&serde_json::from_str::<String>(content)?)]
+    } else {
+        let blocks: Vec<&RawValue> = serde_json::from_str(content)
+            .map_err(|_| InputProblem("the content of a prompt must be a text or a list of blocks".into()))?;
+        blocks.into_iter().map(block).collect::<Result<_, _>>()?
+    };
+    if blocks.is_empty() {
+        return Err(InputProblem("the content of a prompt must not be empty".into()));
+    }
+    Ok(InputPrompt {
+        blocks,
+        uuid: json.uuid,
+        wants_answer: json.should_query.unwrap_or(true),
+        priority: json.priority.unwrap_or_default(),
+        verbatim: json.client_composed.unwrap_or(false),
+    })
+}
+
+fn block(raw: &RawValue) -> Result<Block, InputProblem> {
+    Block::from_json(raw.get())
+        .map_err(|error| InputProblem(format!("a block of the prompt is not understood: {error}")))
+}
+
+#[derive(Serialize)]
+struct ControlResponse<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    response: ControlAnswer<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "subtype", rename_all = "snake_case")]
+enum ControlAnswer<'a> {
+    Success { request_id: &'a str, response: Receipt<'a> },
+    Error { request_id: &'a str, error: &'a str },
+}
+
+#[derive(Serialize)]
+struct Receipt<'a> {
+    still_queued: &'a [Arc<str>],
+}
+
+/// Appends the answer to an interrupt: the ids of the prompts that still wait.
+pub fn control_success(request_id: &str, still_queued: &[Arc<str>], out: &mut Vec<u8>) {
+    let response = ControlAnswer::Success { request_id, response: Receipt { still_queued } };
+    fit::append_plain(out, &ControlResponse { kind: "control_response", response });
+}
+
+/// Appends the answer to a request that cannot be met.
+pub fn control_error(request_id: &str, error: &str, out: &mut Vec<u8>) {
+    let response = ControlAnswer::Error { request_id, error };
+    fit::append_plain(out, &ControlResponse { kind: "control_response", response });
+}
+
+/// Appends a prompt that was taken, for its sender.
+pub fn replay(seed: SessionSeed, uuid: &str, blocks: &[Block], at: At, out: &mut Vec<u8>) {
+    let timestamp = time::iso(at.wall_ms);
+    fit::append(out, |detail, out| {
+        let content: Vec<Block> = blocks.iter().map(|block| fit::block_at(block, detail)).collect();
+        let line = ReplayLine {
+            kind: "user",
+            message: UserMessage { role: "user", content: &content },
+            parent_tool_use_id: None,
+            session_id: Id(seed.session_uuid()),
+            uuid,
+            timestamp: &timestamp,
+            is_replay: true,
+        };
+        fit::write_json(&line, out);
+    });
+}
