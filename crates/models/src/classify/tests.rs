@@ -2,7 +2,8 @@ use std::time::{Duration, SystemTime};
 
 use windlass_protocol::FailureClass::{self, *};
 
-use super::{ErrorBody, ErrorHeaders, answer_failure, class_of, read_headers};
+use super::rules::class_of;
+use super::{ErrorBody, ErrorHeaders, answer_failure, read_headers};
 
 fn error(kind: &str, message: &str) -> String {
     serde_json::json!({"type": "error", "error": {"type": kind, "message": message}}).to_string()
@@ -237,6 +238,18 @@ fn messages_say_what_to_do_when_somebody_must_act() {
         "You've hit your usage limit.",
         "http://a says that a usage limit is reached (HTTP 429): You've hit your usage limit. Raise the limit with \
          the provider, or wait until it is reset.",
+    );
+    check(
+        400,
+        "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for claude-haiku-4-5",
+        "http://a did not accept the request (HTTP 400): max_tokens: 100000 > 64000, which is the maximum allowed \
+         number of output tokens for claude-haiku-4-5. Lower CLAUDE_CODE_MAX_OUTPUT_TOKENS to what the model takes.",
+    );
+    check(
+        429,
+        "Claude AI usage limit reached|1763200000",
+        "http://a says that a usage limit is reached (HTTP 429): Claude AI usage limit reached|1763200000. The limit is \
+         reset at 2025-11-15 09:46 UTC.",
     );
     check(
         400,

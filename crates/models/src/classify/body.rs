@@ -1,0 +1,158 @@
+//! Reads the body of an error answer, whatever its shape is.
+
+use serde_json::Value;
+use windlass_protocol::Overflow;
+
+use super::moments;
+
+/// How much of a server's own words goes into a message.
+const MESSAGE_CHARS_MAX: usize = 600;
+
+/// How much of them is looked at: gateways put the words of others into their own.
+const WORDS_CHARS_MAX: usize = 16_000;
+
+/// What an error answer says, whatever its shape was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ErrorBody {
+    /// The type of the error, empty if there is none.
+    pub(crate) kind: String,
+    /// The stable machine code, empty if there is none.
+    pub(crate) code: String,
+    /// The server's words, made fit for one line; empty if there are none.
+    pub(crate) message: String,
+    /// The same at a length that is not for people.
+    pub(super) words: String,
+    /// The provider's id of the request.
+    pub(crate) request_id: Option<String>,
+    /// The status that the error itself names, for answers whose own status is that of a gateway.
+    pub(super) status: Option<u16>,
+    /// How far the prompt is over the window, where fields say it.
+    pub(super) overflow: Option<Overflow>,
+    /// When a quota is there again, in seconds since 1970, where a field says it.
+    pub(super) resets_at: Option<u64>,
+    /// How long to wait, where a field says it.
+    pub(super) wait_ms: Option<u64>,
+}
+
+impl ErrorBody {
+    /// Reads a body of any shape: the API's own, those of clones, a bare string, HTML, plain text.
+    pub(crate) fn parse(text: &str) -> Self {
+        let text = text.trim_start_matches('\u{feff}').trim();
+        match serde_json::from_str::<Value>(text) {
+            Ok(value) => Self::from_value(&value),
+            Err(_) if looks_like_html(text) => Self::from_words(&html_words(text)),
+            Err(_) => Self::from_words(text),
+        }
+    }
+
+    fn from_words(words: &str) -> Self {
+        Self {
+            message: one_line(words, MESSAGE_CHARS_MAX),
+            words: one_line(words, WORDS_CHARS_MAX),
+            ..Self::default()
+        }
+    }
+
+    fn from_value(value: &Value) -> Self {
+        let Value::Object(body) = value else {
+            return Self::from_words(&words_of(value));
+        };
+        let error = body.get("error").unwrap_or(&Value::Null);
+        let details = &error["details"];
+        let message = [&error["message"], error, &body_field(value, "message"), &body_field(value, "detail")]
+            .into_iter()
+            .find(|words| !words.is_null() && !words.is_object())
+            .or_else(|| body.get("detail"))
+            .map_or_else(|| value.to_string(), words_of);
+        // What a gateway was told by the server behind it.
+        let message = match error["metadata"]["raw"].as_str() {
+            Some(raw) => format!("{message}: {raw}"),
+            None => message,
+        };
+        let seconds_ms = |value: &Value| value.as_u64().map(|seconds| seconds.saturating_mul(1000));
+        Self {
+            kind: kind_of(value, error),
+            code: [&details["error_code"], &error["code"]]
+                .into_iter()
+                .map(string)
+                .find(|code| !code.is_empty())
+                .unwrap_or_default(),
+            request_id: Some(string(&body_field(value, "request_id"))).filter(|id| !id.is_empty()),
+            status: error["code"].as_u64().and_then(|code| u16::try_from(code).ok()),
+            overflow: overflow(error),
+            resets_at: error["resets_at"].as_u64().and_then(moments::stamp),
+            wait_ms: seconds_ms(&error["resets_in_seconds"]).or_else(|| retry_delay(details)),
+            ..Self::from_words(&message)
+        }
+    }
+}
+
+/// `error.type`, or the type as Google or AWS writes it, which may have a namespace in front.
+fn kind_of(body: &Value, error: &Value) -> String {
+    let google = || error["status"].as_str();
+    let aws = || body["__type"].as_str().and_then(|name| name.rsplit('#').next());
+    error["type"].as_str().or_else(google).or_else(aws).unwrap_or_default().to_owned()
+}
+
+/// The numbers of llama.cpp.
+fn overflow(error: &Value) -> Option<Overflow> {
+    Some(Overflow { needed: error["n_prompt_tokens"].as_u64()?, limit: error["n_ctx"].as_u64()? })
+}
+
+/// The wait in the details of an error of Google.
+fn retry_delay(details: &Value) -> Option<u64> {
+    let delay = details.as_array()?.iter().find_map(|detail| detail["retryDelay"].as_str())?;
+    moments::wait_in(&format!("retry in {delay}"))
+}
+
+fn body_field(body: &Value, name: &str) -> Value {
+    body.get(name).cloned().unwrap_or(Value::Null)
+}
+
+fn string(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn words_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The text on one line, without control characters, cut to a size.
+fn one_line(text: &str, chars_max: usize) -> String {
+    let mut line = String::new();
+    for (count, word) in
+        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).enumerate()
+    {
+        if count > 0 {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if let Some((end, _)) = line.char_indices().nth(chars_max) {
+            line.truncate(end);
+            line.push('…');
+            break;
+        }
+    }
+    line
+}
+
+fn looks_like_html(text: &str) -> bool {
+    let start: String = text.chars().take(200).collect::<String>().to_ascii_lowercase();
+    start.starts_with('<')
+        && ["<html", "<!doctype", "<head", "<body", "<title"].iter().any(|tag| start.contains(tag))
+}
+
+/// The title of a page, or else its words without the tags.
+fn html_words(page: &str) -> String {
+    let lower = page.to_ascii_lowercase();
+    let title = lower.find("<title>").and_then(|start| {
+        let start = start + "<title>".len();
+        let end = lower[start..].find("</title>")?;
+        Some(page[start..start + end].trim().to_owned())
+    });
+    let words = title.filter(|title| !title.is_empty()).unwrap_or_else(|| {
+        let after_tags = page.split('<').map(|piece| piece.split_once('>').map_or("", |(_, text)| text));
+        after_tags.collect::<Vec<_>>().join(" ")
+    });
+    format!("an HTML page, “{}”", one_line(&words, MESSAGE_CHARS_MAX))
+}

@@ -1,0 +1,56 @@
+//! The words of real servers, each with the class and the numbers that must come of it.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+use windlass_protocol::Failure;
+
+use super::{ErrorBody, answer_failure, read_headers, stream_failure};
+
+const FIXTURES: &str = include_str!("fixtures.json");
+
+/// The moment at which all answers came.
+const NOW: u64 = 1_763_200_000;
+
+fn failure_of(fixture: &Value) -> Failure {
+    let body = fixture["body"].as_str().map_or_else(|| fixture["body"].to_string(), str::to_owned);
+    let body = ErrorBody::parse(&body);
+    if fixture["stream"] == true {
+        return stream_failure(&body);
+    }
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(NOW);
+    let headers = read_headers(|name| fixture["headers"][name].as_str(), now);
+    let status = u16::try_from(fixture["status"].as_u64().unwrap()).unwrap();
+    answer_failure(status, &body, headers, "http://a")
+}
+
+fn check(fixture: &Value) {
+    let failure = failure_of(fixture);
+    assert_eq!(format!("{:?}", failure.class), fixture["class"].as_str().unwrap(), "{fixture}");
+    let overflow = failure.overflow.map(|overflow| (Some(overflow.needed), Some(overflow.limit)));
+    let numbers = |field: &str| {
+        let list = fixture[field].as_array()?;
+        Some((list.first().and_then(Value::as_u64), list.get(1).and_then(Value::as_u64)))
+    };
+    assert_eq!(overflow, numbers("overflow"), "{fixture}");
+    assert_eq!(failure.resets_at, fixture["resets_at"].as_u64(), "{fixture}");
+    assert_eq!(failure.retry_after_ms, fixture["wait_ms"].as_u64(), "{fixture}");
+    let culprit = failure.culprit.map(|place| (Some(place.message as u64), place.block.map(|at| at as u64)));
+    assert_eq!(culprit, numbers("culprit"), "{fixture}");
+}
+
+#[test]
+fn every_wording_tells_its_class_and_numbers() {
+    let fixtures: Vec<Value> = serde_json::from_str(FIXTURES).unwrap();
+    assert!(fixtures.len() >= 100, "only {} fixtures", fixtures.len());
+    fixtures.iter().for_each(check);
+}
+
+#[test]
+fn every_class_that_an_answer_can_have_is_there() {
+    let classes =
+        "Overflow Media RateLimited Quota Overloaded Server Auth Forbidden NotFound BadRequest Binding";
+    for class in classes.split(' ') {
+        assert!(FIXTURES.contains(&format!(r#""class": "{class}""#)), "{class}");
+    }
+}

@@ -1,0 +1,194 @@
+//! Moments and waits as errors and headers write them, in seconds since 1970 and milliseconds.
+
+/// Later than any moment that seconds since 1970 name for long to come; a larger number counts milliseconds.
+const SECONDS_MAX: u64 = 100_000_000_000;
+
+/// Earlier than any moment a server of today names; a smaller number is a wait.
+const SECONDS_MIN: u64 = 1_000_000_000;
+
+const DAY: u64 = 86_400;
+
+/// What stands in front of a wait.
+const WAITS: &[&str] =
+    &["try again in ", "retry in ", "retry after ", "resets in ", "reset in ", "retrydelay\":\""];
+
+/// What stands in front of seconds since 1970.
+const STAMPS: &[&str] = &["limit reached|", "resets_at\":", "reset_at\":"];
+
+/// A moment: seconds or milliseconds since 1970, or a date.
+pub(super) fn moment(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.parse::<u64>() {
+        Ok(number) => stamp(number),
+        Err(_) => date(text),
+    }
+}
+
+/// Seconds since 1970 from a number of either unit.
+pub(super) fn stamp(number: u64) -> Option<u64> {
+    match number {
+        ..SECONDS_MIN => None,
+        SECONDS_MIN..SECONDS_MAX => Some(number),
+        _ => Some(number / 1000),
+    }
+}
+
+/// The first moment in a text.
+pub(super) fn moment_in(words: &str) -> Option<u64> {
+    let lower = words.to_ascii_lowercase();
+    let after_stamp = STAMPS.iter().find_map(|start| {
+        let rest = &lower[lower.find(start)? + start.len()..];
+        let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
+        moment(&digits)
+    });
+    let dates = || lower.match_indices('-').find_map(|(at, _)| date(lower.get(at.checked_sub(4)?..)?));
+    after_stamp.or_else(dates)
+}
+
+/// The first wait in a text, in milliseconds: `58.8s`, `6m0s`, `1h2m`, `20 seconds`, `250ms`.
+pub(super) fn wait_in(words: &str) -> Option<u64> {
+    let lower = words.to_ascii_lowercase();
+    WAITS.iter().find_map(|start| wait(&lower[lower.find(start)? + start.len()..]))
+}
+
+fn wait(text: &str) -> Option<u64> {
+    let mut rest = text.trim_start();
+    let mut total_ms = 0.0;
+    let mut found = false;
+    loop {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let Ok(number) = rest[..digits].trim_end_matches('.').parse::<f64>() else { break };
+        let after = rest[digits..].trim_start();
+        let letters = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+        let Some(unit_ms) = unit_ms(&after[..letters]) else { break };
+        total_ms += number * unit_ms;
+        found = true;
+        rest = after[letters..].trim_start();
+    }
+    found
+        .then(|| std::time::Duration::try_from_secs_f64(total_ms / 1000.0).ok())?
+        .and_then(|wait| u64::try_from(wait.as_millis()).ok())
+}
+
+fn unit_ms(name: &str) -> Option<f64> {
+    Some(match name {
+        "ms" | "milliseconds" => 1.0,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1_000.0,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60_000.0,
+        "h" | "hour" | "hours" => 3_600_000.0,
+        "d" | "day" | "days" => 86_400_000.0,
+        _ => return None,
+    })
+}
+
+/// A date with a time of day: `2026-11-15T18:00:00Z`, `… 18:00 UTC`, `… at 18:00 UTC`. Other zones count by their offset; a
+/// time without a zone is in UTC.
+fn date(text: &str) -> Option<u64> {
+    let number = |text: &str| text.parse::<u64>().ok();
+    let (year, month, day) = (number(text.get(..4)?)?, number(text.get(5..7)?)?, number(text.get(8..10)?)?);
+    let dashes = text.get(4..5)? == "-" && text.get(7..8)? == "-";
+    if !dashes || !(1..=12).contains(&month) || !(1..=31).contains(&day) || year < 1970 {
+        return None;
+    }
+    let rest = text.get(10..)?;
+    let rest = rest.strip_prefix(" at ").unwrap_or_else(|| rest.trim_start_matches(['T', 't', ' ']));
+    let midnight = days_before(year, month, day) * DAY;
+    let (Some(hour), Some(":"), Some(minute)) =
+        (rest.get(..2).and_then(number), rest.get(2..3), rest.get(3..5).and_then(number))
+    else {
+        return Some(midnight);
+    };
+    let rest = rest.get(5..).unwrap_or_default();
+    let seconds = rest.strip_prefix(':').and_then(|rest| rest.get(..2)).and_then(number);
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ':' || c == '.');
+    let here = midnight + hour * 3_600 + minute * 60 + seconds.unwrap_or(0);
+    let offset = |rest: &str| {
+        let digits: String = rest.chars().filter(char::is_ascii_digit).take(4).collect();
+        Some(number(digits.get(..2)?)? * 3_600 + number(digits.get(2..4)?)? * 60)
+    };
+    match rest.split_at_checked(1) {
+        Some(("+", zone)) => here.checked_sub(offset(zone)?),
+        Some(("-", zone)) => Some(here + offset(zone)?),
+        _ => Some(here),
+    }
+}
+
+/// Days from 1970 to a day, in the calendar of today.
+fn days_before(year: u64, month: u64, day: u64) -> u64 {
+    // Years begin in March, so that the leap day is the last.
+    let year = if month <= 2 { year - 1 } else { year };
+    let month = (month + 9) % 12;
+    let leap_days = year / 4 - year / 100 + year / 400;
+    (year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1) - 719_468
+}
+
+/// A moment for people: `2026-11-15 18:00 UTC`.
+pub(super) fn told(seconds: u64) -> String {
+    let days = seconds / DAY + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let minutes = seconds % DAY / 60;
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", minutes / 60, minutes % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments() {
+        let check = |text: &str, expected: Option<u64>| assert_eq!(moment(text), expected, "{text}");
+        check("1763200000", Some(1_763_200_000));
+        check("1763200000123", Some(1_763_200_000));
+        check("18", None);
+        check("2025-11-15T09:46:40Z", Some(1_763_200_000));
+        check("2025-11-15T09:46:40.5Z", Some(1_763_200_000));
+        check("2025-11-15T10:46:40+01:00", Some(1_763_200_000));
+        check("2025-11-15T04:46:40-0500", Some(1_763_200_000));
+        check("2024-02-29T00:00:00Z", Some(1_709_164_800));
+        check("1970-01-01T00:00:00Z", Some(0));
+        check("2025-11-15", Some(1_763_164_800));
+        check("2025-13-15T00:00:00Z", None);
+        check("soon", None);
+        check("", None);
+    }
+
+    #[test]
+    fn moments_in_words() {
+        let check = |words: &str, expected: Option<u64>| assert_eq!(moment_in(words), expected, "{words}");
+        check("Claude AI usage limit reached|1763200000", Some(1_763_200_000));
+        check("You will regain access on 2025-12-01 at 00:00 UTC.", Some(1_764_547_200));
+        check("limit resets at: 2025-09-11T10:13:01+0000", Some(1_757_585_581));
+        check("pre-paid x-y 3-4", None);
+        check("resets 8pm (America/New_York)", None);
+    }
+
+    #[test]
+    fn waits_in_words() {
+        let check = |words: &str, expected: Option<u64>| assert_eq!(wait_in(words), expected, "{words}");
+        check("Please try again in 6m0s.", Some(360_000));
+        check("Please try again in 25m55.2s. Visit", Some(1_555_200));
+        check("Please retry in 58.82s.", Some(58_820));
+        check("Please retry after 8 seconds.", Some(8_000));
+        check("try again in 250ms", Some(250));
+        check("try again in 1 hour", Some(3_600_000));
+        check("try again in a while", None);
+        check("nothing", None);
+    }
+
+    #[test]
+    fn a_moment_reads_back() {
+        assert_eq!(told(1_763_200_000), "2025-11-15 09:46 UTC");
+        assert_eq!(told(1_709_164_800), "2024-02-29 00:00 UTC");
+        assert_eq!(told(0), "1970-01-01 00:00 UTC");
+        for days in (0..40_000).step_by(13) {
+            let text = told(days * DAY + 3_600);
+            assert_eq!(moment(&text), Some(days * DAY + 3_600), "{text}");
+        }
+    }
+}

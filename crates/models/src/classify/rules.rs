@@ -1,0 +1,188 @@
+//! The table that tells the class of a failure from its status, type, code and words.
+//!
+//! The first row that fits counts. An empty column fits everything; words are in lower case, and all of a row must be in
+//! the message. The wording of errors changes without notice, so codes come first, and words count only where status
+//! and type leave their meaning open: a rate limit speaks of long prompts too.
+
+use windlass_protocol::FailureClass::{
+    self, Auth, BadRequest, Binding, Forbidden, Media, NotFound, Overflow, Overloaded, Quota, RateLimited,
+    Server,
+};
+
+use super::ErrorBody;
+
+/// Where a row counts.
+#[derive(Clone, Copy, Debug)]
+enum Under {
+    Anything,
+    /// Statuses from, to. An error without a status has none of them.
+    Status(u16, u16),
+    /// What a server says about the request itself.
+    Request,
+    /// What a server says about how much was asked of it, under whatever status.
+    Limit,
+    /// What a server says when it cannot serve anybody.
+    Load,
+}
+
+struct Rule {
+    class: FailureClass,
+    under: Under,
+    kinds: &'static [&'static str],
+    codes: &'static [&'static str],
+    words: &'static [&'static str],
+}
+
+const fn code(class: FailureClass, codes: &'static [&'static str]) -> Rule {
+    Rule { class, under: Under::Anything, kinds: &[], codes, words: &[] }
+}
+
+const fn kind(class: FailureClass, kinds: &'static [&'static str]) -> Rule {
+    Rule { class, under: Under::Anything, kinds, codes: &[], words: &[] }
+}
+
+const fn words(class: FailureClass, under: Under, words: &'static [&'static str]) -> Rule {
+    Rule { class, under, kinds: &[], codes: &[], words }
+}
+
+const fn status(class: FailureClass, from: u16, to: u16) -> Rule {
+    Rule { class, under: Under::Status(from, to), kinds: &[], codes: &[], words: &[] }
+}
+
+const RULES: &[Rule] = &[
+    // A single request over a limit per minute comes as a rate limit, but only a smaller request helps.
+    words(Overflow, Under::Anything, &["request too large for", "requested"]),
+    code(Quota, &["enforced_spend_limit_reached", "insufficient_quota", "billing_hard_limit_reached"]),
+    code(Quota, &["usage_limit_reached", "usage_not_included"]),
+    code(RateLimited, &["ramp_limit_exceeded", "rate_limit_exceeded"]),
+    code(Overflow, &["context_length_exceeded", "model_max_prompt_tokens_exceeded"]),
+    code(Overloaded, &["compaction_unavailable", "NoCapacity", "engine_overloaded"]),
+    code(NotFound, &["model_not_found", "DeploymentNotFound", "model_decommissioned"]),
+    code(Auth, &["invalid_api_key"]),
+    code(BadRequest, &["content_filter"]),
+    // Only waiting for long or paying helps with a quota, a moment helps with a rate limit.
+    words(Quota, Under::Limit, &["too many tokens per day"]),
+    words(Quota, Under::Limit, &["free-models-per-day"]),
+    words(RateLimited, Under::Limit, &["exceeded your current quota", "please retry in"]),
+    words(RateLimited, Under::Limit, &["please wait before trying again"]),
+    words(Quota, Under::Limit, &["exceeded your current quota"]),
+    words(Quota, Under::Limit, &["reached your specified api usage limits"]),
+    words(Quota, Under::Limit, &["usage limit reached"]),
+    words(Quota, Under::Limit, &["usage limit has been reached"]),
+    words(Quota, Under::Limit, &["hit your", "limit"]),
+    words(Quota, Under::Limit, &["spend limit"]),
+    words(Quota, Under::Limit, &["budget has been exceeded"]),
+    words(Quota, Under::Limit, &["out of credits"]),
+    words(Forbidden, Under::Limit, &["credit balance is too low"]),
+    words(Overloaded, Under::Load, &["overloaded"]),
+    words(Overloaded, Under::Load, &["capacity exceeded"]),
+    words(Overloaded, Under::Load, &["over capacity"]),
+    words(Overloaded, Under::Load, &["too many connections"]),
+    words(Overloaded, Under::Load, &["server busy"]),
+    words(Overloaded, Under::Load, &["high demand"]),
+    words(BadRequest, Under::Request, &["max_tokens: ", "maximum allowed number of output tokens"]),
+    words(BadRequest, Under::Request, &["assistant message prefill"]),
+    words(Overflow, Under::Request, &["prompt is too long"]),
+    words(Overflow, Under::Request, &["prompt too long"]),
+    words(Overflow, Under::Request, &["too long to fit into the model"]),
+    words(Overflow, Under::Request, &["input is too long"]),
+    words(Overflow, Under::Request, &["too many tokens"]),
+    words(Overflow, Under::Request, &["exceed context limit"]),
+    words(Overflow, Under::Request, &["exceed", "context window"]),
+    words(Overflow, Under::Request, &["exceed", "context length"]),
+    words(Overflow, Under::Request, &["longer than", "context length"]),
+    words(Overflow, Under::Request, &["greater than", "context length"]),
+    words(Overflow, Under::Request, &["context length is only"]),
+    words(Overflow, Under::Request, &["context length of only"]),
+    words(Overflow, Under::Request, &["maximum context length"]),
+    words(Overflow, Under::Request, &["maximum model length"]),
+    words(Overflow, Under::Request, &["maximum prompt length"]),
+    words(Overflow, Under::Request, &["exceeds the available context size"]),
+    words(Overflow, Under::Request, &["input token count", "exceeds"]),
+    words(Overflow, Under::Request, &["number of input tokens exceeds"]),
+    words(Overflow, Under::Request, &["prompt token count", "exceeds"]),
+    words(Overflow, Under::Request, &["prompt exceeds max length"]),
+    words(Overflow, Under::Request, &["exceeded model token limit"]),
+    words(Overflow, Under::Request, &["range of input length should be"]),
+    words(Overflow, Under::Request, &["reduce the length of the messages"]),
+    words(Overflow, Under::Request, &["`inputs` tokens + `max_new_tokens` must be"]),
+    words(Binding, Under::Request, &["invalid", "signature", "thinking"]),
+    words(Binding, Under::Request, &["thinking", "cannot be modified"]),
+    words(Binding, Under::Request, &["expected `thinking`", "but found"]),
+    words(Binding, Under::Request, &["thought_signature"]),
+    words(Media, Under::Request, &["image.source.base64"]),
+    words(Media, Under::Request, &["pdf.source.base64"]),
+    words(Media, Under::Request, &["image exceeds"]),
+    words(Media, Under::Request, &["image dimensions exceed"]),
+    words(Media, Under::Request, &["many-image requests"]),
+    words(Media, Under::Request, &["too many images and documents"]),
+    words(Media, Under::Request, &["could not process image"]),
+    words(Media, Under::Request, &["unable to process input image"]),
+    words(Media, Under::Request, &["unsupported image"]),
+    words(Media, Under::Request, &["invalid_image"]),
+    words(Media, Under::Request, &["failed to process image"]),
+    words(Media, Under::Request, &["could not process pdf"]),
+    words(Media, Under::Request, &["pdf specified was not valid"]),
+    words(Media, Under::Request, &["pdf specified is password protected"]),
+    words(Media, Under::Request, &["pdf pages"]),
+    words(Media, Under::Request, &["image input is not supported"]),
+    words(Media, Under::Request, &["file format is invalid or unsupported"]),
+    words(NotFound, Under::Request, &["model identifier is invalid"]),
+    words(NotFound, Under::Request, &["is not a valid model id"]),
+    words(NotFound, Under::Request, &["invalid model name passed"]),
+    words(Auth, Under::Status(400, 403), &["api key not valid"]),
+    words(Auth, Under::Status(400, 403), &["security token included in the request is"]),
+    kind(Auth, &["authentication_error", "UNAUTHENTICATED", "UnrecognizedClientException"]),
+    kind(Auth, &["ExpiredTokenException", "InvalidSignatureException"]),
+    kind(Forbidden, &["permission_error", "billing_error", "PERMISSION_DENIED", "AccessDeniedException"]),
+    kind(NotFound, &["not_found_error", "NOT_FOUND", "ResourceNotFoundException"]),
+    kind(Quota, &["insufficient_quota", "exceeded_current_quota_error", "usage_limit_reached"]),
+    kind(Quota, &["ServiceQuotaExceededException"]),
+    kind(RateLimited, &["rate_limit_error", "ThrottlingException", "RESOURCE_EXHAUSTED"]),
+    kind(Overloaded, &["overloaded_error", "ServiceUnavailableException", "ModelNotReadyException"]),
+    kind(Server, &["timeout_error", "conflict_error", "ModelTimeoutException", "InternalServerException"]),
+    kind(Overflow, &["request_too_large", "exceed_context_size_error"]),
+    status(Auth, 401, 401),
+    status(Forbidden, 402, 403),
+    status(NotFound, 404, 405),
+    status(Server, 408, 409),
+    status(Overflow, 413, 413),
+    status(RateLimited, 429, 429),
+    status(Overloaded, 498, 498),
+    status(BadRequest, 400, 499),
+    status(Overloaded, 529, 529),
+    status(Server, 500, 599),
+    kind(BadRequest, &["invalid_request_error"]),
+];
+
+/// The class of an error answer, or of an `error` event if there is no status.
+pub(super) fn class_of(status: Option<u16>, body: &ErrorBody) -> FailureClass {
+    let words = body.words.to_ascii_lowercase();
+    let fits = |rule: &&Rule| {
+        (rule.codes.is_empty() || rule.codes.contains(&body.code.as_str()))
+            && (rule.kinds.is_empty() || rule.kinds.contains(&body.kind.as_str()))
+            && rule.under.counts(status, &body.kind)
+            && rule.words.iter().all(|word| words.contains(word))
+    };
+    RULES.iter().find(fits).map_or(Server, |rule| rule.class)
+}
+
+impl Under {
+    fn counts(self, status: Option<u16>, kind: &str) -> bool {
+        let about_the_request = || match status {
+            Some(status) => matches!(status, 400 | 413 | 422 | 500),
+            None => matches!(kind, "invalid_request_error" | "api_error" | ""),
+        };
+        let is_limit = || match status {
+            Some(status) => status == 429,
+            None => kind == "rate_limit_error",
+        };
+        match self {
+            Self::Anything => true,
+            Self::Status(from, to) => status.is_some_and(|status| (from..=to).contains(&status)),
+            Self::Request => about_the_request(),
+            Self::Limit => about_the_request() || is_limit(),
+            Self::Load => status.is_none_or(|status| matches!(status, 429 | 498 | 500..=599)),
+        }
+    }
+}
