@@ -240,7 +240,7 @@ impl Exchange {
             }
             Err(Unreadable::Wrong(problem)) => {
                 let error = ErrorBody::parse(&text);
-                if error.kind.is_empty() {
+                if !error.is_error() {
                     return Err(self.malformed(&format!("JSON that is not a message ({problem})")).into());
                 }
                 Err(answer_failure(status, &error, ErrorHeaders::default(), &self.shared.endpoint.place)

@@ -19,9 +19,9 @@ pub(crate) use headers::{ErrorHeaders, read_headers};
 /// The failure an error answer stands for. `place` names the server, without credentials.
 pub(crate) fn answer_failure(status: u16, body: &ErrorBody, headers: ErrorHeaders, place: &str) -> Failure {
     // An error under a good status tells its class by itself, as in a stream.
-    let told_status = Some(status).filter(|status| *status >= 400);
-    let failure = read(told_status, body, &headers, place);
+    let failure = read(Some(status).filter(|status| *status >= 400), body, &headers);
     Failure {
+        message: explain(&failure, Some(status), body, place),
         status: Some(status),
         should_retry: headers.should_retry,
         request_id: headers.request_id.or(failure.request_id),
@@ -31,10 +31,12 @@ pub(crate) fn answer_failure(status: u16, body: &ErrorBody, headers: ErrorHeader
 
 /// The failure an `error` event stands for.
 pub(crate) fn stream_failure(body: &ErrorBody) -> Failure {
-    read(None, body, &ErrorHeaders::default(), "the model's server")
+    let failure = read(None, body, &ErrorHeaders::default());
+    Failure { message: explain(&failure, None, body, "the model's server"), ..failure }
 }
 
-fn read(status: Option<u16>, body: &ErrorBody, headers: &ErrorHeaders, place: &str) -> Failure {
+/// The failure without its message.
+fn read(status: Option<u16>, body: &ErrorBody, headers: &ErrorHeaders) -> Failure {
     let named = body.status.filter(|status| (400..=599).contains(status));
     let class = match rules::class_of(status.or(named), &with_kind(body, headers)) {
         FailureClass::RateLimited if headers.quota_rejected => FailureClass::Quota,
@@ -51,7 +53,7 @@ fn read(status: Option<u16>, body: &ErrorBody, headers: &ErrorHeaders, place: &s
         culprit: numbers::culprit(&body.words),
         ..Failure::new(class, "")
     };
-    let failure = match class {
+    match class {
         FailureClass::Overflow => {
             Failure { overflow: body.overflow.or_else(|| numbers::overflow(&body.words)), ..failure }
         }
@@ -65,8 +67,7 @@ fn read(status: Option<u16>, body: &ErrorBody, headers: &ErrorHeaders, place: &s
             Failure { retry_after_ms: wait_ms.or(until_reset.map(|seconds| seconds * 1000)), ..failure }
         }
         _ => failure,
-    };
-    Failure { message: explain(&failure, status, body, place), ..failure }
+    }
 }
 
 /// The body with the type that some servers write into the head.

@@ -45,6 +45,11 @@ impl ErrorBody {
         }
     }
 
+    /// Whether this says what is wrong in a way that something else would not.
+    pub(crate) fn is_error(&self) -> bool {
+        !self.kind.is_empty() || self.status.is_some()
+    }
+
     fn from_words(words: &str) -> Self {
         Self {
             message: one_line(words, MESSAGE_CHARS_MAX),

@@ -217,6 +217,12 @@ async fn answers_that_are_not_a_response() {
         "BASE is overloaded (HTTP 200): no.",
     )
     .await;
+    check(
+        whole("200 OK", JSON, r#"{"error":{"code":429,"message":"slow down"}}"#),
+        FailureClass::RateLimited,
+        "BASE has too many requests from you (HTTP 200): slow down.",
+    )
+    .await;
 }
 
 #[tokio::test]
