@@ -75,6 +75,13 @@ impl SessionSeed {
         mix(high ^ mix(low ^ n))
     }
 
+    /// The seed of one fork of the session.
+    #[must_use]
+    pub fn fork(self, fork: ForkId) -> Self {
+        // Forks count from the far end, where no message gets to.
+        Self(self.derive(u128::MAX - u128::from(fork.0)).as_u128())
+    }
+
     fn derive(self, counter: u128) -> Uuid {
         let (seed_high, seed_low) = halves(self.0);
         let (counter_high, counter_low) = halves(counter);
@@ -105,6 +112,15 @@ fn mix(mut z: u64) -> u64 {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn forks_have_seeds_of_their_own() {
+        let seed = SessionSeed(7);
+        assert_eq!(seed.fork(ForkId(1)), seed.fork(ForkId(1)));
+        let seeds: HashSet<_> = (0..1_000).map(|n| seed.fork(ForkId(n)).0).collect();
+        assert_eq!(seeds.len(), 1_000);
+        assert_ne!(seed.fork(ForkId(1)).entropy(1), seed.entropy(1));
+    }
 
     #[test]
     fn a_million_messages_have_different_ids() {

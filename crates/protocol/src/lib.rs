@@ -36,7 +36,8 @@ pub use secret::Secret;
 pub use surroundings::{FileChange, MemoryNote, Surroundings};
 pub use tokens::estimate_tokens;
 pub use tool::{
-    Admission, CallFacts, CallKind, FileSeen, PathFact, RawValueEq, ShownPart, ToolOutcome, ToolProgress,
+    Admission, CallFacts, CallKind, FileSeen, FileStamp, PathFact, RawValueEq, ShownPart, ToolOutcome,
+    ToolProgress,
 };
 pub use transcript::{Segment, Transcript};
 pub use update::{Answer, Denial, ModelSpend, Outcome, PrefixPart, Question, Repair, Update};

@@ -109,6 +109,20 @@ pub struct FileSeen {
     pub whole: bool,
     /// Which parts of this very content were read, the latest last, so that they need not be shown again.
     pub shown: Vec<ShownPart>,
+    /// What the file looked like from outside when it had this content; nothing if nobody looked. A file that still
+    /// looks like this need not be read again to know that it is the same.
+    pub stamp: Option<FileStamp>,
+}
+
+/// What a file looks like from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStamp {
+    /// Which file it is, by the system's number.
+    pub inode: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When its content was last changed: seconds since 1970, and nanoseconds.
+    pub modified: (i64, i64),
 }
 
 /// Lines of a file, or cells of a notebook, as they were asked for.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use windlass_ports::ToolContext;
-use windlass_protocol::FileSeen;
+use windlass_protocol::{FileSeen, FileStamp};
 
 use crate::content::{Content, LineEnd, uniform_line_end, with_lf};
 use crate::encoding::Unencodable;
@@ -81,24 +81,29 @@ impl<'a> NewContent<'a> {
     }
 }
 
-/// Saves new content in place of the old, which must still be what the file holds.
+/// Saves new content in place of the old, which must still be what the file holds. Returns what the new file looks like.
 pub(crate) fn save_parts(
     subject: &Subject,
     old: Option<&Content>,
     parts: &[&[u8]],
     cx: &ToolContext,
-) -> Result<(), String> {
+) -> Result<Option<FileStamp>, String> {
     let version = old.map(|old| old.version);
     save(&subject.resolved, version, parts, &cx.cancel).map_err(|error| format!("{} {error}.", subject.shown))
 }
 
 /// What the conversation knows of a file with this content, of which all or a part was seen.
-pub(crate) fn seen_parts(subject: &Subject, parts: &[&[u8]], whole: bool) -> FileSeen {
+pub(crate) fn seen_parts(
+    subject: &Subject,
+    parts: &[&[u8]],
+    whole: bool,
+    stamp: Option<FileStamp>,
+) -> FileSeen {
     let mut seen = SeenBuilder::default();
     for part in parts {
         seen.update(part);
     }
-    seen.finish(subject.resolved.clone(), whole)
+    FileSeen { stamp, ..seen.finish(subject.resolved.clone(), whole) }
 }
 
 /// The refusal for a character that the file's encoding does not have.

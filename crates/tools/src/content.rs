@@ -30,7 +30,7 @@ pub(crate) struct Content {
 
 /// Loads the file at a resolved path; `None` if there is none. The error is for the model and names `shown`.
 pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<Content>, String> {
-    let OpenFile { file, size } = match open_regular(resolved) {
+    let OpenFile { file, size, .. } = match open_regular(resolved) {
         Ok(open) => open,
         Err(OpenError::Missing) => return Ok(None),
         Err(error) => return Err(format!("{shown} {error}.")),

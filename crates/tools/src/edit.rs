@@ -129,8 +129,8 @@ fn create(
     check_no_loss(&input.new_string, content)?;
     let new = NewContent::new(&input.new_string, subject, content)?;
     let parts = new.parts();
-    save_parts(subject, content, &parts, cx)?;
-    let seen = seen_parts(subject, &parts, true);
+    let stamp = save_parts(subject, content, &parts, cx)?;
+    let seen = seen_parts(subject, &parts, true, stamp);
     let lines = input.new_string.lines().count();
     let text = format!("Created {} with {}.", subject.shown, counted(lines, "line"));
     let output = EditOutput {
@@ -164,8 +164,8 @@ fn replace_text(
     let changes = replace::plan(&view, &places, &old, &new);
     let change = replace::encode(&view, &changes, subject, content)?;
     let parts = change.parts(content);
-    save_parts(subject, Some(content), &parts, known.cx)?;
-    let seen = seen_parts(subject, &parts, known.whole);
+    let stamp = save_parts(subject, Some(content), &parts, known.cx)?;
+    let seen = seen_parts(subject, &parts, known.whole, stamp);
     let output = EditOutput {
         file_path: subject.file_path(),
         old_string: &input.old_string,

@@ -3,12 +3,13 @@
 //! A resolved path has no links left. Opening it follows none, so a link that was planted in between makes the
 //! call fail instead of leading it elsewhere. Nothing here waits: a pipe without a writer is refused, not read.
 
-use std::fs::{File, FileType};
+use std::fs::{File, FileType, Metadata};
 use std::io;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags};
+use windlass_protocol::FileStamp;
 
 /// Why a file could not be opened for its content.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,13 @@ pub(crate) struct OpenFile {
     pub(crate) file: File,
     /// Its size when it was opened. Files of the process file system say 0 and hold more.
     pub(crate) size: u64,
+    /// What it looked like then.
+    pub(crate) stamp: FileStamp,
+}
+
+/// What a file with this metadata looks like from outside.
+pub(crate) fn stamp(meta: &Metadata) -> FileStamp {
+    FileStamp { inode: meta.ino(), size: meta.len(), modified: (meta.mtime(), meta.mtime_nsec()) }
 }
 
 /// Opens the regular file at a resolved path. Blocks only as long as the disk does.
@@ -57,7 +65,7 @@ pub(crate) fn open_regular(resolved: &Path) -> Result<OpenFile, OpenError> {
     if !kind.is_file() {
         return Err(OpenError::Special(special_name(kind)));
     }
-    Ok(OpenFile { file, size: meta.len() })
+    Ok(OpenFile { file, size: meta.len(), stamp: stamp(&meta) })
 }
 
 /// What a file that is neither regular nor a directory is called.

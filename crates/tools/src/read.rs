@@ -17,12 +17,13 @@ use std::io::{self, Read as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass_ports::{CancellationToken, ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, FileSeen, ShownPart, ToolOutcome};
+use windlass_protocol::{CallFacts, CallKind, FileSeen, FileStamp, ShownPart, ToolOutcome};
 
 use crate::file::{CANCELLED, OnCancel, Subject, blocking, facts};
 use crate::lenient;
 use crate::open::{OpenError, OpenFile, open_regular};
 use kind::Kind;
+pub(crate) use kind::is_text;
 use pdf::PageRange;
 
 /// Shows a file. Use it instead of cat, head or tail.
@@ -145,7 +146,7 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
     let wanted = Wanted::new(input)?;
     let subject = Subject::new(&input.file_path, cx)?;
     let shown = &subject.shown;
-    let OpenFile { file, size } = match open_regular(&subject.resolved) {
+    let open = match open_regular(&subject.resolved) {
         Ok(open) => open,
         Err(OpenError::Missing) => return Err(subject.missing(&cx.cwd)),
         Err(OpenError::Directory) => {
@@ -153,8 +154,8 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
         }
         Err(error) => return Err(format!("{shown} {error}.")),
     };
-    let source = Source::new(file, size, cx.cancel.clone())
-        .map_err(|error| format!("{shown} cannot be read: {error}."))?;
+    let source =
+        Source::new(open, cx.cancel.clone()).map_err(|error| format!("{shown} cannot be read: {error}."))?;
     let kind = Kind::of(source.start(), source.is_complete(), &subject.lexical);
     let job = Job { subject, source, wanted, limits, cx };
     check_fit(&job, kind)?;
@@ -165,7 +166,7 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
         Kind::Image(format) => picture::read(job, format),
         Kind::Binary(what) => Err(job.fail(format_args!(
             "is not text but {what} ({}), which cannot be shown. Look at it with a fitting command through Bash.",
-            bytes(size)
+            bytes(job.source.size)
         ))),
     }
 }
@@ -215,6 +216,8 @@ fn check_fit(job: &Job<'_>, kind: Kind) -> Result<(), String> {
 struct Source {
     file: File,
     size: u64,
+    /// What the file looked like before anything of it was read.
+    stamp: FileStamp,
     buffer: Vec<u8>,
     filled: usize,
     /// The first piece is still to be handed out.
@@ -226,10 +229,11 @@ struct Source {
 const PIECE_BYTES: usize = 64 * 1024;
 
 impl Source {
-    fn new(file: File, size: u64, cancel: CancellationToken) -> io::Result<Self> {
+    fn new(open: OpenFile, cancel: CancellationToken) -> io::Result<Self> {
+        let OpenFile { file, size, stamp } = open;
         let room = usize::try_from(size).map_or(PIECE_BYTES, |size| (size + 1).clamp(512, PIECE_BYTES));
         let mut source =
-            Self { file, size, buffer: vec![0; room], filled: 0, fresh: true, ended: false, cancel };
+            Self { file, size, stamp, buffer: vec![0; room], filled: 0, fresh: true, ended: false, cancel };
         source.fill()?;
         Ok(source)
     }

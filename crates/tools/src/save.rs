@@ -20,6 +20,7 @@ use std::path::{Component, Path};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use windlass_ports::CancellationToken;
+use windlass_protocol::FileStamp;
 
 use crate::open::open_without_links;
 use draft::{Draft, Old};
@@ -41,6 +42,12 @@ impl From<&Metadata> for Version {
             size: meta.len(),
             modified: (meta.mtime(), meta.mtime_nsec()),
         }
+    }
+}
+
+impl From<Version> for FileStamp {
+    fn from(version: Version) -> Self {
+        Self { inode: version.inode, size: version.size, modified: version.modified }
     }
 }
 
@@ -87,13 +94,13 @@ fn failed(step: &'static str) -> impl Fn(Errno) -> SaveError {
 }
 
 /// Writes `parts`, one after the other, as the content of the file at a resolved path. `expected` is the file to
-/// replace; without it the file must not exist, and missing directories are made.
+/// replace; without it the file must not exist, and missing directories are made. Returns what the new file looks like.
 pub(crate) fn save(
     resolved: &Path,
     expected: Option<Version>,
     parts: &[&[u8]],
     cancel: &CancellationToken,
-) -> Result<(), SaveError> {
+) -> Result<Option<FileStamp>, SaveError> {
     let (Some(parent), Some(name)) = (resolved.parent(), resolved.file_name()) else {
         return Err(failed("the path names no file")(Errno::ISDIR));
     };
@@ -107,6 +114,8 @@ pub(crate) fn save(
     };
     let mut draft = Draft::create(&directory, old.is_some())?;
     draft.fill(parts, old.as_ref())?;
+    // Under its final name somebody else could write to it first.
+    let stamp = draft.stamp();
     if cancel.is_cancelled() {
         return Err(SaveError::Cancelled);
     }
@@ -118,7 +127,7 @@ pub(crate) fn save(
     }
     // Some file systems cannot flush a directory; the content itself is on disk.
     let _ = rustix::fs::fsync(&directory);
-    Ok(())
+    Ok(stamp)
 }
 
 /// The file that is to be replaced, if it may be.
@@ -214,7 +223,7 @@ mod tests {
         names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    fn put(path: &Path, expected: Option<Version>, content: &str) -> Result<(), SaveError> {
+    fn put(path: &Path, expected: Option<Version>, content: &str) -> Result<Option<FileStamp>, SaveError> {
         save(path, expected, &[content.as_bytes()], &CancellationToken::new())
     }
 

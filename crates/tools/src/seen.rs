@@ -2,7 +2,8 @@
 //!
 //! One hash over all bytes tells whether anything changed; one small hash per line tells where. Both are `XXH3`,
 //! whose values are fixed by its specification, so what was stored in one process means the same in the next.
-//! Timestamps play no part: a file that was touched and holds the same bytes has not changed.
+//! Timestamps only spare work: a file that looks as it did is not read again, and one that was touched and holds the same
+//! bytes has not changed.
 
 use std::fmt::Write;
 use std::io::{self, Read};
@@ -135,7 +136,14 @@ impl SeenBuilder {
         if !self.overflow && (self.long.is_some() || !self.open.is_empty()) {
             self.end_line(&[]);
         }
-        FileSeen { path, hash: self.whole.digest(), lines: self.lines.into(), whole, shown: Vec::new() }
+        FileSeen {
+            path,
+            hash: self.whole.digest(),
+            lines: self.lines.into(),
+            whole,
+            shown: Vec::new(),
+            stamp: None,
+        }
     }
 }
 
@@ -160,12 +168,15 @@ pub(crate) fn seen_bytes(path: PathBuf, content: &[u8], whole: bool) -> FileSeen
 /// The knowledge of a file at its resolved path, read in pieces. Blocks; meant for files that a command has
 /// just shown. Anything but a regular file is an error.
 pub(crate) fn seen_file(resolved: &Path, whole: bool) -> Result<FileSeen, OpenError> {
-    let OpenFile { mut file, .. } = open_regular(resolved)?;
+    let OpenFile { mut file, stamp, .. } = open_regular(resolved)?;
     let mut builder = SeenBuilder::default();
     let mut buffer = vec![0; CHUNK_BYTES];
     loop {
         match file.read(&mut buffer) {
-            Ok(0) => return Ok(builder.finish(resolved.to_owned(), whole)),
+            Ok(0) => {
+                let seen = builder.finish(resolved.to_owned(), whole);
+                return Ok(FileSeen { stamp: Some(stamp), ..seen });
+            }
             Ok(count) => builder.update(&buffer[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error.into()),
@@ -294,7 +305,9 @@ mod tests {
         let path = dir.path().canonicalize().unwrap().join("f");
         let content = numbered(40_000, |n| format!("line {n}\r\n"));
         std::fs::write(&path, &content).unwrap();
-        assert_eq!(seen_file(&path, true).unwrap(), seen_bytes(path, content.as_bytes(), true));
+        let seen = seen_file(&path, true).unwrap();
+        assert_eq!(seen.stamp.unwrap().size, content.len() as u64);
+        assert_eq!(FileSeen { stamp: None, ..seen }, seen_bytes(path, content.as_bytes(), true));
     }
 
     proptest! {

@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use tokio_util::sync::CancellationToken;
+use windlass_ports::{EndedTask, TaskWatch};
 
 use self::files::Files;
 pub(crate) use self::files::OutputFile;
@@ -33,6 +35,8 @@ pub struct Tasks {
 #[derive(Debug, Default)]
 struct Table {
     tasks: BTreeMap<u64, Task>,
+    /// Who wants to know when a task ends.
+    watcher: Option<Waker>,
 }
 
 #[derive(Debug)]
@@ -40,6 +44,8 @@ struct Task {
     command: String,
     output_file: PathBuf,
     state: TaskState,
+    /// Its end is known to whoever asked for it, or was told.
+    told: bool,
 }
 
 #[derive(Debug)]
@@ -134,7 +140,7 @@ impl Tasks {
         let stop = self.end.child_token();
         let done = CancellationToken::new();
         let state = TaskState::Running { stop: stop.clone(), done: done.clone() };
-        table.tasks.insert(number, Task { command, output_file, state });
+        table.tasks.insert(number, Task { command, output_file, state, told: false });
         Some(TaskSignals { stop, done })
     }
 
@@ -144,20 +150,28 @@ impl Tasks {
         if let Some(task) = table.tasks.get_mut(&number) {
             task.state = TaskState::Ended(how);
         }
+        let watcher = table.watcher.take();
         let is_ended = |task: &Task| matches!(task.state, TaskState::Ended(_));
         let ended = table.tasks.values().filter(|task| is_ended(task)).count();
         if ended > ENDED_MAX {
-            let oldest = table.tasks.iter().find(|(_, task)| is_ended(task)).map(|(&number, _)| number);
+            // One that nobody was told about yet goes last.
+            let ended = table.tasks.iter().filter(|(_, task)| is_ended(task));
+            let oldest = ended.min_by_key(|(number, task)| (!task.told, **number)).map(|(&number, _)| number);
             oldest.map(|number| table.tasks.remove(&number));
+        }
+        drop(table);
+        if let Some(watcher) = watcher {
+            watcher.wake();
         }
     }
 
     /// Asks a task to stop. An error is for the model and says what is running.
     pub(crate) fn stop(&self, id: &str) -> Result<Stopping, String> {
-        let table = self.table();
-        let task = table.tasks.iter().find(|(number, _)| task_id(**number) == id).map(|(_, task)| task);
+        let mut table = self.table();
+        let task = table.tasks.iter_mut().find(|(number, _)| task_id(**number) == id).map(|(_, task)| task);
         let why = match task {
-            Some(Task { state: TaskState::Running { stop, done }, command, .. }) => {
+            Some(Task { state: TaskState::Running { stop, done }, command, told, .. }) => {
+                *told = true;
                 stop.cancel();
                 return Ok(Stopping { id: id.to_owned(), command: command.clone(), done: done.clone() });
             }
@@ -180,6 +194,25 @@ impl Tasks {
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TaskWatch for Tasks {
+    fn poll_ended(&self, cx: &mut Context<'_>) -> Poll<EndedTask> {
+        let mut table = self.table();
+        for (&number, task) in table.tasks.iter_mut().filter(|(_, task)| !task.told) {
+            if let TaskState::Ended(how) = &task.state {
+                task.told = true;
+                return Poll::Ready(EndedTask {
+                    id: task_id(number),
+                    command: task.command.clone(),
+                    how: how.clone(),
+                    output_file: task.output_file.clone(),
+                });
+            }
+        }
+        table.watcher = Some(cx.waker().clone());
+        Poll::Pending
     }
 }
 
@@ -213,6 +246,23 @@ mod tests {
         );
         let error = tasks.stop("bash-0").unwrap_err();
         assert!(error.starts_with("There is no background task \"bash-0\"."), "{error}");
+    }
+
+    #[test]
+    fn each_end_is_told_once_unless_it_was_asked_for() {
+        let tasks = Tasks::new(None);
+        let begin = |number| drop(tasks.begin(number, format!("sleep {number}"), "/f".into()).unwrap());
+        let ended = || match tasks.poll_ended(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(task) => Some(task.id),
+            Poll::Pending => None,
+        };
+        (1..=3).for_each(begin);
+        assert_eq!(ended(), None);
+        tasks.stop("bash-2").unwrap();
+        for number in [3, 2, 1] {
+            tasks.end(number, "It exited with code 0.".into());
+        }
+        assert_eq!([ended(), ended(), ended()], [Some("bash-1".into()), Some("bash-3".into()), None]);
     }
 
     #[test]

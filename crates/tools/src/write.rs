@@ -72,19 +72,20 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
     check_no_loss(&input.content, old.as_ref())?;
     let new = NewContent::new(&input.content, &subject, old.as_ref())?;
     let parts = new.parts();
-    let same = old.as_ref().is_some_and(|old| old.bytes == parts.concat());
-    if !same {
-        save_parts(&subject, old.as_ref(), &parts, cx)?;
-    }
+    let same = old.as_ref().filter(|old| old.bytes == parts.concat());
+    let stamp = match same {
+        Some(old) => Some(old.version.into()),
+        None => save_parts(&subject, old.as_ref(), &parts, cx)?,
+    };
     let what = match &old {
-        _ if same => "had this content already",
+        _ if same.is_some() => "had this content already",
         Some(_) => "was replaced",
         None => "was created",
     };
     let lines = counted(input.content.lines().count(), "line");
     let text = format!("{} {what} ({lines}).", subject.shown);
     let outcome = ToolOutcome::text(&text).with_structured(&output(input, &subject, old.as_ref()));
-    Ok(outcome.with_seen(seen_parts(&subject, &parts, true)))
+    Ok(outcome.with_seen(seen_parts(&subject, &parts, true, stamp)))
 }
 
 fn output<'a>(input: &'a WriteInput, subject: &Subject, old: Option<&'a Content>) -> WriteOutput<'a> {
@@ -121,6 +122,8 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
+    use windlass_protocol::FileSeen;
+
     use super::*;
     use crate::fixture::{Fixture, structured};
     use crate::seen::seen_bytes;
@@ -134,7 +137,9 @@ mod tests {
         let fixture = Fixture::new(&[("f", before)]);
         let outcome = write(&input("f", content), &fixture.context(&["f"])).unwrap();
         assert_eq!(fs::read(fixture.path("f")).unwrap(), after, "{content:?} over {before:?}");
-        assert_eq!(outcome.seen, [seen_bytes(fixture.path("f"), after, true)]);
+        let [seen] = &outcome.seen[..] else { panic!("{:?}", outcome.seen) };
+        let stamp = crate::open::stamp(&fixture.path("f").metadata().unwrap());
+        assert_eq!(*seen, FileSeen { stamp: Some(stamp), ..seen_bytes(fixture.path("f"), after, true) });
     }
 
     #[test]

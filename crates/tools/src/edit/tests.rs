@@ -5,6 +5,8 @@ use std::path::Path;
 use proptest::prelude::*;
 use windlass_protocol::BlockKind;
 
+use windlass_protocol::FileSeen;
+
 use super::*;
 use crate::encoding::TextEncoding;
 use crate::fixture::{Fixture, structured, text};
@@ -102,7 +104,9 @@ fn the_report_shows_numbered_lines_and_structure() {
     assert_eq!((&hunk["newStart"], &hunk["newLines"]), (&2.into(), &8.into()));
     assert_eq!(hunk["lines"][3], "-5");
     let path = fixture.path("f");
-    assert_eq!(outcome.seen, [seen_bytes(path, &fixture.content("f"), true)], "further edits must work");
+    let stamp = Some(crate::open::stamp(&path.metadata().unwrap()));
+    let expected = FileSeen { stamp, ..seen_bytes(path, &fixture.content("f"), true) };
+    assert_eq!(outcome.seen, [expected], "further edits must work");
 }
 
 /// Tries an edit that must be refused with these words, and changes nothing.

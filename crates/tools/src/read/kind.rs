@@ -50,7 +50,8 @@ fn image_format(start: &[u8]) -> Option<ImageFormat> {
     }
 }
 
-fn is_text(start: &[u8], complete: bool) -> bool {
+/// Whether these bytes are text; `complete` says that nothing follows them.
+pub(crate) fn is_text(start: &[u8], complete: bool) -> bool {
     if TextEncoding::has_utf16_bom(start) {
         // UTF-32 begins like UTF-16 but with a NUL as its first character.
         return !start.starts_with(b"\xff\xfe\0\0");

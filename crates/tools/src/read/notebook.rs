@@ -77,7 +77,8 @@ pub(super) fn read(job: Job<'_>) -> Result<ToolOutcome, String> {
             counted(rendering.shown, "cell")
         )));
     }
-    let seen = tap.seen.finish(subject.resolved.clone(), false);
+    let stamp = Some(tap.source.stamp);
+    let seen = FileSeen { stamp, ..tap.seen.finish(subject.resolved.clone(), false) };
     if let Some(outcome) = unchanged(&subject, &wanted, &seen, cx) {
         return Ok(outcome);
     }

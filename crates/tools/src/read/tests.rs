@@ -21,9 +21,17 @@ fn small() -> ReadLimits {
     ReadLimits { tokens_max: 100, ..ReadLimits::default() }
 }
 
-/// What is known of the content, whatever was shown of it.
+/// What is known of the content, whatever was shown of it. That the file looked as it does now is checked on the way.
 fn known(outcome: &ToolOutcome) -> Vec<FileSeen> {
-    outcome.seen.iter().cloned().map(|seen| FileSeen { shown: Vec::new(), ..seen }).collect()
+    for seen in &outcome.seen {
+        assert_eq!(seen.stamp, seen_file(&seen.path, true).unwrap().stamp);
+    }
+    outcome.seen.iter().cloned().map(|seen| FileSeen { shown: Vec::new(), stamp: None, ..seen }).collect()
+}
+
+/// What is to be known of a file that was shown whole.
+fn on_disk(path: &std::path::Path) -> FileSeen {
+    FileSeen { stamp: None, ..seen_file(path, true).unwrap() }
 }
 
 /// Reads a file with this content and compares the text.
@@ -31,7 +39,7 @@ fn check(content: &[u8], expected: &str) {
     let fixture = Fixture::new(&[("f", content)]);
     let outcome = read(&input("f"), &fixture.context(&[]), ReadLimits::default()).unwrap();
     assert_eq!(text(&outcome), expected);
-    assert_eq!(known(&outcome), [seen_file(&fixture.path("f"), true).unwrap()], "a whole read");
+    assert_eq!(known(&outcome), [on_disk(&fixture.path("f"))], "a whole read");
 }
 
 #[test]
@@ -288,7 +296,7 @@ fn notebooks_show_cells_and_outputs() {
     );
     assert_eq!(outcome.content[2].as_text(), Some("E: bad\nline"));
     assert!(outcome.seen[0].whole);
-    assert_eq!(known(&outcome), [seen_file(&fixture.path("n.ipynb"), true).unwrap()]);
+    assert_eq!(known(&outcome), [on_disk(&fixture.path("n.ipynb"))]);
     let json = structured(&outcome);
     assert_eq!(json["type"], "notebook");
     assert_eq!(json["file"]["cells"][1]["cellType"], "code");

@@ -106,7 +106,10 @@ fn scan(job: &mut Job<'_>) -> io::Result<Scan> {
     if complete {
         page.finish();
     }
-    let seen = complete.then(|| seen.finish(job.subject.resolved.clone(), false));
+    let seen = complete.then(|| FileSeen {
+        stamp: Some(job.source.stamp),
+        ..seen.finish(job.subject.resolved.clone(), false)
+    });
     Ok(Scan { page, seen, utf16 })
 }
 

@@ -9,7 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
+use windlass_protocol::FileStamp;
+
 use super::{SaveError, failed};
+use crate::open::stamp;
 
 /// The file that will be replaced.
 pub(super) struct Old {
@@ -59,6 +62,11 @@ impl<'a> Draft<'a> {
             self.take_over(old)?;
         }
         self.file.sync_all().map_err(step("cannot flush it to disk"))
+    }
+
+    /// What the file looks like from outside.
+    pub(super) fn stamp(&self) -> Option<FileStamp> {
+        self.file.metadata().ok().map(|meta| stamp(&meta))
     }
 
     /// Owner first: changing it clears special mode bits. Attributes last: they may say more than the mode.
