@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Config, EarlyStart, Permissions, RetryPolicy, UnknownTools};
-use windlass_ports::{AnyTool, ModelClient};
+use windlass_core::{Config, UnknownTools};
+use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClient, TaskWatch};
 use windlass_protocol::{ModelCard, SessionSeed, Transcript};
 
+use crate::check::check;
 use crate::prompt::default_system_prompt;
 use crate::session::Session;
 use crate::toolbox::Toolbox;
@@ -18,9 +19,14 @@ pub struct Engine {
 }
 
 pub(crate) struct Shared {
-    pub(crate) config: Config,
+    pub(crate) config: Arc<Config>,
     pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) toolbox: Toolbox,
+    pub(crate) hooks: Option<Arc<dyn HookRunner>>,
+    pub(crate) lookout: Option<Arc<dyn LookAround>>,
+    pub(crate) prefetch: Option<Arc<dyn MemoryPrefetch>>,
+    pub(crate) tasks: Option<Arc<dyn TaskWatch>>,
+    pub(crate) results_directory: Option<PathBuf>,
     pub(crate) cwd: PathBuf,
     unknown_tools: UnknownTools,
 }
@@ -47,6 +53,50 @@ pub enum EngineError {
     /// Two tools have one name.
     #[error("two tools are called {0}; names must differ")]
     DuplicateTool(Arc<str>),
+    /// A budget that is no amount of money.
+    #[error("a budget of {0} USD cannot be kept; give a number above zero")]
+    Budget(f64),
+    /// A budget in USD, and a model whose price nobody knows.
+    #[error(
+        "the budget in USD cannot be kept, because the price of {0} is not known; use a model whose price is known, or \
+         leave the budget out"
+    )]
+    UnknownPrice(Arc<str>),
+    /// A limit of zero, with which nothing could be done.
+    #[error("{0} is zero, so nothing could be done; give at least one, or leave it out")]
+    Zero(&'static str),
+    /// A share that is none.
+    #[error("{name} is {percent} %; give a number from 1 to 100")]
+    Percent {
+        /// Which.
+        name: &'static str,
+        /// What was given.
+        percent: u64,
+    },
+    /// A budget for thinking that no provider takes.
+    #[error(
+        "a budget of {tokens} tokens for thinking is not possible: give at least {min} and less than the cap on output \
+         tokens, which is {cap}"
+    )]
+    ThinkingBudget {
+        /// What was given.
+        tokens: u32,
+        /// The least.
+        min: u32,
+        /// The cap on output tokens.
+        cap: u32,
+    },
+    /// The context would be full before anything is in it.
+    #[error(
+        "a window of {window} tokens leaves no room for work with {model}: it would be full at once. Give a larger window, \
+         or a larger share of it before the transcript is compacted"
+    )]
+    NoRoom {
+        /// The model.
+        model: Arc<str>,
+        /// The window.
+        window: u64,
+    },
 }
 
 /// Puts an [`Engine`] together.
@@ -58,7 +108,12 @@ pub struct EngineBuilder {
     added: Vec<PathBuf>,
     system_prompt: Option<String>,
     append: Option<String>,
-    config: Config,
+    pub(crate) config: Config,
+    pub(crate) hooks: Option<Arc<dyn HookRunner>>,
+    pub(crate) lookout: Option<Arc<dyn LookAround>>,
+    pub(crate) prefetch: Option<Arc<dyn MemoryPrefetch>>,
+    pub(crate) tasks: Option<Arc<dyn TaskWatch>>,
+    pub(crate) results_directory: Option<PathBuf>,
 }
 
 impl Engine {
@@ -73,6 +128,11 @@ impl Engine {
             system_prompt: None,
             append: None,
             config,
+            hooks: None,
+            lookout: None,
+            prefetch: None,
+            tasks: None,
+            results_directory: None,
         }
     }
 
@@ -138,50 +198,9 @@ impl EngineBuilder {
         self
     }
 
-    /// Who may do what.
-    pub fn permissions(mut self, permissions: Permissions) -> Self {
-        self.config.permissions = permissions;
-        self
-    }
-
-    /// How many iterations of a run may ask for tools.
-    pub fn turns_max(mut self, limit: Option<u32>) -> Self {
-        self.config.turns_max = limit;
-        self
-    }
-
-    /// The cap on output tokens of one response; never above the model's own.
-    pub fn output_tokens_max(mut self, limit: u32) -> Self {
-        self.config.output.explicit = Some(limit);
-        self
-    }
-
-    /// When and how often a failed request is sent again.
-    pub fn retry(mut self, policy: RetryPolicy) -> Self {
-        self.config.retry = policy;
-        self
-    }
-
-    /// Whether pieces of blocks are shown as they arrive.
-    pub fn partial_messages(mut self, show: bool) -> Self {
-        self.config.partial_messages = show;
-        self
-    }
-
-    /// How many shared calls may run at once; at least one.
-    pub fn shared_calls_max(mut self, limit: usize) -> Self {
-        self.config.shared_calls_max = limit.max(1);
-        self
-    }
-
-    /// Which calls may start while the model still talks.
-    pub fn early_start(mut self, which: EarlyStart) -> Self {
-        self.config.early_start = which;
-        self
-    }
-
     /// Checks everything and builds the engine.
     pub fn build(self) -> Result<Engine, EngineError> {
+        check(&self.config)?;
         let named = self.cwd.unwrap_or_else(|| PathBuf::from("."));
         let cwd = resolve(&named)?;
         let mut roots = vec![cwd.clone()];
@@ -205,7 +224,19 @@ impl EngineBuilder {
             Some(text) => format!("{base}\n\n{text}").into(),
             None => base.into(),
         };
-        Ok(Engine { shared: Arc::new(Shared { config, model: self.model, toolbox, cwd, unknown_tools }) })
+        let shared = Shared {
+            config: Arc::new(config),
+            model: self.model,
+            toolbox,
+            hooks: self.hooks,
+            lookout: self.lookout,
+            prefetch: self.prefetch,
+            tasks: self.tasks,
+            results_directory: self.results_directory,
+            cwd,
+            unknown_tools,
+        };
+        Ok(Engine { shared: Arc::new(shared) })
     }
 }
 

@@ -11,40 +11,57 @@ use futures_util::future::{AbortHandle, Aborted, BoxFuture, FutureExt, abortable
 use futures_util::stream::{BoxStream, FuturesUnordered, Stream, StreamExt};
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Effect, Event};
+use windlass_core::{Config, Effect, Event};
 use windlass_ports::{ModelClient, ProgressReceiver, ProgressSender, ToolContext, progress_channel};
 use windlass_protocol::{
-    CallId, Failure, FailureClass, ModelEvent, ModelRequest, RequestId, TimerId, ToolOutcome, ToolUse,
+    CallId, Failure, FailureClass, ForkId, HookId, ModelEvent, ModelRequest, RequestId, SessionSeed, TimerId,
+    ToolUse,
 };
 
-use crate::builder::Shared;
-use crate::session::Inbox;
+use crate::inbox::Inbox;
+use crate::jobs;
+use crate::machine::{Machine, World};
 
-/// The model's stream, the running calls, the timers and the inbox.
+/// The model's stream, the jobs, the timers, and what is known already.
 pub(crate) struct Inflight {
-    shared: Arc<Shared>,
+    world: World,
+    config: Arc<Config>,
+    seed: SessionSeed,
     /// Events that are known already.
     ready: VecDeque<Event>,
     model: Option<(RequestId, BoxStream<'static, ModelEvent>)>,
-    running: FuturesUnordered<BoxFuture<'static, Result<(CallId, ToolOutcome), Aborted>>>,
-    stops: BTreeMap<CallId, Stop>,
+    jobs: FuturesUnordered<BoxFuture<'static, Result<Done, Aborted>>>,
+    stops: BTreeMap<Stoppable, Stop>,
     timers: Vec<(TimerId, Pin<Box<Sleep>>)>,
     progress: (ProgressSender, ProgressReceiver),
 }
 
-/// The two ways to stop a call: ask it, or drop it.
+/// A job that is over: what could have stopped it, and what came of it.
+type Done = (Option<Stoppable>, Option<Event>);
+
+/// What the core may want to stop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stoppable {
+    Call(CallId),
+    Fork(ForkId),
+    Hooks(HookId),
+}
+
+/// The two ways to stop a job: ask it, or drop it.
 struct Stop {
     ask: CancellationToken,
     drop: AbortHandle,
 }
 
 impl Inflight {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(world: World, config: Arc<Config>, seed: SessionSeed) -> Self {
         Self {
-            shared,
+            world,
+            config,
+            seed,
             ready: VecDeque::new(),
             model: None,
-            running: FuturesUnordered::new(),
+            jobs: FuturesUnordered::new(),
             stops: BTreeMap::new(),
             timers: Vec::new(),
             progress: progress_channel(),
@@ -52,11 +69,11 @@ impl Inflight {
     }
 
     /// The next thing that happened. The only place where the driver waits.
-    pub(crate) fn poll_event(&mut self, inbox: &mut Inbox, cx: &mut Context<'_>) -> Poll<Event> {
+    pub(crate) fn poll_event(&mut self, inbox: Option<&mut Inbox>, cx: &mut Context<'_>) -> Poll<Event> {
         if let Some(event) = self.ready.pop_front() {
             return Poll::Ready(event);
         }
-        if let Some(event) = inbox.poll(cx) {
+        if let Some(event) = inbox.and_then(|inbox| inbox.poll(cx)) {
             return Poll::Ready(event);
         }
         if let Some(event) = self.poll_timers(cx) {
@@ -65,7 +82,7 @@ impl Inflight {
         if let Poll::Ready((call, progress)) = self.progress.1.poll_recv(cx) {
             return Poll::Ready(Event::Progress { call, progress });
         }
-        if let Some(event) = self.poll_tools(cx) {
+        if let Some(event) = self.poll_jobs(cx) {
             return Poll::Ready(event);
         }
         self.poll_model(cx)
@@ -75,66 +92,83 @@ impl Inflight {
     pub(crate) fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::CallModel { request, body } => {
-                self.model = Some((request, guarded(&*self.shared.model, body)));
+                self.model = Some((request, guarded(&*self.world.shared.model, body)));
             }
             Effect::CancelModel(request) => {
                 self.model.take_if(|(current, _)| *current == request);
             }
             Effect::Examine { call, tool_use, cwd } => {
-                let admission = self.shared.toolbox.examine(&tool_use, &cwd, &self.shared.config.roots);
+                let admission = self.world.shared.toolbox.examine(&tool_use, &cwd, &self.config);
                 self.ready.push_back(Event::Examined { call, admission });
             }
             Effect::RunTool { call, tool_use, cwd, decided, seen } => {
-                let (roots, progress) = (self.shared.config.roots.clone(), self.progress.0.clone());
+                let (roots, progress) = (self.config.roots.clone(), self.progress.0.clone());
                 let (tool_use_id, cwd, cancel) =
                     (tool_use.id.clone(), cwd.to_path_buf(), CancellationToken::new());
                 let context = ToolContext { call, tool_use_id, cwd, roots, decided, seen, cancel, progress };
                 self.run_tool(&tool_use, context);
             }
-            Effect::CancelTool(call) => {
-                if let Some(stop) = self.stops.get(&call) {
-                    stop.ask.cancel();
-                }
-            }
-            Effect::AbandonTool(call) => {
-                if let Some(stop) = self.stops.remove(&call) {
-                    stop.ask.cancel();
-                    stop.drop.abort();
-                }
-            }
+            Effect::CancelTool(call) => self.ask_to_stop(Stoppable::Call(call)),
+            Effect::AbandonTool(call) => self.drop_job(Stoppable::Call(call)),
             Effect::StartTimer { timer, after_ms } => {
                 self.timers.push((timer, Box::pin(tokio::time::sleep(Duration::from_millis(after_ms)))));
             }
-            // The run hands these out itself.
+            Effect::Fork { fork, state, config, prompt } => {
+                let machine = Machine::new(self.world.clone(), config, *state, self.seed.fork(fork));
+                let work = jobs::fork(fork, machine, prompt);
+                self.start(Stoppable::Fork(fork), CancellationToken::new(), work);
+            }
+            Effect::CancelFork(fork) => self.drop_job(Stoppable::Fork(fork)),
+            Effect::RunHooks { hook, call } => {
+                let cancel = CancellationToken::new();
+                let work = jobs::hooks(self.world.shared.hooks.clone(), hook, call, cancel.clone());
+                self.start(Stoppable::Hooks(hook), cancel, work);
+            }
+            Effect::CancelHooks(hook) => self.drop_job(Stoppable::Hooks(hook)),
+            Effect::Store { store, results } => {
+                self.start_simple(jobs::store(self.world.results.clone(), store, results));
+            }
+            Effect::LookAround { look, known, show } => {
+                self.start_simple(jobs::look(self.world.shared.lookout.clone(), look, known, show));
+            }
+            Effect::Prefetch(text) => {
+                self.start_simple(jobs::prefetch(self.world.shared.prefetch.clone(), text));
+            }
+            // The machine hands these out itself.
             Effect::Emit(_) => (),
-            Effect::Fork { .. }
-            | Effect::CancelFork(_)
-            | Effect::RunHooks { .. }
-            | Effect::CancelHooks(_)
-            | Effect::Store { .. }
-            | Effect::LookAround { .. }
-            | Effect::Prefetch(_) => (),
         }
     }
 
     fn run_tool(&mut self, tool_use: &ToolUse, context: ToolContext) {
-        let call = context.call;
-        let Some(tool) = self.shared.toolbox.find(&tool_use.name).cloned() else {
-            let outcome = ToolOutcome::error(&format!("There is no tool called {}.", tool_use.name));
-            self.ready.push_back(Event::Finished { call, outcome });
-            return;
-        };
-        let ask = context.cancel.clone();
-        let input = tool_use.input.clone();
-        let work = AssertUnwindSafe(async move { tool.run(input, context).await }).catch_unwind();
-        let (work, drop) = abortable(work.map(move |result| {
-            (
-                call,
-                result.unwrap_or_else(|_| ToolOutcome::error("The tool failed: this is a bug in the tool.")),
-            )
-        }));
-        self.stops.insert(call, Stop { ask, drop });
-        self.running.push(work.boxed());
+        let (call, cancel) = (context.call, context.cancel.clone());
+        let tool = self.world.shared.toolbox.find(&tool_use.name).cloned();
+        self.start(Stoppable::Call(call), cancel, jobs::tool(tool, tool_use, context));
+    }
+
+    /// Starts a job that the core may want to stop.
+    fn start(&mut self, job: Stoppable, ask: CancellationToken, work: BoxFuture<'static, Option<Event>>) {
+        let (work, drop) = abortable(work.map(move |event| (Some(job), event)));
+        self.stops.insert(job, Stop { ask, drop });
+        self.jobs.push(work.boxed());
+    }
+
+    /// Starts a job that is soon over, or that ends with the run.
+    fn start_simple(&mut self, work: BoxFuture<'static, Option<Event>>) {
+        self.jobs.push(work.map(|event| Ok((None, event))).boxed());
+    }
+
+    fn ask_to_stop(&self, job: Stoppable) {
+        if let Some(stop) = self.stops.get(&job) {
+            stop.ask.cancel();
+        }
+    }
+
+    /// Drops a job; nothing comes of it any more.
+    fn drop_job(&mut self, job: Stoppable) {
+        if let Some(stop) = self.stops.remove(&job) {
+            stop.ask.cancel();
+            stop.drop.abort();
+        }
     }
 
     fn poll_timers(&mut self, cx: &mut Context<'_>) -> Option<Event> {
@@ -142,12 +176,16 @@ impl Inflight {
         Some(Event::Timer(self.timers.swap_remove(place).0))
     }
 
-    fn poll_tools(&mut self, cx: &mut Context<'_>) -> Option<Event> {
-        while let Poll::Ready(Some(done)) = Pin::new(&mut self.running).poll_next(cx) {
-            // An abandoned call has been answered already.
-            let Ok((call, outcome)) = done else { continue };
-            self.stops.remove(&call);
-            return Some(Event::Finished { call, outcome });
+    fn poll_jobs(&mut self, cx: &mut Context<'_>) -> Option<Event> {
+        while let Poll::Ready(Some(done)) = Pin::new(&mut self.jobs).poll_next(cx) {
+            // The core does not wait for a job that it dropped.
+            let Ok((job, event)) = done else { continue };
+            if let Some(job) = job {
+                self.stops.remove(&job);
+            }
+            if event.is_some() {
+                return event;
+            }
         }
         None
     }
@@ -164,6 +202,40 @@ impl Inflight {
         }
         Poll::Ready(Event::Model { request, event })
     }
+
+    /// The run has ended. What nobody waits for any more is dropped, but hooks that were told of the end hear it out.
+    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let others: Vec<Stoppable> =
+            self.stops.keys().copied().filter(|job| !matches!(job, Stoppable::Hooks(_))).collect();
+        for job in others {
+            self.drop_job(job);
+        }
+        while !self.stops.is_empty() {
+            if self.poll_jobs(cx).is_none() {
+                return Poll::Pending;
+            }
+        }
+        self.clear();
+        Poll::Ready(())
+    }
+
+    /// Drops everything. Work on other threads learns from its token that nobody waits any more.
+    pub(crate) fn clear(&mut self) {
+        for stop in std::mem::take(&mut self.stops).into_values() {
+            stop.ask.cancel();
+        }
+        self.ready.clear();
+        self.model = None;
+        self.jobs = FuturesUnordered::new();
+        self.timers.clear();
+        self.progress = progress_channel();
+    }
+}
+
+impl Drop for Inflight {
+    fn drop(&mut self) {
+        self.clear();
+    }
 }
 
 /// The client's events. Its panics end the response, not the program.
@@ -178,16 +250,10 @@ fn guarded(model: &dyn ModelClient, body: Arc<ModelRequest>) -> BoxStream<'stati
     }
 }
 
-impl Drop for Inflight {
-    /// Work on other threads learns from its token that nobody waits any more.
-    fn drop(&mut self) {
-        for stop in self.stops.values() {
-            stop.ask.cancel();
-        }
-    }
-}
-
 /// A client that does not keep its promise has no better answer than a provider that does not.
 fn broken(message: &str) -> ModelEvent {
     ModelEvent::Failed(Box::new(Failure::new(FailureClass::Malformed, message)))
 }
+
+#[cfg(test)]
+mod tests;

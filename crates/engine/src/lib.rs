@@ -35,18 +35,32 @@
 //! what happened. Nothing happens while nobody polls; dropping a [`Run`] at any point leaves no task, process or lock.
 
 mod builder;
+mod check;
+mod inbox;
 mod inflight;
+mod jobs;
+mod machine;
+mod marks;
+mod options;
 mod prompt;
+mod results;
 mod run;
+mod schema;
 mod session;
 mod toolbox;
 
 pub use builder::{Engine, EngineBuilder, EngineError};
+pub use inbox::{Handle, SessionEnded};
 pub use prompt::default_system_prompt;
 pub use run::Run;
-pub use session::{Handle, Session, SessionEnded};
-pub use windlass_core::{Asking, EarlyStart, PermissionMode, Permissions, Prompt, RetryPolicy, UnknownTools};
+pub use schema::{SchemaError, answer_schema};
+pub use session::Session;
+pub use windlass_core::{
+    AnswerSchema, Asking, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, PermissionMode,
+    Permissions, Priority, Prompt, RepeatPolicy, RetryPolicy, Source, Speaker, ThinkingMode, ThinkingWish,
+    UnknownTools,
+};
 pub use windlass_protocol::{
-    Answer, Block, CallId, Denial, MessageId, ModelCard, Outcome, Question, SessionSeed, Terminal,
-    Transcript, Transition, Update, Usage,
+    Answer, Block, CallId, Denial, Effort, MemoryNote, MessageId, ModelCard, Outcome, Question, SessionSeed,
+    Terminal, ThinkingDisplay, Transcript, Transition, Update, Usage,
 };

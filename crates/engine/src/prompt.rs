@@ -1,9 +1,13 @@
 //! What the model is told about itself and its surroundings.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windlass_protocol::{Block, ToolSpec};
+use windlass_protocol::{Block, MemoryNote, ToolSpec};
+
+/// A budget without `k` or `m` has at least this many digits.
+const PLAIN_DIGITS_MIN: usize = 4;
 
 /// The system prompt. It holds nothing that changes from day to day or place to place, so that it caches.
 #[must_use]
@@ -36,8 +40,47 @@ pub fn default_system_prompt(tools: &[ToolSpec]) -> String {
     text
 }
 
-/// Where and when the session takes place. It is part of the first prompt, so that the system prompt stays the same.
-pub(crate) fn environment_note(cwd: &Path) -> Block {
+/// What the first prompt begins with, so that the system prompt stays the same: where and when the session takes place,
+/// and what is remembered.
+pub(crate) fn introduction(cwd: &Path, memory: &[MemoryNote]) -> Vec<Block> {
+    let mut blocks = vec![environment_note(cwd)];
+    blocks.extend((!memory.is_empty()).then(|| memory_note(memory)));
+    blocks
+}
+
+fn memory_note(memory: &[MemoryNote]) -> Block {
+    let mut text = String::from("<memory>\nWhat the user and the project want to be kept in mind.\n");
+    for note in memory {
+        let _ = write!(text, "\nFrom {}:\n{}\n", note.path.display(), note.text.trim());
+    }
+    text.push_str("</memory>");
+    Block::text(&text)
+}
+
+/// The budget of output tokens that a prompt names: a word such as `+500k`, `+2m` or `+750000` at its beginning or its end.
+pub(crate) fn token_budget(blocks: &[Block]) -> Option<u64> {
+    let mut texts = blocks.iter().filter_map(|block| block.as_text());
+    let first = texts.clone().next()?.split_whitespace().next();
+    let last = texts.next_back()?.split_whitespace().next_back();
+    first.and_then(budget_in_word).or_else(|| last.and_then(budget_in_word))
+}
+
+fn budget_in_word(word: &str) -> Option<u64> {
+    let number = word.strip_prefix('+')?;
+    let (number, factor) = match number.char_indices().next_back()? {
+        (end, 'k' | 'K') => (&number[..end], 1_000),
+        (end, 'm' | 'M') => (&number[..end], 1_000_000),
+        // A few tokens are no budget: such a number means something else.
+        _ if number.len() < PLAIN_DIGITS_MIN => return None,
+        _ => (number, 1),
+    };
+    if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    number.parse::<u64>().ok()?.checked_mul(factor).filter(|tokens| *tokens > 0)
+}
+
+fn environment_note(cwd: &Path) -> Block {
     let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
     let (year, month, day) = civil_date(days);
     Block::text(&format!(
@@ -82,6 +125,49 @@ mod tests {
         check(20_772, (2026, 11, 15));
         check(20_818, (2026, 12, 31));
         check(20_819, (2027, 1, 1));
+    }
+
+    #[test]
+    fn a_budget_is_a_word_at_the_beginning_or_the_end() {
+        let check = |text: &str, expected: Option<u64>| {
+            assert_eq!(token_budget(&[Block::text(text)]), expected, "{text:?}");
+        };
+        check("+500k refactor this", Some(500_000));
+        check("refactor this +2m", Some(2_000_000));
+        check("refactor this\n+750000\n", Some(750_000));
+        check("+500K", Some(500_000));
+        check("+1M go", Some(1_000_000));
+        check("+100k this +200k", Some(100_000));
+        check("spend +500k on this", None);
+        check("what is 2 +3", None);
+        check("500k words", None);
+        check("+500kb", None);
+        check("+k", None);
+        check("+", None);
+        check("++500k", None);
+        check("+0k go", None);
+        check("+5.5m go", None);
+        check("+99999999999999999999m go", None);
+        check("+9999999999999999999k go", None);
+        check("", None);
+        let parts = [Block::image("image/png", "AA=="), Block::text("see"), Block::text("all of it +5k")];
+        assert_eq!(token_budget(&parts), Some(5_000));
+        assert_eq!(token_budget(&parts[..1]), None);
+    }
+
+    #[test]
+    fn memory_comes_after_the_environment() {
+        let note = |path: &str, text: &str| MemoryNote { path: path.into(), text: text.into() };
+        let blocks =
+            introduction(Path::new("/p"), &[note("/p/A.md", "Use tabs.\n"), note("/p/B.md", "Be brief.")]);
+        let texts: Vec<_> = blocks.iter().filter_map(|block| block.as_text()).collect();
+        assert!(texts[0].starts_with("<environment>"));
+        assert_eq!(
+            texts[1],
+            "<memory>\nWhat the user and the project want to be kept in mind.\n\nFrom /p/A.md:\nUse tabs.\n\n\
+             From /p/B.md:\nBe brief.\n</memory>"
+        );
+        assert_eq!(introduction(Path::new("/p"), &[]).len(), 1);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use windlass_core::ToolNames;
+use windlass_core::{Config, ToolNames};
 use windlass_ports::{AnyTool, ExamineContext};
 use windlass_protocol::{Admission, RawObject, ToolSpec, ToolUse};
 
@@ -74,10 +74,17 @@ impl Toolbox {
         self.by_name.get(name).map(|entry| &entry.tool)
     }
 
-    /// What a call would do, or why it cannot be made. A tool that fails here is our bug, not a reason to stop.
-    pub(crate) fn examine(&self, tool_use: &ToolUse, cwd: &Path, roots: &Arc<[PathBuf]>) -> Admission {
-        let Some(entry) = self.by_name.get(&tool_use.name) else { return Admission::Unknown };
-        let cx = ExamineContext { cwd: cwd.to_owned(), roots: roots.clone() };
+    /// What a call would do, or why it cannot be made. A tool that fails here is our bug, not a reason to stop. A tool
+    /// that is not on offer does not exist; that one is disallowed is for the core to say.
+    pub(crate) fn examine(&self, tool_use: &ToolUse, cwd: &Path, config: &Config) -> Admission {
+        let is_meant = |entry: &&Entry| {
+            config.permissions.disallowed.contains(&entry.name)
+                || config.tools.iter().any(|spec| spec.name == entry.name)
+        };
+        let Some(entry) = self.by_name.get(&tool_use.name).filter(is_meant) else {
+            return Admission::Unknown;
+        };
+        let cx = ExamineContext { cwd: cwd.to_owned(), roots: config.roots.clone() };
         match catch_unwind(AssertUnwindSafe(|| entry.tool.examine(&tool_use.input, &cx))) {
             Ok(Ok(facts)) => Admission::Ready { tool: entry.name.clone(), facts },
             Ok(Err(text)) => Admission::Invalid(text),

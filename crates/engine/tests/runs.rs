@@ -295,7 +295,12 @@ struct Odd(&'static str);
 impl AnyTool for Odd {
     fn spec(&self) -> ToolSpec {
         let input_schema = windlass_protocol::RawValue::from_string(r#"{"type":"string"}"#.into()).unwrap();
-        ToolSpec { name: self.0.into(), description: "".into(), input_schema: input_schema.into() }
+        ToolSpec {
+            name: self.0.into(),
+            description: "".into(),
+            input_schema: input_schema.into(),
+            result_chars_max: None,
+        }
     }
 
     fn aliases(&self) -> &[&'static str] {

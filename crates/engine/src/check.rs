@@ -1,0 +1,94 @@
+//! What a configuration must not say. An engine with nonsense in it is not built.
+
+use windlass_core::{Config, ContextPolicy};
+use windlass_protocol::ModelCard;
+
+use crate::builder::EngineError;
+
+/// With less room than this, not even one exchange would fit.
+const ROOM_TOKENS_MIN: u64 = 500;
+/// The smallest budget for thinking that providers take.
+const THINKING_TOKENS_MIN: u32 = 1_024;
+
+/// Refuses limits that cannot be meant.
+pub(crate) fn check(config: &Config) -> Result<(), EngineError> {
+    check_money(config)?;
+    check_zeros(config)?;
+    check_shares(config)?;
+    check_thinking(config)?;
+    for model in std::iter::once(&config.model).chain(&*config.fallbacks) {
+        check_room(model, &config.context)?;
+    }
+    Ok(())
+}
+
+/// Money can only be counted where every price is known.
+fn check_money(config: &Config) -> Result<(), EngineError> {
+    let Some(budget) = config.budget_usd else { return Ok(()) };
+    if !(budget.is_finite() && budget > 0.0) {
+        return Err(EngineError::Budget(budget));
+    }
+    let models = std::iter::once(&config.model).chain(&*config.fallbacks).chain(&config.small_model);
+    match models.into_iter().find(|model| model.price.is_none()) {
+        Some(model) => Err(EngineError::UnknownPrice(model.id.clone())),
+        None => Ok(()),
+    }
+}
+
+fn check_zeros(config: &Config) -> Result<(), EngineError> {
+    let Config { output, context, repeats, .. } = config;
+    let limits = [
+        ("the number of turns", config.turns_max.map(u64::from)),
+        ("the budget of output tokens", config.token_budget),
+        ("the task budget", config.task_budget),
+        ("the cap on output tokens", output.explicit.map(u64::from)),
+        ("the first cap on output tokens", Some(output.first.into())),
+        ("the escalated cap on output tokens", Some(output.escalated.into())),
+        ("the window for compaction", context.window_tokens),
+        ("the size of a span that is collapsed", Some(context.span_tokens)),
+        ("the number of compactions without progress", Some(context.no_progress_max.into())),
+        ("the number of repeated calls before the model is told", Some(repeats.tell_after.into())),
+        ("the number of repeated calls before the user is asked", Some(repeats.ask_after.into())),
+    ];
+    match limits.into_iter().find(|(_, limit)| *limit == Some(0)) {
+        Some((name, _)) => Err(EngineError::Zero(name)),
+        None => Ok(()),
+    }
+}
+
+fn check_shares(config: &Config) -> Result<(), EngineError> {
+    let shares = [
+        ("the share of the window at which the transcript is compacted", config.context.compact_percent),
+        ("the share at which spans are summarised", Some(config.context.stage_percent)),
+        ("the share of the token budget that counts as spent", Some(config.continuation.percent)),
+    ];
+    for (name, share) in shares {
+        if let Some(percent) = share.filter(|percent| !(1..=100).contains(percent)) {
+            return Err(EngineError::Percent { name, percent });
+        }
+    }
+    Ok(())
+}
+
+fn check_thinking(config: &Config) -> Result<(), EngineError> {
+    let Some(tokens) = config.thinking.budget_tokens else { return Ok(()) };
+    // Without a cap of the user's own, the cap grows to the escalated one when that is needed.
+    let wanted = config.output.explicit.unwrap_or(config.output.escalated);
+    let cap = wanted.min(config.model.output_tokens_max);
+    if (THINKING_TOKENS_MIN..cap).contains(&tokens) {
+        return Ok(());
+    }
+    Err(EngineError::ThinkingBudget { tokens, min: THINKING_TOKENS_MIN, cap })
+}
+
+/// There must be something left of the window before anything is done about its being full.
+fn check_room(model: &ModelCard, context: &ContextPolicy) -> Result<(), EngineError> {
+    let window = context.window_tokens.map_or(model.window_tokens, |own| own.min(model.window_tokens));
+    // At most half of a window is kept for the answer, and at most half of the rest for making room.
+    let effective = window / 2;
+    let share = context.compact_percent.map_or(u64::MAX, |percent| effective.saturating_mul(percent) / 100);
+    if (effective / 2).min(share) >= ROOM_TOKENS_MIN {
+        return Ok(());
+    }
+    Err(EngineError::NoRoom { model: model.id.clone(), window })
+}

@@ -1,0 +1,117 @@
+//! The jobs that a machine sets going: each is a future that comes to an event. Nothing happens before it is polled, and a
+//! failure of what stands behind it is an answer, never a crash.
+
+use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use tokio_util::sync::CancellationToken;
+use windlass_core::{Event, Prompt};
+use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ToolContext};
+use windlass_protocol::{
+    Block, FileSeen, ForkId, HookAnswer, HookCall, HookId, LookId, StoreId, Surroundings, ToolOutcome,
+    ToolUse,
+};
+
+use crate::machine::Machine;
+use crate::results::ResultFiles;
+
+type Job = BoxFuture<'static, Option<Event>>;
+
+/// What comes of some work of others; `failed` says what stands for it if it panics.
+async fn shielded<T>(work: impl Future<Output = T>, failed: impl FnOnce() -> T) -> T {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| failed())
+}
+
+/// Runs a tool.
+pub(crate) fn tool(tool: Option<Arc<dyn AnyTool>>, tool_use: &ToolUse, context: ToolContext) -> Job {
+    let (call, name, input) = (context.call, tool_use.name.clone(), tool_use.input.clone());
+    async move {
+        let work = async {
+            match tool {
+                Some(tool) => tool.run(input, context).await,
+                None => ToolOutcome::error(&format!("There is no tool called {name}.")),
+            }
+        };
+        let failed = || ToolOutcome::error("The tool failed: this is a bug in the tool.");
+        Some(Event::Finished { call, outcome: shielded(work, failed).await })
+    }
+    .boxed()
+}
+
+/// Runs a machine of its own to its end.
+pub(crate) fn fork(fork: ForkId, mut machine: Machine, prompt: Prompt) -> Job {
+    let mut prompt = Some(prompt);
+    let outcome = poll_fn(move |cx| {
+        if let Some(prompt) = prompt.take() {
+            machine.advance(Event::Submit(prompt));
+        }
+        machine.poll_outcome(cx)
+    });
+    outcome.map(move |outcome| Some(Event::Forked { fork, outcome: outcome? })).boxed()
+}
+
+/// Asks hooks.
+pub(crate) fn hooks(
+    runner: Option<Arc<dyn HookRunner>>,
+    hook: HookId,
+    call: HookCall,
+    cancel: CancellationToken,
+) -> Job {
+    let event = call.event();
+    async move {
+        let work = async {
+            match runner {
+                Some(runner) => runner.run(call, cancel).await,
+                None => HookAnswer::default(),
+            }
+        };
+        let failed = || HookAnswer {
+            notices: vec![format!("The runner of the {} hooks failed: this is a bug in it.", event.name())],
+            ..HookAnswer::default()
+        };
+        Some(Event::Hooked { hook, answer: Box::new(shielded(work, failed).await) })
+    }
+    .boxed()
+}
+
+/// Puts results into files, on a thread that may wait for the disk.
+pub(crate) fn store(place: Arc<ResultFiles>, store: StoreId, results: Vec<(Arc<str>, Block)>) -> Job {
+    async move {
+        let count = results.len();
+        let written = tokio::task::spawn_blocking(move || place.store(&results)).await;
+        Some(Event::Stored { store, files: written.unwrap_or_else(|_| vec![None; count]) })
+    }
+    .boxed()
+}
+
+/// Looks around.
+pub(crate) fn look(
+    lookout: Option<Arc<dyn LookAround>>,
+    look: LookId,
+    known: Vec<FileSeen>,
+    show: Vec<(PathBuf, usize)>,
+) -> Job {
+    async move {
+        let work = async {
+            match lookout {
+                Some(lookout) => lookout.look(known, show).await,
+                None => Surroundings::default(),
+            }
+        };
+        Some(Event::Looked { look, found: Box::new(shielded(work, Surroundings::default).await) })
+    }
+    .boxed()
+}
+
+/// Looks for memory. If there is none, nobody is told.
+pub(crate) fn prefetch(memory: Option<Arc<dyn MemoryPrefetch>>, text: Arc<str>) -> Job {
+    async move {
+        let memory = memory?;
+        let notes = shielded(async { memory.prefetch(text).await }, Vec::new).await;
+        (!notes.is_empty()).then_some(Event::Prefetched(notes))
+    }
+    .boxed()
+}

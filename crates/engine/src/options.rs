@@ -1,0 +1,202 @@
+//! The options of an engine, one for each part of the configuration.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_core::{
+    AnswerSchema, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, Permissions, RepeatPolicy,
+    RetryPolicy, Source, ThinkingWish,
+};
+use windlass_ports::{HookRunner, LookAround, MemoryPrefetch, TaskWatch};
+use windlass_protocol::{Effort, MemoryNote, ModelCard};
+
+use crate::builder::EngineBuilder;
+
+/// Models, and what is asked of them.
+impl EngineBuilder {
+    /// The models that take over when the one before is overloaded or out of reach, in order.
+    pub fn fallback_models(mut self, models: Vec<ModelCard>) -> Self {
+        self.config.fallbacks = models.into();
+        self
+    }
+
+    /// The model for summaries in the background; without one there are none.
+    pub fn small_model(mut self, model: Option<ModelCard>) -> Self {
+        self.config.small_model = model;
+        self
+    }
+
+    /// How the model is to think.
+    pub fn thinking(mut self, wish: ThinkingWish) -> Self {
+        self.config.thinking = wish;
+        self
+    }
+
+    /// How hard the model is to try.
+    pub fn effort(mut self, effort: Option<Effort>) -> Self {
+        self.config.effort = effort;
+        self
+    }
+
+    /// The cap on output tokens of one response; never above the model's own.
+    pub fn output_tokens_max(mut self, limit: u32) -> Self {
+        self.config.output.explicit = Some(limit);
+        self
+    }
+
+    /// The caps on output tokens of one response, and what happens when they are hit.
+    pub fn output(mut self, policy: OutputPolicy) -> Self {
+        self.config.output = policy;
+        self
+    }
+
+    /// The form the final answer must have; see [`answer_schema`](crate::answer_schema).
+    pub fn answer(mut self, schema: Option<AnswerSchema>) -> Self {
+        self.config.answer = schema;
+        self
+    }
+
+    /// When and how often a failed request is sent again.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.config.retry = policy;
+        self
+    }
+}
+
+/// Limits and budgets.
+impl EngineBuilder {
+    /// How many iterations of a run may ask for tools.
+    pub fn turns_max(mut self, limit: Option<u32>) -> Self {
+        self.config.turns_max = limit;
+        self
+    }
+
+    /// What the whole tree may cost, in USD.
+    pub fn budget_usd(mut self, limit: Option<f64>) -> Self {
+        self.config.budget_usd = limit;
+        self
+    }
+
+    /// How many output tokens each submission is to spend, unless its prompt says otherwise.
+    pub fn token_budget(mut self, tokens: Option<u64>) -> Self {
+        self.config.token_budget = tokens;
+        self
+    }
+
+    /// When a budget of output tokens asks to go on.
+    pub fn continuation(mut self, policy: ContinuationPolicy) -> Self {
+        self.config.continuation = policy;
+        self
+    }
+
+    /// What the model is told about the tokens of a run.
+    pub fn task_budget(mut self, tokens: Option<u64>) -> Self {
+        self.config.task_budget = tokens;
+        self
+    }
+
+    /// When a call that repeats itself is stopped.
+    pub fn repeats(mut self, policy: RepeatPolicy) -> Self {
+        self.config.repeats = policy;
+        self
+    }
+
+    /// How often in a row stop hooks may object before they are overruled.
+    pub fn stop_hook_blocks_max(mut self, limit: u32) -> Self {
+        self.config.stop_hook_blocks_max = limit;
+        self
+    }
+
+    /// How often in a row a turn that the provider paused is resumed.
+    pub fn pauses_max(mut self, limit: u32) -> Self {
+        self.config.pauses_max = limit;
+        self
+    }
+
+    /// How many shared calls may run at once; at least one.
+    pub fn shared_calls_max(mut self, limit: usize) -> Self {
+        self.config.shared_calls_max = limit.max(1);
+        self
+    }
+}
+
+/// What fills the context, and what is done when it is full.
+impl EngineBuilder {
+    /// When the context layers act.
+    pub fn context(mut self, policy: ContextPolicy) -> Self {
+        self.config.context = policy;
+        self
+    }
+
+    /// What is remembered for every prompt of the project. The first prompt carries it; it is attached again after a
+    /// compaction.
+    pub fn memory(mut self, notes: Vec<MemoryNote>) -> Self {
+        self.config.memory = notes.into();
+        self
+    }
+
+    /// Whether a small model says in a few words what the calls of a response did.
+    pub fn tool_use_summaries(mut self, show: bool) -> Self {
+        self.config.tool_use_summaries = show;
+        self
+    }
+
+    /// Where results go that are too large for the transcript; they stay there. Without one, a private temporary directory
+    /// that is made when it is needed and deleted with its session.
+    pub fn results_directory(mut self, path: PathBuf) -> Self {
+        self.results_directory = Some(path);
+        self
+    }
+}
+
+/// Who asks, who decides, and who is told.
+impl EngineBuilder {
+    /// Who asks.
+    pub fn source(mut self, source: Source) -> Self {
+        self.config.source = source;
+        self
+    }
+
+    /// Who may do what.
+    pub fn permissions(mut self, permissions: Permissions) -> Self {
+        self.config.permissions = permissions;
+        self
+    }
+
+    /// Which calls may start while the model still talks.
+    pub fn early_start(mut self, which: EarlyStart) -> Self {
+        self.config.early_start = which;
+        self
+    }
+
+    /// Whether pieces of blocks are shown as they arrive.
+    pub fn partial_messages(mut self, show: bool) -> Self {
+        self.config.partial_messages = show;
+        self
+    }
+
+    /// Who asks the hooks.
+    pub fn hooks(mut self, runner: Arc<dyn HookRunner>) -> Self {
+        self.config.hooks = runner.events();
+        self.hooks = Some(runner);
+        self
+    }
+
+    /// Who finds out what changed around a run while it went on.
+    pub fn lookout(mut self, lookout: Arc<dyn LookAround>) -> Self {
+        self.lookout = Some(lookout);
+        self
+    }
+
+    /// Who looks for memory that may help with a prompt.
+    pub fn memory_prefetch(mut self, prefetch: Arc<dyn MemoryPrefetch>) -> Self {
+        self.prefetch = Some(prefetch);
+        self
+    }
+
+    /// The background tasks whose ends the session is told of. They belong to one session.
+    pub fn tasks(mut self, tasks: Arc<dyn TaskWatch>) -> Self {
+        self.tasks = Some(tasks);
+        self
+    }
+}
