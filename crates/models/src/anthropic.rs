@@ -9,7 +9,7 @@ mod refusals;
 mod settings;
 mod tls;
 mod transport;
-mod unstreamed;
+pub(crate) mod unstreamed;
 mod watchdog;
 
 use std::collections::VecDeque;

@@ -19,9 +19,9 @@ mod usage;
 pub use anthropic::{AnthropicClient, AnthropicSettings, ClientError, ClientIdentity, WatchdogLimits};
 pub use assemble::Assembler;
 pub use script::{
-    CutAfter, Ending, Expect, Fault, Mismatch, Opening, Play, Playback, Player, Response, Script,
-    ScriptBlock, ScriptContent, ScriptError, ScriptModel, StatusError, Then, TimedEvent, UsageSpec,
-    newest_user_text,
+    Asked, ClearedSpec, CutAfter, DroppedSpec, Ending, Expect, FailureSpec, Fault, Mismatch, Notes, Opening,
+    Play, Playback, Player, RefusalSpec, ResetsAt, Response, Script, ScriptBlock, ScriptClass, ScriptContent,
+    ScriptError, ScriptModel, StatusError, Then, TimedEvent, UsageSpec, newest_user_text,
 };
 pub use sse::{SseDecoder, SseError, SseEvent};
 pub use table::{FAMILIES, model_card, resolve_family};

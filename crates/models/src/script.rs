@@ -6,13 +6,19 @@
 //! The format has a page of its own: `docs/script-format.md`.
 
 mod expand;
+mod failure;
+mod fault;
 mod format;
 mod model;
 mod player;
+mod whole;
 
 pub use expand::{Ending, Opening, Playback, StatusError, TimedEvent};
+pub use failure::{FailureSpec, ResetsAt, ScriptClass};
+pub use fault::{CutAfter, Fault};
 pub use format::{
-    CutAfter, Expect, Fault, Response, Script, ScriptBlock, ScriptContent, ScriptError, Then, UsageSpec,
+    ClearedSpec, DroppedSpec, Expect, Notes, RefusalSpec, Response, Script, ScriptBlock, ScriptContent,
+    ScriptError, Then, UsageSpec,
 };
 pub use model::ScriptModel;
-pub use player::{Mismatch, Play, Player, newest_user_text};
+pub use player::{Asked, Mismatch, Play, Player, newest_user_text};

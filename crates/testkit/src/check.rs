@@ -6,23 +6,33 @@ use std::collections::HashSet;
 use serde_json::Value;
 use windlass_models::StatusError;
 
+use crate::check_settings::{check_settings, check_thinking_is_on};
 use crate::http::Request;
 
 const CACHE_MARKERS_MAX: usize = 4;
 
-/// Checks a request as the real API does; the error is its answer.
-pub(crate) fn check_request(request: &Request) -> Result<(), StatusError> {
+/// Checks a request as the real API does, and gives its body; the error is its answer. `paused` says whether the last answer
+/// of a model was paused, which is the only one that may stand last in a request.
+pub(crate) fn check_request(request: &Request, paused: impl Fn(&str) -> bool) -> Result<Value, StatusError> {
     check_head(request)?;
     let body: Value = serde_json::from_slice(&request.body)
         .map_err(|error| bad(&format!("The request body is not valid JSON: {error}")))?;
-    check_fields(&body).map_err(|what| bad(&what))?;
-    check_tools(list(&body["tools"])).map_err(|what| bad(&what))?;
-    check_system(&body["system"]).map_err(|what| bad(&what))?;
-    check_messages(list(&body["messages"])).map_err(|what| bad(&what))?;
-    check_markers(&body).map_err(|what| bad(&what))
+    check_body(&body, &request.betas(), paused).map_err(|what| bad(&what))?;
+    Ok(body)
 }
 
-fn bad(what: &str) -> StatusError {
+fn check_body(body: &Value, betas: &[&str], paused: impl Fn(&str) -> bool) -> Result<(), String> {
+    check_fields(body)?;
+    check_settings(body, betas)?;
+    check_tools(list(&body["tools"]))?;
+    check_system(&body["system"])?;
+    let messages = merged(list(&body["messages"]))?;
+    check_messages(&messages, paused(body["model"].as_str().unwrap_or_default()))?;
+    check_thinking_is_on(body, &messages)?;
+    check_markers(body)
+}
+
+pub(crate) fn bad(what: &str) -> StatusError {
     StatusError::new(400, "invalid_request_error", what)
 }
 
@@ -62,9 +72,6 @@ fn check_fields(body: &Value) -> Result<(), String> {
     if !body["messages"].is_array() {
         return Err("messages: Field required".to_owned());
     }
-    if body["stream"] != true {
-        return Err("stream: this server answers only with a stream".to_owned());
-    }
     Ok(())
 }
 
@@ -98,20 +105,19 @@ fn check_system(system: &Value) -> Result<(), String> {
 }
 
 /// A message as the server sees it: neighbours of one role are one message.
-struct Message<'a> {
-    role: &'a str,
-    blocks: Vec<&'a Value>,
+pub(crate) struct Message<'a> {
+    pub(crate) role: &'a str,
+    pub(crate) blocks: Vec<&'a Value>,
 }
 
-fn check_messages(messages: &[Value]) -> Result<(), String> {
-    let messages = merged(messages)?;
+fn check_messages(messages: &[Message<'_>], paused: bool) -> Result<(), String> {
     let (Some(first), Some(last)) = (messages.first(), messages.last()) else {
         return Err("messages: at least one message is required".to_owned());
     };
     if first.role != "user" {
         return Err("messages: first message must use the \"user\" role".to_owned());
     }
-    if last.role != "user" {
+    if last.role != "user" && !paused {
         return Err("This model does not support assistant message prefill. \
              The conversation must end with a user message."
             .to_owned());
@@ -125,7 +131,7 @@ fn check_messages(messages: &[Value]) -> Result<(), String> {
     Ok(())
 }
 
-fn merged(messages: &[Value]) -> Result<Vec<Message<'_>>, String> {
+pub(crate) fn merged(messages: &[Value]) -> Result<Vec<Message<'_>>, String> {
     let mut merged: Vec<Message<'_>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let role = message["role"].as_str().unwrap_or_default();
@@ -205,8 +211,7 @@ fn check_tool_use<'a>(
     Ok(())
 }
 
-/// Every tool use of the message before is answered exactly once, and before anything else is said. The last
-/// message is a user message, so a tool use always has a message after it.
+/// Every tool use of the message before is answered exactly once, and before anything else is said.
 fn check_results(at: usize, message: &Message<'_>, before: Option<&Message<'_>>) -> Result<(), String> {
     let calls = before.map(|before| before.blocks.as_slice()).unwrap_or_default();
     let calls =
@@ -289,7 +294,7 @@ fn kind(block: &Value) -> &str {
     block["type"].as_str().unwrap_or_default()
 }
 
-fn is_thinking(block: &Value) -> bool {
+pub(crate) fn is_thinking(block: &Value) -> bool {
     ["thinking", "redacted_thinking"].contains(&kind(block))
 }
 

@@ -4,12 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
-use windlass_models::{StatusError, newest_user_text};
 
-use crate::check::check_request;
+use crate::answer::{Answer, choose};
 use crate::exchange::{Exchange, Reply, ReplyEnd};
 use crate::http::{Request, read_request};
 use crate::render::{After, Rendered, chunk};
@@ -19,8 +17,9 @@ use crate::server::Shared;
 pub(crate) async fn serve(shared: Arc<Shared>, mut stream: TcpStream, connection: usize) -> io::Result<()> {
     stream.set_nodelay(true)?;
     while let Some(request) = read_request(&mut stream).await? {
-        let rendered = choose(&shared, &request);
-        let number = shared.record(exchange(&shared, request, connection));
+        let answer = choose(&shared, &request);
+        let rendered = Arc::clone(&answer.rendered);
+        let number = shared.record(exchange(&shared, request, connection, answer));
         let mut writer =
             Writer { stream: &mut stream, events: Vec::with_capacity(rendered.events.len()), ended: None };
         let end = writer.play(&rendered).await;
@@ -39,7 +38,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, mut stream: TcpStream, connection
     Ok(())
 }
 
-fn exchange(shared: &Shared, request: Request, connection: usize) -> Exchange {
+fn exchange(shared: &Shared, request: Request, connection: usize, answer: Answer) -> Exchange {
     let body_bytes = request.body.len();
     let body = if shared.options.keep_bodies { request.body } else { Vec::new() };
     Exchange {
@@ -49,40 +48,12 @@ fn exchange(shared: &Shared, request: Request, connection: usize) -> Exchange {
         headers: request.headers,
         body: body.into(),
         body_bytes,
+        streamed: answer.streamed,
+        refusal: answer.refusal,
         first_byte: request.first_byte,
         read: request.read,
         reply: None,
     }
-}
-
-/// The response to a request: the next of the script, or an error of the API if the request is not valid. An
-/// invalid request does not take a turn.
-fn choose(shared: &Shared, request: &Request) -> Arc<Rendered> {
-    let refused = |error: &StatusError| Arc::new(Rendered::status(error));
-    if shared.options.check_requests
-        && let Err(error) = check_request(request)
-    {
-        return refused(&error);
-    }
-    let mismatch = |what: String| refused(&StatusError::new(400, "invalid_request_error", &what));
-    let play = match shared.player.next() {
-        Ok(play) => play,
-        Err(error) => return mismatch(error.to_string()),
-    };
-    if let Err(error) = play.check(|| newest_text(&request.body)) {
-        return mismatch(error.to_string());
-    }
-    match shared.prepared.get(play.number) {
-        Some(prepared) => prepared.clone(),
-        None => Arc::new(Rendered::new(&play.playback())),
-    }
-}
-
-fn newest_text(body: &[u8]) -> String {
-    let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let newest: Vec<_> = messages.iter().rev().take_while(|message| message["role"] == "user").collect();
-    newest_user_text(newest.into_iter().rev().map(|message| &message["content"]))
 }
 
 struct Writer<'a> {
@@ -96,10 +67,9 @@ impl Writer<'_> {
         // Waits are counted from one start, so that the lateness of timers does not add up.
         let mut due = tokio::time::Instant::now() + rendered.delay;
         self.wait_until(due, rendered.delay).await?;
-        let Some(head) = &rendered.head else {
-            return Ok(rendered.after);
-        };
-        self.write(&head.bytes).await?;
+        if let Some(head) = &rendered.head {
+            self.write(&head.bytes).await?;
+        }
         for (delay, bytes) in &rendered.events {
             due += *delay;
             self.wait_until(due, *delay).await?;

@@ -18,6 +18,10 @@ pub struct Exchange {
     pub body: Arc<[u8]>,
     /// How long the body was.
     pub body_bytes: usize,
+    /// Whether the request asked for a stream.
+    pub streamed: bool,
+    /// The error body with which the server itself refused the request, not its script.
+    pub refusal: Option<String>,
     /// When the first byte of the request was read.
     pub first_byte: Instant,
     /// When the last byte of the request was read.
@@ -56,6 +60,19 @@ impl Exchange {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The betas it asked for.
+    #[must_use]
+    pub fn betas(&self) -> Vec<&str> {
+        let names = self.header("anthropic-beta").unwrap_or_default().split(',').map(str::trim);
+        names.filter(|name| !name.is_empty()).collect()
+    }
+
+    /// The model it asked; empty if the body was not kept.
+    #[must_use]
+    pub fn model(&self) -> String {
+        self.json()["model"].as_str().unwrap_or_default().to_owned()
     }
 
     /// The body as JSON; `Null` if it is none or was not kept.

@@ -24,6 +24,16 @@ impl Request {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         header(&self.headers, name)
     }
+
+    /// The betas it asks for.
+    pub(crate) fn betas(&self) -> Vec<&str> {
+        let values = self.headers.iter().filter(|(name, _)| name == "anthropic-beta");
+        values
+            .flat_map(|(_, value)| value.split(','))
+            .map(str::trim)
+            .filter(|beta| !beta.is_empty())
+            .collect()
+    }
 }
 
 fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {

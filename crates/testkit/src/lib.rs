@@ -13,8 +13,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod answer;
+mod binding;
+mod builder;
 mod check;
+mod check_settings;
 mod connection;
+mod counting;
 mod exchange;
 mod http;
 mod project;
@@ -22,6 +27,7 @@ mod render;
 mod running;
 mod server;
 
+pub use builder::ServerBuilder;
 pub use exchange::{Exchange, Reply, ReplyEnd};
 pub use project::{Project, WindlassCommand};
 pub use running::{Finished, Running};

@@ -31,12 +31,13 @@ pub(crate) enum After {
 }
 
 const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
-    cache-control: no-cache\r\nrequest-id: req_script\r\ntransfer-encoding: chunked\r\n\r\n";
+    cache-control: no-cache\r\nrequest-id: req_script\r\ntransfer-encoding: chunked\r\n";
 
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 impl Rendered {
-    pub(crate) fn new(playback: &Playback) -> Self {
+    /// A response, with these headers besides its own.
+    pub(crate) fn new(playback: &Playback, headers: &[(String, String)]) -> Self {
         match &playback.opening {
             Opening::Refuse => Self {
                 delay: playback.delay,
@@ -45,17 +46,19 @@ impl Rendered {
                 rest: Vec::new(),
                 after: After::Close,
             },
-            Opening::Status(status) => Self { delay: playback.delay, ..Self::status(status) },
-            Opening::Stream => Self::stream(playback),
+            Opening::Status(status) => Self { delay: playback.delay, ..Self::status(status, headers) },
+            Opening::Whole(message) => Self::whole(playback, message, headers),
+            Opening::Stream => Self::stream(playback, headers),
         }
     }
 
     /// An error status.
-    pub(crate) fn status(error: &StatusError) -> Self {
+    pub(crate) fn status(error: &StatusError, headers: &[(String, String)]) -> Self {
         let given = |name: &str| error.headers.iter().any(|(header, _)| header.eq_ignore_ascii_case(name));
         let usual = [("content-type", "application/json"), ("request-id", "req_script")];
         let usual = usual.into_iter().filter(|(name, _)| !given(name));
-        let wanted = error.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let besides = headers.iter().filter(|(name, _)| !given(name));
+        let wanted = error.headers.iter().chain(besides).map(|(name, value)| (name.as_str(), value.as_str()));
         let lines: String =
             usual.chain(wanted).flat_map(|(name, value)| [name, ": ", value, "\r\n"]).collect();
         let length = error.body.len();
@@ -69,8 +72,25 @@ impl Rendered {
         }
     }
 
-    fn stream(playback: &Playback) -> Self {
-        let head = RenderedHead { status: 200, bytes: STREAM_HEAD.into() };
+    /// A message in one piece. If it stalls, not even its head comes.
+    fn whole(playback: &Playback, message: &str, headers: &[(String, String)]) -> Self {
+        let length = message.len();
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nrequest-id: req_script\r\n{}content-length: {length}\r\n\r\n",
+            lines(headers)
+        );
+        let head = Some(RenderedHead { status: 200, bytes: head.into_bytes() });
+        let (head, rest, after) = match &playback.ending {
+            Ending::End => (head, message.as_bytes().to_vec(), After::Keep),
+            Ending::Cut { piece } => (head, piece.clone().into_bytes(), After::Close),
+            Ending::Stall { ping } => (None, Vec::new(), After::Stall(*ping)),
+        };
+        Self { delay: playback.delay, head, events: Vec::new(), rest, after }
+    }
+
+    fn stream(playback: &Playback, headers: &[(String, String)]) -> Self {
+        let head = format!("{STREAM_HEAD}{}\r\n", lines(headers));
+        let head = RenderedHead { status: 200, bytes: head.into() };
         let mut events: Vec<_> =
             playback.events.iter().map(|event| (event.delay, chunk(&event.wire()))).collect();
         let mut rest = Vec::new();
@@ -88,6 +108,10 @@ impl Rendered {
         };
         Self { delay: playback.delay, head: Some(head), events, rest, after }
     }
+}
+
+fn lines(headers: &[(String, String)]) -> String {
+    headers.iter().flat_map(|(name, value)| [name.as_str(), ": ", value.as_str(), "\r\n"]).collect()
 }
 
 /// A piece of a body in chunks.

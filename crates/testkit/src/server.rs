@@ -1,6 +1,7 @@
 //! The server: a thread of its own with its own runtime, so that tests of any kind can use it and its timing does
 //! not depend on theirs.
 
+use std::collections::HashSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,9 +11,11 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use windlass_models::{Player, Script};
+use windlass_models::{Player, Response, Script, UsageSpec};
 
+use crate::builder::{Behaviour, ServerBuilder};
 use crate::connection::serve;
+use crate::counting::{Cache, Counted};
 use crate::exchange::{Exchange, Reply};
 use crate::render::Rendered;
 
@@ -46,11 +49,28 @@ pub(crate) struct Shared {
     pub(crate) player: Player,
     pub(crate) prepared: Vec<Arc<Rendered>>,
     pub(crate) options: ServerOptions,
+    pub(crate) behaviour: Behaviour,
+    /// The players of scripts for certain models, by a part of their names.
+    players: Vec<(String, Player)>,
+    memory: Mutex<Memory>,
     exchanges: Mutex<Vec<Exchange>>,
     news: Condvar,
 }
 
+/// What a server remembers from one request to the next.
+#[derive(Debug, Default)]
+struct Memory {
+    /// The models whose last answer was paused.
+    paused: HashSet<String>,
+    cache: Cache,
+}
+
 impl Server {
+    /// Sets up a server that does more than play its script.
+    pub fn builder(script: Script) -> ServerBuilder {
+        ServerBuilder::new(script)
+    }
+
     /// Starts to play the script; requests are kept and checked.
     pub fn start(script: Script) -> io::Result<Self> {
         Self::start_with(script, ServerOptions::default())
@@ -58,13 +78,25 @@ impl Server {
 
     /// Starts to play the script.
     pub fn start_with(script: Script, options: ServerOptions) -> io::Result<Self> {
+        Self::builder(script).options(options).start()
+    }
+
+    pub(crate) fn launch(
+        script: Script,
+        players: Vec<(String, Player)>,
+        options: ServerOptions,
+        behaviour: Behaviour,
+    ) -> io::Result<Self> {
         let plays = 0..script.plays();
-        let prepared =
-            plays.filter_map(|play| script.playback(play)).map(|p| Arc::new(Rendered::new(&p))).collect();
+        let render = |playback| Arc::new(Rendered::new(&playback, &behaviour.headers));
+        let prepared = plays.filter_map(|play| script.playback(play)).map(render).collect();
         let shared = Arc::new(Shared {
             player: Player::new(script),
             prepared,
             options,
+            behaviour,
+            players,
+            memory: Mutex::default(),
             exchanges: Mutex::default(),
             news: Condvar::new(),
         });
@@ -98,16 +130,23 @@ impl Server {
         self.shared.lock().clone()
     }
 
-    /// How many turns of the script have been taken.
+    /// The error bodies with which the server itself, not its script, refused requests. A test of a client that does
+    /// everything right finds none.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<String> {
+        self.shared.lock().iter().filter_map(|exchange| exchange.refusal.clone()).collect()
+    }
+
+    /// How many turns of the script have been taken; scripts for certain models do not count.
     #[must_use]
     pub fn played(&self) -> usize {
         self.shared.player.played()
     }
 
-    /// Whether every response of the script has been asked for.
+    /// Whether every response that the script gives in order has been asked for.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
-        self.played() >= self.shared.player.script().plays()
+        self.shared.player.is_used_up()
     }
 
     /// Waits until so many requests have been read; whether they came in time.
@@ -134,6 +173,45 @@ impl Drop for Server {
 }
 
 impl Shared {
+    /// The player for requests to this model.
+    pub(crate) fn player_for(&self, model: &str) -> &Player {
+        let own = self.players.iter().find(|(part, _)| model.contains(part));
+        own.map_or(&self.player, |(_, player)| player)
+    }
+
+    /// Whether an answer depends on more than the number of its request.
+    pub(crate) fn looks_at_requests(&self) -> bool {
+        self.behaviour.looks_at_requests()
+            || !self.players.is_empty()
+            || self.player.script().looks_at_requests()
+    }
+
+    /// Whether the last answer of a model was paused.
+    pub(crate) fn is_paused(&self, model: &str) -> bool {
+        self.memory().paused.contains(model)
+    }
+
+    /// Remembers how the answer of a model ends.
+    pub(crate) fn note_stop(&self, model: &str, response: &Response) {
+        let pauses = response.stop_reason.as_deref() == Some("pause_turn");
+        let answered = response.fault.is_none();
+        let paused = &mut self.memory().paused;
+        if pauses && answered {
+            paused.insert(model.to_owned());
+        } else if answered {
+            paused.remove(model);
+        }
+    }
+
+    /// Fills what a response does not say about its input.
+    pub(crate) fn report(&self, model: &str, counted: Counted, usage: &mut UsageSpec) {
+        self.memory().cache.report(model, counted, usage);
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Adds an exchange and says at which place.
     pub(crate) fn record(&self, exchange: Exchange) -> usize {
         let mut exchanges = self.lock();

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::format::{CutAfter, Fault, Response, Script, ScriptBlock, ScriptContent, Then, UsageSpec};
+use windlass_protocol::Delivery;
+
+use super::fault::{CutAfter, Fault};
+use super::format::{Response, Script, ScriptBlock, ScriptContent, Then, UsageSpec};
 
 /// One response, ready to be played.
 #[derive(Clone, Debug)]
@@ -25,6 +28,9 @@ pub struct Playback {
 pub enum Opening {
     /// With a stream of events.
     Stream,
+    /// With a whole message, as JSON; there are no events. If it is cut, only the last piece comes; if it stalls, nothing
+    /// does.
+    Whole(String),
     /// With an error status; there are no events.
     Status(StatusError),
     /// Not at all: the connection closes.
@@ -100,14 +106,26 @@ impl StatusError {
 }
 
 impl Script {
-    /// The answer to the request number `play`, counted from 0; `None` after the end of the script.
+    /// The streamed answer to the request number `play` in order, counted from 0; `None` after the end of the script.
     #[must_use]
     pub fn playback(&self, play: usize) -> Option<Playback> {
-        Some(self.expand(self.response(play)?, play))
+        let label = (play + 1).to_string();
+        Some(self.expand(self.response(play)?, label, play, Delivery::Streamed))
     }
 
-    pub(super) fn expand(&self, response: &Response, play: usize) -> Playback {
-        Expansion { script: self, response, play }.playback()
+    /// What a response is on the wire. `label` makes its ids different from others; `before` responses came before.
+    pub(super) fn expand(
+        &self,
+        response: &Response,
+        label: String,
+        before: usize,
+        delivery: Delivery,
+    ) -> Playback {
+        let expansion = Expansion { script: self, response, label, before };
+        match delivery {
+            Delivery::Streamed => expansion.playback(),
+            Delivery::Whole => expansion.whole_playback(),
+        }
     }
 
     /// The response that answers the request number `play`, counted from 0.
@@ -118,7 +136,7 @@ impl Script {
             Then::Fail => play,
             Then::Repeat => play % plays.max(1),
         };
-        self.responses.iter().find(|response| {
+        self.in_order().find(|response| {
             let here = left < response.repeat as usize;
             left = left.saturating_sub(response.repeat as usize);
             here
@@ -131,7 +149,7 @@ impl Script {
         let tokens_of = |count: usize| -> u64 {
             let mut left = count;
             let mut tokens = 0;
-            for response in &self.responses {
+            for response in self.in_order() {
                 let times = left.min(response.repeat as usize);
                 tokens += growth(response) * times as u64;
                 left -= times;
@@ -177,17 +195,20 @@ fn is_tool(block: &ScriptBlock) -> bool {
     }
 }
 
-struct Expansion<'a> {
+pub(super) struct Expansion<'a> {
     script: &'a Script,
-    response: &'a Response,
-    play: usize,
+    pub(super) response: &'a Response,
+    label: String,
+    before: usize,
 }
 
 impl Expansion<'_> {
     fn playback(&self) -> Playback {
         let (opening, events, ending) = match &self.response.fault {
             Some(Fault::Refuse) => (Opening::Refuse, Vec::new(), Ending::End),
-            Some(Fault::Status { .. }) => (Opening::Status(self.status()), Vec::new(), Ending::End),
+            Some(Fault::Status { .. } | Fault::Failure(_)) => {
+                (Opening::Status(self.status()), Vec::new(), Ending::End)
+            }
             _ => {
                 let (events, ending) = self.broken(self.events());
                 (Opening::Stream, events, ending)
@@ -196,7 +217,10 @@ impl Expansion<'_> {
         Playback { delay: Duration::from_millis(self.response.delay_ms), opening, events, ending }
     }
 
-    fn status(&self) -> StatusError {
+    pub(super) fn status(&self) -> StatusError {
+        if let Some(Fault::Failure(failure)) = &self.response.fault {
+            return failure.status();
+        }
         let Some(Fault::Status { code, kind, message, headers, body }) = &self.response.fault else {
             return StatusError::new(500, "api_error", "");
         };
@@ -211,44 +235,72 @@ impl Expansion<'_> {
     }
 
     /// The events of the response as if nothing went wrong.
-    fn events(&self) -> Vec<TimedEvent> {
+    pub(super) fn events(&self) -> Vec<TimedEvent> {
         let usage = self.usage();
         let mut events =
             vec![TimedEvent::new(0, "message_start", json!({ "message": self.message(&usage) }))];
         for (index, block) in self.response.blocks.iter().enumerate() {
             self.block_events(index, block, &mut events);
         }
-        let delta =
+        let mut delta =
             json!({ "delta": { "stop_reason": self.stop_reason(), "stop_sequence": null }, "usage": usage });
+        if let Some(details) = self.stop_details() {
+            delta["delta"]["stop_details"] = details;
+        }
+        if let Some(edits) = self.context_management() {
+            delta["context_management"] = edits;
+        }
         events.push(TimedEvent::new(self.response.end_delay_ms, "message_delta", delta));
         events.push(TimedEvent::new(0, "message_stop", json!({})));
         events
     }
 
-    fn message(&self, usage: &Value) -> Value {
+    pub(super) fn message(&self, usage: &Value) -> Value {
         let mut usage = usage.clone();
         usage["output_tokens"] = json!(1);
-        json!({
-            "id": format!("msg_script_{}", self.play + 1),
+        let mut message = json!({
+            "id": format!("msg_script_{}", self.label),
             "type": "message",
             "role": "assistant",
-            "model": self.script.model,
+            "model": self.response.model.as_ref().unwrap_or(&self.script.model),
             "content": [],
             "stop_reason": null,
             "stop_sequence": null,
             "usage": usage,
-        })
+        });
+        if let Some(dropped) = &self.response.notes.thinking_dropped {
+            let entry =
+                |path: &String| json!({ "type": "thinking_dropped", "path": path, "reason": dropped.reason });
+            message["input_transformations"] = dropped.paths.iter().map(entry).collect();
+        }
+        message
     }
 
-    fn usage(&self) -> Value {
+    pub(super) fn stop_details(&self) -> Option<Value> {
+        let refusal = self.response.notes.refusal.as_ref()?;
+        Some(json!({ "type": "refusal", "category": refusal.category, "explanation": refusal.explanation }))
+    }
+
+    pub(super) fn context_management(&self) -> Option<Value> {
+        let cleared = self.response.notes.cleared?;
+        let edit = json!({
+            "type": "clear_tool_uses_20250919",
+            "cleared_tool_uses": cleared.tool_results,
+            "cleared_thinking_turns": cleared.thinking_turns,
+            "cleared_input_tokens": cleared.tokens,
+        });
+        Some(json!({ "applied_edits": [edit] }))
+    }
+
+    pub(super) fn usage(&self) -> Value {
         let UsageSpec {
             input_tokens,
             output_tokens: output,
             cache_creation_input_tokens,
             cache_read_input_tokens,
         } = self.response.usage;
-        let before = self.script.tokens_before(self.play);
-        let read = match self.play {
+        let before = self.script.tokens_before(self.before);
+        let read = match self.before {
             0 => 0,
             play => self.script.tokens_before(play - 1),
         };
@@ -263,23 +315,32 @@ impl Expansion<'_> {
         })
     }
 
-    fn stop_reason(&self) -> &str {
-        let usual = if self.response.blocks.iter().any(is_tool) { "tool_use" } else { "end_turn" };
+    pub(super) fn stop_reason(&self) -> &str {
+        let usual = match &self.response.notes.refusal {
+            Some(_) => "refusal",
+            None if self.response.blocks.iter().any(is_tool) => "tool_use",
+            None => "end_turn",
+        };
         self.response.stop_reason.as_deref().unwrap_or(usual)
     }
 
-    fn block_events(&self, index: usize, block: &ScriptBlock, events: &mut Vec<TimedEvent>) {
-        let skeleton = match &block.content {
+    /// The block without what deltas bring.
+    pub(super) fn skeleton(&self, index: usize, block: &ScriptBlock) -> Value {
+        match &block.content {
             ScriptContent::Text(_) => json!({ "type": "text", "text": "" }),
             ScriptContent::Tool { name, id, .. } => {
-                let made = || format!("toolu_script_{}_{}", self.play + 1, index + 1);
+                let made = || format!("toolu_script_{}_{}", self.label, index + 1);
                 let id = id.clone().unwrap_or_else(made);
                 json!({ "type": "tool_use", "id": id, "name": name, "input": {} })
             }
             ScriptContent::Thinking { .. } => json!({ "type": "thinking", "thinking": "", "signature": "" }),
             ScriptContent::RedactedThinking(data) => json!({ "type": "redacted_thinking", "data": data }),
             ScriptContent::Raw(block) => block.clone(),
-        };
+        }
+    }
+
+    fn block_events(&self, index: usize, block: &ScriptBlock, events: &mut Vec<TimedEvent>) {
+        let skeleton = self.skeleton(index, block);
         let delay_ms = self.response.block_delay_ms + block.delay_ms;
         let start = json!({ "index": index, "content_block": skeleton });
         events.push(TimedEvent::new(delay_ms, "content_block_start", start));
@@ -335,7 +396,7 @@ impl Expansion<'_> {
                 events.insert((*after_events).min(events.len()), event);
                 (events, Ending::End)
             }
-            Some(Fault::Status { .. } | Fault::Refuse) | None => (events, Ending::End),
+            Some(Fault::Status { .. } | Fault::Failure(_) | Fault::Refuse) | None => (events, Ending::End),
         }
     }
 }

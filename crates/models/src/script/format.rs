@@ -1,10 +1,11 @@
 //! The script file: its fields, and the check of a file against them.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
+
+use super::fault::Fault;
 
 /// The most often one response can be repeated: enough for any measurement, small enough to prepare at once.
 const REPEAT_MAX: u32 = 100_000;
@@ -65,6 +66,12 @@ pub struct Response {
     pub repeat: u32,
     /// What the request must hold.
     pub expect: Option<Expect>,
+    /// Which requests it answers; without this, those for which its turn has come.
+    pub when: Option<Expect>,
+    /// The name of the model that answers, if it is not that of the script.
+    pub model: Option<String>,
+    /// What the provider says about the request.
+    pub notes: Notes,
     /// What goes wrong.
     pub fault: Option<Fault>,
 }
@@ -85,10 +92,56 @@ pub struct UsageSpec {
 
 /// What a request must hold for its response to be played.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "ExpectFields")]
 pub struct Expect {
     /// A text that the newest user message contains: in its own words or in a tool result.
-    pub contains: String,
+    pub contains: Option<String>,
+    /// A part of the name of the model that is asked.
+    pub model: Option<String>,
+}
+
+/// What the provider says about the request, beside the response.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Notes {
+    /// What it cleared from its copy of the transcript.
+    pub cleared: Option<ClearedSpec>,
+    /// Which thinking it left out.
+    pub thinking_dropped: Option<DroppedSpec>,
+    /// Why the model declined.
+    pub refusal: Option<RefusalSpec>,
+}
+
+/// What a provider cleared.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClearedSpec {
+    /// Results.
+    pub tool_results: u32,
+    /// Answers whose thinking was cleared.
+    pub thinking_turns: u32,
+    /// Input tokens that were freed.
+    pub tokens: u64,
+}
+
+/// Thinking that a provider left out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DroppedSpec {
+    /// The blocks, for example `messages.1.content.0`.
+    pub paths: Vec<String>,
+    /// Why, for example `prefix_binding_mismatch`.
+    pub reason: String,
+}
+
+/// Why a model declined.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RefusalSpec {
+    /// The provider's category.
+    pub category: Option<String>,
+    /// For people.
+    pub explanation: Option<String>,
 }
 
 /// A block of a response and the wait before it.
@@ -126,69 +179,6 @@ pub enum ScriptContent {
     RedactedThinking(String),
     /// Any block, sent in one piece as it stands.
     Raw(Value),
-}
-
-/// What goes wrong with a response. Positions count events of the stream from the first, `message_start`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Fault {
-    /// An error status instead of a stream.
-    Status {
-        /// The HTTP status.
-        code: u16,
-        /// The provider's name of the error; by default the usual one of the status.
-        #[serde(rename = "type")]
-        kind: Option<String>,
-        /// The provider's message.
-        message: Option<String>,
-        /// Headers such as `retry-after`.
-        #[serde(default)]
-        headers: BTreeMap<String, String>,
-        /// The body as it stands, instead of the JSON made from `type` and `message`.
-        body: Option<String>,
-    },
-    /// An `error` event, after which the stream ends.
-    Error {
-        /// The provider's name of the error.
-        #[serde(rename = "type")]
-        kind: String,
-        /// The provider's message.
-        #[serde(default)]
-        message: String,
-        /// How many events come before it.
-        #[serde(default)]
-        after_events: usize,
-    },
-    /// The connection closes.
-    Cut(CutAfter),
-    /// Nothing comes any more; the connection stays open.
-    Stall {
-        /// How many events come before.
-        #[serde(default)]
-        after_events: usize,
-        /// Sends a `ping` at this interval instead of being silent.
-        ping_ms: Option<u64>,
-    },
-    /// An event that is not JSON.
-    Malformed {
-        /// How many events come before it.
-        #[serde(default)]
-        after_events: usize,
-        /// The event's data; by default a piece of an object.
-        data: Option<String>,
-    },
-    /// The connection closes before anything is answered.
-    Refuse,
-}
-
-/// Where a connection closes.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(try_from = "CutFields")]
-pub enum CutAfter {
-    /// After so many events.
-    Events(usize),
-    /// After so many bytes of the stream.
-    Bytes(usize),
 }
 
 /// Why a script cannot be used.
@@ -251,10 +241,21 @@ impl Script {
         })
     }
 
-    /// How many requests the script answers before its end, repeats included.
+    /// How many requests the script answers before its end, repeats included; responses with a condition do not count.
     #[must_use]
     pub fn plays(&self) -> usize {
-        self.responses.iter().map(|response| response.repeat as usize).sum()
+        self.in_order().map(|response| response.repeat as usize).sum()
+    }
+
+    /// Whether which response comes next depends on the request.
+    #[must_use]
+    pub fn looks_at_requests(&self) -> bool {
+        self.responses.iter().any(|response| response.expect.is_some() || response.when.is_some())
+    }
+
+    /// The responses that come one after the other.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &Response> {
+        self.responses.iter().filter(|response| response.when.is_none())
     }
 }
 
@@ -291,7 +292,29 @@ struct ResponseFields {
     #[serde(default = "once")]
     repeat: u32,
     expect: Option<Expect>,
+    when: Option<Expect>,
+    model: Option<String>,
+    #[serde(default)]
+    notes: Notes,
     fault: Option<Fault>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExpectFields {
+    contains: Option<String>,
+    model: Option<String>,
+}
+
+impl TryFrom<ExpectFields> for Expect {
+    type Error = String;
+
+    fn try_from(fields: ExpectFields) -> Result<Self, String> {
+        if fields.contains.is_none() && fields.model.is_none() {
+            return Err("expected `contains`, `model` or both".to_owned());
+        }
+        Ok(Self { contains: fields.contains, model: fields.model })
+    }
 }
 
 fn default_delta_chars() -> usize {
@@ -320,6 +343,9 @@ impl TryFrom<ResponseFields> for Response {
         {
             return Err(format!("`fault.status.code` is {code}, expected 400 to 599"));
         }
+        if fields.expect.is_some() && fields.when.is_some() {
+            return Err("expected only one of `expect`, `when`".to_owned());
+        }
         Ok(Self {
             blocks: fields.blocks.unwrap_or_default(),
             stop_reason: fields.stop_reason,
@@ -331,6 +357,9 @@ impl TryFrom<ResponseFields> for Response {
             end_delay_ms: fields.end_delay_ms,
             repeat: fields.repeat,
             expect: fields.expect,
+            when: fields.when,
+            model: fields.model,
+            notes: fields.notes,
             fault: fields.fault,
         })
     }
@@ -419,25 +448,6 @@ fn raw_block(block: Value) -> Result<Value, String> {
     match block.get("type") {
         Some(Value::String(_)) => Ok(block),
         _ => Err("`raw` is not a block: expected an object with a `type`".to_owned()),
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CutFields {
-    after_events: Option<usize>,
-    after_bytes: Option<usize>,
-}
-
-impl TryFrom<CutFields> for CutAfter {
-    type Error = String;
-
-    fn try_from(fields: CutFields) -> Result<Self, String> {
-        match (fields.after_events, fields.after_bytes) {
-            (Some(events), None) => Ok(Self::Events(events)),
-            (None, Some(bytes)) => Ok(Self::Bytes(bytes)),
-            _ => Err("expected one of `after_events`, `after_bytes`".to_owned()),
-        }
     }
 }
 

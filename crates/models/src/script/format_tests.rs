@@ -32,7 +32,7 @@ fn a_malformed_script_is_told_place_and_expectation() {
         "{\"responses\":[{\"blocks\":[]},\n {\"bloks\":[]}]}",
         "malformed script, at `responses[1].bloks` (line 2 column 9): unknown field `bloks`, expected one of \
          `blocks`, `stop_reason`, `usage`, `delay_ms`, `delta_chars`, `delta_delay_ms`, `block_delay_ms`, \
-         `end_delay_ms`, `repeat`, `expect`, `fault`",
+         `end_delay_ms`, `repeat`, `expect`, `when`, `model`, `notes`, `fault`",
     );
     check(
         r#"{"responses":[{}]}"#,
@@ -92,6 +92,9 @@ fn a_fault_is_checked_too() {
         r#"{"cut":{"after_bytes":3}}"#,
         r#"{"stall":{"after_events":3,"ping_ms":10}}"#,
         r#"{"malformed":{"after_events":1,"data":"x"}}"#,
+        r#"{"failure":{"class":"overflow","needed":9,"limit":8}}"#,
+        r#"{"failure":{"class":"quota","resets_in_s":9,"retry_after_ms":1,"should_retry":false,"message":"m"}}"#,
+        r#"{"failure":{"class":"media","culprit":[3,1]}}"#,
     ] {
         check(&fault(good), "ok");
     }
@@ -109,6 +112,45 @@ fn a_fault_is_checked_too() {
         &fault(r#"{"stall":{"after":1}}"#),
         "malformed script, at `responses[0].fault.stall.after` (line 1 column 40): \
          unknown field `after`, expected `after_events` or `ping_ms`",
+    );
+}
+
+#[test]
+fn a_failure_has_only_what_belongs_to_its_class() {
+    let check_failure = |fields: &str, expected: &str| {
+        let json = format!(r#"{{"responses":[{{"fault":{{"failure":{fields}}}}}]}}"#);
+        let told = Script::parse(&json).unwrap_err().to_string();
+        assert!(told.ends_with(expected), "{told}");
+    };
+    check_failure(r#"{"class":"overflow","needed":1}"#, "expected `needed` and `limit` together");
+    check_failure(r#"{"class":"auth","needed":1,"limit":1}"#, "`needed` belongs to the class overflow");
+    check_failure(r#"{"class":"overloaded","resets_at":1}"#, "`resets_at` belongs to the class quota");
+    check_failure(r#"{"class":"auth","culprit":[0,0]}"#, "`culprit` belongs to the class media and binding");
+    check_failure(
+        r#"{"class":"quota","resets_at":1,"resets_in_s":1}"#,
+        "expected only one of `resets_at`, `resets_in_s`",
+    );
+    check_failure(
+        r#"{"class":"cut"}"#,
+        "unknown variant `cut`, expected one of `overflow`, `media`, `rate_limited`, `quota`, `overloaded`, `server`, \
+         `auth`, `forbidden`, `not_found`, `bad_request`, `binding`",
+    );
+}
+
+#[test]
+fn a_condition_says_something() {
+    let check_response = |fields: &str, expected: &str| {
+        let json = format!(r#"{{"responses":[{{"blocks":[],{fields}}}]}}"#);
+        let told = Script::parse(&json).err().map_or_else(|| "ok".to_owned(), |error| error.to_string());
+        assert!(told.ends_with(expected), "{told}");
+    };
+    check_response(r#""when":{"model":"haiku"}"#, "ok");
+    check_response(r#""expect":{"model":"haiku","contains":"x"}"#, "ok");
+    check_response(r#""when":{}"#, "expected `contains`, `model` or both");
+    check_response(r#""when":{"model":"a"},"expect":{"model":"a"}"#, "expected only one of `expect`, `when`");
+    check_response(
+        r#""notes":{"clear":1}"#,
+        "unknown field `clear`, expected one of `cleared`, `thinking_dropped`, `refusal`",
     );
 }
 
@@ -140,10 +182,10 @@ fn the_examples_of_the_page_are_scripts() {
 #[test]
 fn the_page_names_every_field() {
     let page = include_str!("../../../../docs/script-format.md");
-    let source = include_str!("format.rs");
+    let source = [include_str!("format.rs"), include_str!("fault.rs"), include_str!("failure.rs")].concat();
     let fields = source.lines().filter_map(|line| line.trim().strip_suffix(",")?.split_once(": "));
     let names = fields.map(|(name, _)| name.trim_start_matches("pub ").trim());
-    let inner = ["kind", "content", "path", "place", "what", "source", "name"];
+    let inner = ["kind", "content", "path", "place", "what", "source", "name", "overflow", "resets"];
     let written =
         |name: &&str| name.chars().all(|c| c.is_ascii_lowercase() || c == '_') && !inner.contains(name);
     for name in names.filter(written) {

@@ -1,5 +1,6 @@
 //! A script as a model client.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use std::vec;
@@ -11,8 +12,9 @@ use windlass_protocol::{Failure, FailureClass, ModelEvent, ModelRequest, Role};
 
 use super::expand::{Ending, Opening, Playback, StatusError, TimedEvent};
 use super::format::Script;
-use super::player::{Mismatch, Player, newest_user_text};
-use crate::anthropic::WatchdogLimits;
+use super::player::{Asked, Mismatch, Player, newest_user_text};
+use crate::anthropic::unstreamed::{self, Unreadable};
+use crate::anthropic::{AnthropicSettings, WatchdogLimits};
 use crate::assemble::Assembler;
 use crate::classify::{ErrorBody, answer_failure, read_headers};
 
@@ -58,6 +60,7 @@ struct Answer {
 
 enum Stage {
     Asked,
+    Whole(VecDeque<ModelEvent>),
     Playing { events: vec::IntoIter<TimedEvent>, ending: Ending, assembler: Box<Assembler> },
     Over,
 }
@@ -71,8 +74,10 @@ impl Answer {
                 Err(failure) => return Some(self.fail(*failure)),
             }
         }
-        let Stage::Playing { events, ending, assembler } = &mut self.stage else {
-            return None;
+        let (events, ending, assembler) = match &mut self.stage {
+            Stage::Playing { events, ending, assembler } => (events, ending, assembler),
+            Stage::Whole(events) => return events.pop_front(),
+            Stage::Asked | Stage::Over => return None,
         };
         loop {
             if let Some(event) = assembler.take_held() {
@@ -112,6 +117,7 @@ impl Answer {
                 let assembler = Box::new(Assembler::for_model(Arc::clone(&self.request.model)));
                 Ok(Stage::Playing { events, ending, assembler })
             }
+            Opening::Whole(message) => self.open_whole(&message, ending).await,
             Opening::Status(status) => Err(status_failure(&status).into()),
             Opening::Refuse => {
                 let message = "The connection closed without an answer, as scripted.";
@@ -120,10 +126,28 @@ impl Answer {
         }
     }
 
+    async fn open_whole(&self, message: &str, ending: Ending) -> Result<Stage, Box<Failure>> {
+        match ending {
+            Ending::End => {}
+            Ending::Cut { .. } => {
+                let told = "The connection closed in the middle of the answer, as scripted.";
+                return Err(Failure::new(FailureClass::Cut, told).into());
+            }
+            Ending::Stall { .. } => return Err(whole_stall().await.into()),
+        }
+        let events = unstreamed::events(message, Arc::clone(&self.request.model)).map_err(|problem| {
+            let (class, told) = match problem {
+                Unreadable::Cut => (FailureClass::Cut, "it broke off".to_owned()),
+                Unreadable::Wrong(told) => (FailureClass::Malformed, told),
+            };
+            Failure::new(class, format!("The scripted answer is not a message: {told}."))
+        })?;
+        Ok(Stage::Whole(events))
+    }
+
     fn take_turn(&self) -> Result<Playback, Mismatch> {
-        let play = self.player.next()?;
-        play.check(|| self.newest_user_text())?;
-        Ok(play.playback())
+        let asked = || Asked { model: self.request.model.to_string(), newest: self.newest_user_text() };
+        Ok(self.player.next(asked)?.playback(self.request.delivery))
     }
 
     /// Neighbouring user messages are one message to a model.
@@ -151,6 +175,17 @@ async fn stall(pings: bool) -> Failure {
     };
     tokio::time::sleep(limit).await;
     let message = format!("The stream sent no {what} for {} s, as scripted.", limit.as_secs());
+    Failure::new(FailureClass::Stalled, &message)
+}
+
+/// The same for an answer that comes whole.
+async fn whole_stall() -> Failure {
+    let limit = AnthropicSettings::default().whole_wait;
+    let Some(limit) = limit else {
+        return std::future::pending().await;
+    };
+    tokio::time::sleep(limit).await;
+    let message = format!("The answer sent no byte for {} s, as scripted.", limit.as_secs());
     Failure::new(FailureClass::Stalled, &message)
 }
 

@@ -154,3 +154,142 @@ async fn usage_and_model_are_reported() {
     };
     assert_eq!((usage.input_tokens, usage.output_tokens), (4, 5));
 }
+
+fn asks(model: &str, text: &str) -> Arc<ModelRequest> {
+    let request = prompt(text);
+    Arc::new(ModelRequest { model: model.into(), ..(*request).clone() })
+}
+
+#[tokio::test]
+async fn responses_with_a_condition_answer_out_of_turn() {
+    let script = r#"{"responses":[
+        {"when":{"contains":"summarise"},"blocks":[{"text":"short"},{"tool":"Read"}],"repeat":2},
+        {"blocks":[{"tool":"Read"}]},
+        {"when":{"model":"haiku"},"model":"claude-haiku-5-5","blocks":[{"text":"label"}]},
+        {"expect":{"model":"opus"},"blocks":[{"text":"done"}]}]}"#;
+    let model = ScriptModel::new(Script::parse(script).unwrap());
+    let seen = |model: &str, text: &str| asks(model, text);
+    assert_eq!(outcome(&model, seen("opus", "now summarise")).await, "short Read{} = tool_use");
+    assert_eq!(outcome(&model, seen("opus", "hi")).await, "Read{} = tool_use");
+    let events: Vec<_> = model.stream(seen("claude-haiku", "x")).collect().await;
+    let Some(ModelEvent::Started { model: named, .. }) = events.first() else { panic!("{events:?}") };
+    assert_eq!(&**named, "claude-haiku-5-5");
+    let events: Vec<_> = model.stream(seen("opus", "summarise again")).collect().await;
+    let ids = format!("{events:?}");
+    assert!(ids.contains("toolu_script_w1_2_2"), "{ids}");
+    let wrong = outcome(&model.clone(), seen("sonnet", "go on")).await;
+    assert_eq!(wrong, "= BadRequest");
+    assert_eq!(model.played(), 5);
+}
+
+#[tokio::test]
+async fn another_model_than_expected_is_named() {
+    let model = model(r#"{"blocks":[],"expect":{"model":"opus"}}"#);
+    let events: Vec<_> = model.stream(asks("claude-haiku", "hi")).collect().await;
+    let [ModelEvent::Failed(failure)] = &events[..] else { panic!("{events:?}") };
+    assert_eq!(
+        failure.message,
+        "This request is not in the script: the script expects request 1 to be for the model \"opus\", but it is for \
+         \"claude-haiku\"."
+    );
+}
+
+/// Every failure by its class comes out as that class, with its numbers.
+#[tokio::test]
+async fn failures_by_class() {
+    use FailureClass::*;
+    let classes = [
+        ("overflow", Overflow),
+        ("media", Media),
+        ("rate_limited", RateLimited),
+        ("quota", Quota),
+        ("overloaded", Overloaded),
+        ("server", Server),
+        ("auth", Auth),
+        ("forbidden", Forbidden),
+        ("not_found", NotFound),
+        ("bad_request", BadRequest),
+        ("binding", Binding),
+    ];
+    for (name, class) in classes {
+        let failure =
+            failure(&format!(r#"{{"class":"{name}","message":"And so on.","should_retry":true}}"#)).await;
+        assert_eq!((failure.class, failure.should_retry), (class, Some(true)), "{name}: {}", failure.message);
+        assert!(failure.message.contains("And so on."), "{}", failure.message);
+    }
+    let overflow = failure(r#"{"class":"overflow","needed":210,"limit":200}"#).await.overflow.unwrap();
+    assert_eq!((overflow.needed, overflow.limit), (210, 200));
+    let quota = failure(r#"{"class":"quota","resets_at":1763200000}"#).await;
+    assert_eq!(quota.resets_at, Some(1_763_200_000));
+    let soon = failure(r#"{"class":"quota","resets_in_s":3600}"#).await.resets_at.unwrap();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    assert!((now + 3_000..=now + 3_600).contains(&soon), "{soon}");
+    let limited = failure(r#"{"class":"rate_limited","retry_after_ms":20}"#).await;
+    assert_eq!(limited.retry_after_ms, Some(20));
+    let bound = failure(r#"{"class":"binding","culprit":[3,1]}"#).await.culprit.unwrap();
+    assert_eq!((bound.message, bound.block), (3, Some(1)));
+}
+
+async fn failure(fields: &str) -> Failure {
+    let events: Vec<_> =
+        model(&format!(r#"{{"fault":{{"failure":{fields}}}}}"#)).stream(prompt("hi")).collect().await;
+    let [ModelEvent::Failed(failure)] = &events[..] else { panic!("{events:?}") };
+    (**failure).clone()
+}
+
+#[tokio::test]
+async fn stop_reasons_and_notes_come_through() {
+    for stop in ["max_tokens", "pause_turn", "model_context_window_exceeded", "news"] {
+        check(&format!(r#"{{"blocks":[{{"text":"a"}}],"stop_reason":"{stop}"}}"#), &format!("a = {stop}"))
+            .await;
+    }
+    let notes = r#"{"blocks":[],"notes":{"cleared":{"tool_results":2,"tokens":9},"refusal":{"category":"bio"},
+        "thinking_dropped":{"paths":["messages.1.content.0"],"reason":"r"}}}"#;
+    for delivery in [windlass_protocol::Delivery::Streamed, windlass_protocol::Delivery::Whole] {
+        let request = Arc::new(ModelRequest { delivery, ..(*prompt("hi")).clone() });
+        let events: Vec<_> = model(notes).stream(request).collect().await;
+        let told: Vec<_> = events
+            .iter()
+            .filter_map(|event| match event {
+                ModelEvent::Note(note) => Some(format!("{note:?}")),
+                ModelEvent::Ended { stop, .. } => Some(stop.name().to_owned()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                r#"ThinkingDropped { blocks: 1, reason: "r" }"#,
+                r#"Refusal { category: Some("bio"), explanation: None }"#,
+                "Cleared { tool_results: 2, thinking_turns: 0, tokens: 9 }",
+                "refusal",
+            ]
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_asked_for_whole() {
+    let whole = |response: &str| {
+        let model = model(response);
+        let request = Arc::new(ModelRequest {
+            delivery: windlass_protocol::Delivery::Whole,
+            ..(*prompt("hi")).clone()
+        });
+        async move { outcome(&model, request).await }
+    };
+    let began = Instant::now();
+    let response = r#"{"blocks":[{"text":"abc"},{"tool":"Read","input":{"b":1}},{"thinking":"h"}],"delta_delay_ms":10,"delta_chars":1,"delay_ms":5}"#;
+    assert_eq!(
+        whole(response).await,
+        r#"abc Read{"b":1} {"type":"thinking","thinking":"h","signature":"script"} = tool_use"#
+    );
+    assert!(began.elapsed() >= Duration::from_millis(105), "{:?}", began.elapsed());
+    let broken = |fault: &str| format!(r#"{{"blocks":[{{"text":"a"}}],"fault":{fault}}}"#);
+    assert_eq!(whole(&broken(r#"{"cut":{"after_events":1}}"#)).await, "= Cut");
+    assert_eq!(whole(&broken(r#"{"stall":{}}"#)).await, "= Stalled");
+    assert_eq!(whole(&broken(r#"{"malformed":{}}"#)).await, "= Malformed");
+    assert_eq!(whole(&broken(r#"{"error":{"type":"overloaded_error"}}"#)).await, "= Overloaded");
+    assert_eq!(whole(&broken(r#""refuse""#)).await, "= Cut");
+    assert_eq!(whole(&broken(r#"{"failure":{"class":"overflow"}}"#)).await, "= Overflow");
+}

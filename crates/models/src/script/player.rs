@@ -1,29 +1,50 @@
 //! The place in a script: which response the next request gets, and whether the request is the expected one.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
+use windlass_protocol::Delivery;
 
 use super::expand::Playback;
-use super::format::{Response, Script};
+use super::format::{Expect, Response, Script, Then};
 
 /// Goes through the responses of a script in the order of the requests. Clones share the place, and a retry is a
 /// request like any other: it gets the next response.
 #[derive(Clone, Debug)]
 pub struct Player {
     script: Arc<Script>,
-    position: Arc<AtomicUsize>,
+    position: Arc<Mutex<Position>>,
+}
+
+#[derive(Debug, Default)]
+struct Position {
+    /// How many responses in order were given.
+    in_order: usize,
+    /// How often each response with a condition was given, by its place in the file.
+    conditional: Vec<usize>,
+}
+
+/// What a script can look at in a request.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// The model that is asked.
+    pub model: String,
+    /// The text of the newest user message.
+    pub newest: String,
 }
 
 /// The turn of one request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Play<'a> {
     script: &'a Script,
-    /// The number of the request, counted from 0.
-    pub number: usize,
+    /// The place of the response in the order, counted from 0; `None` for a response with a condition.
+    pub number: Option<usize>,
     /// Its response.
     pub response: &'a Response,
+    /// What makes the ids of this answer different from all others.
+    label: String,
+    /// How many responses in order came before.
+    before: usize,
 }
 
 /// Why a request gets no response of the script.
@@ -53,13 +74,25 @@ pub enum Mismatch {
         /// The number of the request, counted from 0.
         number: usize,
     },
+    /// Another model is asked than the script says.
+    #[error("the script expects request {} to be for the model {expected:?}, but it is for {found:?}", number + 1)]
+    UnexpectedModel {
+        /// A part of its name.
+        expected: String,
+        /// The model that is asked.
+        found: String,
+        /// The number of the request, counted from 0.
+        number: usize,
+    },
 }
 
 impl Player {
     /// Starts at the first response.
     #[must_use]
     pub fn new(script: Script) -> Self {
-        Self { script: Arc::new(script), position: Arc::default() }
+        let conditional = vec![0; script.responses.len()];
+        let position = Position { in_order: 0, conditional };
+        Self { script: Arc::new(script), position: Arc::new(Mutex::new(position)) }
     }
 
     /// The script.
@@ -71,36 +104,81 @@ impl Player {
     /// How many requests have had their turn.
     #[must_use]
     pub fn played(&self) -> usize {
-        self.position.load(Ordering::SeqCst)
+        let position = self.lock();
+        position.in_order + position.conditional.iter().sum::<usize>()
     }
 
-    /// The turn of the next request.
-    pub fn next(&self) -> Result<Play<'_>, Mismatch> {
-        let number = self.position.fetch_add(1, Ordering::SeqCst);
+    /// Whether every response that comes in order has been asked for.
+    #[must_use]
+    pub fn is_used_up(&self) -> bool {
+        self.lock().in_order >= self.script.plays()
+    }
+
+    /// The turn of the next request. `asked` is called only if the script looks at requests.
+    pub fn next(&self, asked: impl FnOnce() -> Asked) -> Result<Play<'_>, Mismatch> {
+        let asked = self.script.looks_at_requests().then(asked).unwrap_or_default();
+        let mut position = self.lock();
+        if let Some(play) = self.conditional(&mut position, &asked) {
+            return Ok(play);
+        }
+        let number = position.in_order;
+        position.in_order += 1;
         let used_up = Mismatch::UsedUp { plays: self.script.plays(), number };
         let response = self.script.response(number).ok_or(used_up)?;
-        Ok(Play { script: &self.script, number, response })
+        if let Some(expect) = &response.expect {
+            check(expect, &asked, number)?;
+        }
+        let label = (number + 1).to_string();
+        Ok(Play { script: &self.script, number: Some(number), response, label, before: number })
+    }
+
+    /// The first response whose condition fits and that is not used up.
+    fn conditional(&self, position: &mut Position, asked: &Asked) -> Option<Play<'_>> {
+        for (place, response) in self.script.responses.iter().enumerate() {
+            let Some(when) = &response.when else { continue };
+            let given = position.conditional.get_mut(place)?;
+            let left = *given < response.repeat as usize || self.script.then == Then::Repeat;
+            if left && check(when, asked, 0).is_ok() {
+                *given += 1;
+                let label = format!("w{}_{given}", place + 1);
+                let before = position.in_order;
+                return Some(Play { script: &self.script, number: None, response, label, before });
+            }
+        }
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Position> {
+        self.position.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Play<'_> {
-    /// Checks the request against what the script expects; `newest` makes the text of its newest user message.
-    pub fn check(&self, newest: impl FnOnce() -> String) -> Result<(), Mismatch> {
-        let Some(expect) = &self.response.expect else {
-            return Ok(());
-        };
-        let found = newest();
-        if found.contains(&expect.contains) {
-            return Ok(());
-        }
-        let found = shortened(&found);
-        Err(Mismatch::Unexpected { expected: expect.contains.clone(), found, number: self.number })
-    }
-
     /// What is to be played.
     #[must_use]
-    pub fn playback(&self) -> Playback {
-        self.script.expand(self.response, self.number)
+    pub fn playback(&self, delivery: Delivery) -> Playback {
+        self.playback_of(self.response, delivery)
+    }
+
+    /// What is to be played if the response were this one.
+    #[must_use]
+    pub fn playback_of(&self, response: &Response, delivery: Delivery) -> Playback {
+        self.script.expand(response, self.label.clone(), self.before, delivery)
+    }
+}
+
+/// Checks a request against what the script says about it.
+fn check(expect: &Expect, asked: &Asked, number: usize) -> Result<(), Mismatch> {
+    if let Some(expected) = expect.model.as_ref().filter(|part| !asked.model.contains(*part)) {
+        let (expected, found) = (expected.clone(), asked.model.clone());
+        return Err(Mismatch::UnexpectedModel { expected, found, number });
+    }
+    match expect.contains.as_ref().filter(|part| !asked.newest.contains(*part)) {
+        Some(expected) => {
+            let found = shortened(&asked.newest);
+            Err(Mismatch::Unexpected { expected: expected.clone(), found, number })
+        }
+        None => Ok(()),
     }
 }
 
