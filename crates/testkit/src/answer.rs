@@ -114,6 +114,7 @@ fn adapted(
         }
     }
     if let Some(counted) = counted {
+        response.notes.cleared = response.notes.cleared.or(counted.cleared);
         shared.report(model, counted, &mut response.usage);
     }
     response

@@ -94,7 +94,8 @@ impl ServerBuilder {
     }
 
     /// Reports the tokens of each request as usage, where the script does not say other numbers: what the last request for the
-    /// same model had in common counts as read from the cache, the rest as written to it.
+    /// same model had in common counts as read from the cache, the rest as written to it. If a request asks for old results
+    /// to be cleared, they do not count, and the answer says what was cleared.
     pub fn count_tokens(mut self) -> Self {
         self.behaviour.counts_tokens = true;
         self

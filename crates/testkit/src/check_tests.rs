@@ -182,3 +182,134 @@ fn the_head_is_checked() {
         "400 The request body is not valid JSON: EOF while parsing an object at line 1 column 1",
     );
 }
+
+/// For a body with further fields, sent to a model with these betas.
+fn check_settings_of(model: &str, betas: &str, fields: &Value, expected: &str) {
+    let mut body = body(&json!([{ "role": "user", "content": "hi" }]));
+    body["model"] = json!(model);
+    body["max_tokens"] = json!(4000);
+    for (name, value) in fields.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    let mut request = request(&body);
+    request.headers.push(("anthropic-beta".to_owned(), betas.to_owned()));
+    let seen = verdict(&request);
+    assert!(seen.starts_with(expected), "{seen}, not {expected}, for {body}");
+}
+
+#[test]
+fn thinking_is_checked() {
+    let check = |model: &str, thinking: Value, expected: &str| {
+        check_settings_of(model, "", &json!({ "thinking": thinking }), expected);
+    };
+    check("m", json!({ "type": "adaptive" }), "ok");
+    check("m", json!({ "type": "adaptive", "display": "omitted" }), "ok");
+    check("m", json!({ "type": "enabled", "budget_tokens": 1024 }), "ok");
+    check("m", json!({ "type": "sometimes" }), "400 thinking: Input tag 'sometimes'");
+    check(
+        "m",
+        json!({ "type": "adaptive", "display": "all" }),
+        "400 thinking.adaptive.display: Input should be",
+    );
+    check(
+        "m",
+        json!({ "type": "adaptive", "budget_tokens": 1 }),
+        "400 thinking.adaptive.budget_tokens: Extra",
+    );
+    check("m", json!({ "type": "enabled" }), "400 thinking.enabled.budget_tokens: Field required");
+    check(
+        "m",
+        json!({ "type": "enabled", "budget_tokens": 1023 }),
+        "400 thinking.enabled.budget_tokens: Input",
+    );
+    check("m", json!({ "type": "enabled", "budget_tokens": 4000 }), "400 `max_tokens` must be greater than");
+    check("claude-opus-5-5", json!({ "type": "adaptive" }), "ok");
+    check(
+        "claude-opus-5-5",
+        json!({ "type": "disabled" }),
+        "400 \"thinking.type.disabled\" is not supported",
+    );
+    check(
+        "claude-opus-5-5",
+        json!({ "type": "enabled", "budget_tokens": 1024 }),
+        "400 \"thinking.type.enabled\" is not supported",
+    );
+    check(
+        "claude-sonnet-4-5",
+        json!({ "type": "adaptive" }),
+        "400 \"thinking.type.adaptive\" is not supported",
+    );
+    check("claude-opus-5", json!({ "type": "disabled" }), "ok");
+    check_settings_of(
+        "claude-opus-5",
+        "",
+        &json!({ "thinking": { "type": "disabled" }, "output_config": { "effort": "max" } }),
+        "400 \"thinking.type.disabled\" is not supported",
+    );
+}
+
+#[test]
+fn effort_caps_and_betas_are_checked() {
+    let effort = |model: &str, level: &str, expected: &str| {
+        check_settings_of(model, "", &json!({ "output_config": { "effort": level } }), expected);
+    };
+    effort("m", "xhigh", "ok");
+    effort("m", "huge", "400 output_config.effort: Input should be");
+    effort("claude-opus-4-6", "xhigh", "400 This model does not support the effort level 'xhigh'");
+    effort("claude-haiku-4-5", "low", "400 This model does not support the effort parameter");
+    check_settings_of(
+        "claude-haiku-4-5",
+        "",
+        &json!({ "max_tokens": 64_001 }),
+        "400 max_tokens: 64001 > 64000, which is the maximum allowed number of output tokens",
+    );
+    let bound = json!({ "thinking": { "type": "adaptive", "block_binding": {} } });
+    check_settings_of("m", "", &bound, "400 thinking.block_binding: Extra inputs are not permitted");
+    check_settings_of("m", "x, thinking-binding-controls-2026-08-01", &bound, "ok");
+    let budget =
+        |total: u64| json!({ "output_config": { "task_budget": { "type": "tokens", "total": total } } });
+    let beta = "task-budgets-2026-03-13";
+    check_settings_of("m", "", &budget(20_000), "400 output_config.task_budget: Extra inputs");
+    check_settings_of("m", beta, &budget(20_000), "ok");
+    check_settings_of("m", beta, &budget(19_999), "400 output_config.task_budget.total: Input should be");
+    check_settings_of(
+        "claude-sonnet-5",
+        beta,
+        &budget(20_000),
+        "400 This model does not support task budgets",
+    );
+    let edits = |name: &str| json!({ "context_management": { "edits": [{ "type": name }] } });
+    let beta = "context-management-2025-06-27";
+    check_settings_of("m", "", &edits("clear_tool_uses_20250919"), "400 context_management: Extra inputs");
+    check_settings_of("m", beta, &edits("clear_tool_uses_20250919"), "ok");
+    check_settings_of("m", beta, &edits("clear_all"), "400 context_management.edits.0.type: Input should be");
+}
+
+#[test]
+fn thinking_goes_back_only_while_it_is_on() {
+    let messages = json!([
+        { "role": "user", "content": "hi" },
+        { "role": "assistant", "content": [
+            { "type": "thinking", "thinking": "", "signature": "s" }, { "type": "text", "text": "a" },
+        ] },
+        { "role": "user", "content": "go on" },
+    ]);
+    let check = |model: &str, thinking: Value, expected: &str| {
+        let fields = json!({ "messages": messages, "thinking": thinking });
+        check_settings_of(model, "", &fields, expected);
+    };
+    let refused = "400 messages.1.content.0: thinking blocks may only be sent while thinking is enabled";
+    check("m", json!(null), "ok");
+    check("m", json!({ "type": "disabled" }), refused);
+    check("claude-opus-5-5", json!(null), "ok");
+    check("claude-opus-4-8", json!(null), refused);
+    check("claude-opus-4-8", json!({ "type": "adaptive" }), "ok");
+}
+
+#[test]
+fn only_a_paused_answer_may_stand_last() {
+    let messages = json!([{ "role": "user", "content": "hi" }, { "role": "assistant", "content": "a" }]);
+    let request = request(&body(&messages));
+    assert!(check_request(&request, |model| model == "m").is_ok());
+    assert!(check_request(&request, |model| model == "n").is_err());
+}

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-use windlass_models::UsageSpec;
+use serde_json::{Value, json};
+use windlass_models::{ClearedSpec, UsageSpec};
 
 use crate::binding::unmarked;
 
@@ -20,6 +20,8 @@ pub(crate) struct Counted {
     text: String,
     /// Its tokens.
     pub(crate) tokens: u64,
+    /// What was cleared of it on the server, because the request asked for that.
+    pub(crate) cleared: Option<ClearedSpec>,
 }
 
 /// What was sent last, for each model.
@@ -30,10 +32,43 @@ pub(crate) struct Cache {
 
 impl Counted {
     pub(crate) fn of(body: &Value) -> Self {
+        let whole = Self::plain(body, None);
+        let edits = body["context_management"]["edits"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let wanted = |edit: &&Value| {
+            edit["type"] == "clear_tool_uses_20250919"
+                && edit["trigger"]["value"].as_u64().is_none_or(|trigger| whole.tokens >= trigger)
+        };
+        let Some(edit) = edits.iter().find(wanted) else { return whole };
+        let mut left = body.clone();
+        let tool_results = clear_results(&mut left, edit["keep"]["value"].as_u64().unwrap_or(3));
+        let mut after = Self::plain(&left, None);
+        let tokens = whole.tokens.saturating_sub(after.tokens);
+        if tool_results == 0 || tokens < edit["clear_at_least"]["value"].as_u64().unwrap_or(0) {
+            return whole;
+        }
+        after.cleared = Some(ClearedSpec { tool_results, thinking_turns: 0, tokens });
+        after
+    }
+
+    fn plain(body: &Value, cleared: Option<ClearedSpec>) -> Self {
         let part = |name: &str| unmarked(&body[name]).to_string();
         let text = [part("tools"), part("system"), part("messages")].concat();
-        Self { tokens: tokens(text.len()), text }
+        Self { tokens: tokens(text.len()), text, cleared }
     }
+}
+
+/// Clears all results but so many of the newest, and says how many that were.
+fn clear_results(body: &mut Value, keep: u64) -> u32 {
+    let messages = body["messages"].as_array_mut().map(Vec::as_mut_slice).unwrap_or_default();
+    let blocks = messages.iter_mut().filter_map(|message| message["content"].as_array_mut()).flatten();
+    let results = blocks.filter(|block| block["type"] == "tool_result");
+    let old = results.rev().skip(usize::try_from(keep).unwrap_or(usize::MAX));
+    let mut cleared = 0;
+    for result in old {
+        result["content"] = json!("[cleared to save context]");
+        cleared += 1;
+    }
+    cleared
 }
 
 impl Cache {

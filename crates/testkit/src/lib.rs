@@ -12,6 +12,21 @@
 //! assert!(server.exchanges().is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A server that does more comes from [`Server::builder`]: it binds thinking to its prefix, has a window, counts tokens,
+//! plays another script for another model, or does not know a beta. A test then runs the binary and looks at what was asked:
+//!
+//! ```no_run
+//! use windlass_testkit::{Project, Script, Server};
+//! let script = Script::parse(r#"{"responses": [{"blocks": [{"text": "Hello."}]}]}"#)?;
+//! let server = Server::builder(script).bind_thinking().window_tokens(20_000).start()?;
+//! let project = Project::new()?;
+//! let finished = project.command("windlass").server(&server).args(["-p", "hi"]).run()?;
+//! assert_eq!(finished.code(), Some(0));
+//! assert_eq!(server.refusals(), [""; 0], "every request was valid");
+//! assert!(server.exchanges().iter().all(|exchange| exchange.streamed));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod answer;
 mod binding;

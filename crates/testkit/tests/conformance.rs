@@ -39,8 +39,15 @@ fn line(event: &ModelEvent) -> String {
     match event {
         ModelEvent::Failed(failure) => {
             format!(
-                "failed {:?} {:?} {:?} {:?}",
-                failure.class, failure.status, failure.retry_after_ms, failure.should_retry
+                "failed {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+                failure.class,
+                failure.status,
+                failure.retry_after_ms,
+                failure.should_retry,
+                failure.overflow,
+                // A wait becomes a moment of the clock, which goes on between the two.
+                failure.resets_at.map(|moment| moment / 60),
+                failure.culprit
             )
         }
         event => format!("{event:?}"),
@@ -68,6 +75,13 @@ async fn responses_are_the_same() {
     check(r#"{"blocks":[{"thinking":"hm","signature":"s"},{"redacted_thinking":"x"},{"raw":{"type":"new","a":1}}]}"#).await;
     check(r#"{"blocks":[{"tool":"Read","input_json":"{\"fi"}]}"#).await;
     check(r#"{"blocks":[],"stop_reason":"refusal","usage":{"output_tokens":7}}"#).await;
+    check(r#"{"blocks":[{"text":"a"}],"stop_reason":"pause_turn","model":"other"}"#).await;
+    check(r#"{"blocks":[{"text":"a"}],"when":{"model":"any","contains":"hi"}}"#).await;
+    check(
+        r#"{"blocks":[],"notes":{"refusal":{"category":"bio","explanation":"no"},"cleared":{"tool_results":3,"tokens":9},
+            "thinking_dropped":{"paths":["messages.1.content.0"],"reason":"r"}}}"#,
+    )
+    .await;
     check(r#"{"blocks":[{"text":"a","delay_ms":5}],"delay_ms":5,"delta_delay_ms":5,"end_delay_ms":5}"#).await;
 }
 
@@ -80,6 +94,24 @@ async fn faults_are_the_same() {
         .await;
     check(r#"{"fault":{"status":{"code":502,"body":"<html>Bad Gateway</html>"}}}"#).await;
     check(r#"{"fault":"refuse"}"#).await;
+    for class in [
+        "overflow",
+        "media",
+        "rate_limited",
+        "quota",
+        "overloaded",
+        "server",
+        "auth",
+        "forbidden",
+        "not_found",
+        "bad_request",
+        "binding",
+    ] {
+        check(&format!(r#"{{"fault":{{"failure":{{"class":"{class}","retry_after_ms":5}}}}}}"#)).await;
+    }
+    check(r#"{"fault":{"failure":{"class":"overflow","needed":9,"limit":8}}}"#).await;
+    check(r#"{"fault":{"failure":{"class":"quota","resets_at":1763200000}}}"#).await;
+    check(r#"{"fault":{"failure":{"class":"binding","culprit":[3,1]}}}"#).await;
     for fault in [
         r#"{"error":{"type":"overloaded_error","message":"busy","after_events":0}}"#,
         r#"{"error":{"type":"api_error","message":"oh","after_events":4}}"#,
