@@ -3,17 +3,20 @@
 //! Shared calls overlap, up to a limit; an exclusive call runs alone and in order; results are given out in the order
 //! of the calls. A call is examined when no earlier exclusive call is open, so that it sees what that call changed.
 
-use std::sync::Arc;
-
 use windlass_protocol::{
-    Admission, Answer, Block, CallFacts, CallId, CallKind, Denial, MessageId, Question, TimerId, ToolOutcome,
-    ToolProgress, ToolSpec, ToolUse, Update,
+    Admission, Answer, Block, CallFacts, CallId, MessageId, TimerId, ToolOutcome, ToolProgress, ToolUse,
+    Update,
 };
 
 use crate::config::EarlyStart;
 use crate::event::{Effect, Interrupt};
-use crate::permission::{self, Verdict};
+use crate::repeats::Repeats;
 use crate::step::Cx;
+
+use call::{ABANDONED, Call, Shown, Stage, TRUNCATED};
+
+mod call;
+mod hooked;
 
 /// The calls of one response, in the order the model made them.
 #[derive(Clone, Debug, Default)]
@@ -21,48 +24,8 @@ pub(crate) struct CallQueue {
     calls: Vec<Call>,
     /// Set when the response does not stand: its calls are stopped but never answered.
     discarded: bool,
-}
-
-#[derive(Clone, Debug)]
-struct Call {
-    id: CallId,
-    tool_use: ToolUse,
-    stage: Stage,
-    /// A person has approved this very input.
-    approved: bool,
-    /// Its input is empty, which may mean that the response was cut before the input came: it waits for what
-    /// follows in the response.
-    held: bool,
-    /// It must end within the time a stop may take.
-    stopping: bool,
-    /// It was told to stop.
-    cancelled: bool,
-    /// It started, and does more than read.
-    acted: bool,
-    /// Its result as it was shown.
-    shown: Option<Shown>,
-}
-
-#[derive(Clone, Debug)]
-struct Shown {
-    id: MessageId,
-    result: Block,
-}
-
-#[derive(Clone, Debug)]
-enum Stage {
-    /// Its turn to be examined has not come.
-    Queued,
-    /// The driver is looking at its input.
-    Examining,
-    /// Somebody must decide.
-    Asking(CallFacts),
-    /// It may run as soon as the others let it.
-    Ready(CallFacts),
-    /// It runs; shared or not.
-    Running { shared: bool, kind: CallKind },
-    /// It is answered.
-    Finished(ToolOutcome),
+    /// What the guard against repetitions knew before this response.
+    repeats_before: Option<Repeats>,
 }
 
 impl CallQueue {
@@ -83,21 +46,31 @@ impl CallQueue {
         self.calls.iter().any(|call| call.acted)
     }
 
+    /// A hook of a call said not to go on, and why.
+    pub(crate) fn stopped_by_hook(&self) -> Option<&str> {
+        self.calls.iter().find_map(|call| call.stop.as_deref())
+    }
+
+    /// The call that a hook put off.
+    pub(crate) fn deferred(&self) -> Option<&ToolUse> {
+        self.calls.iter().find(|call| call.deferred).map(|call| &call.tool_use)
+    }
+
+    /// Whether a call came to the same too often, and nobody wants it again.
+    pub(crate) fn repeated(&self) -> bool {
+        self.calls.iter().any(|call| call.repeated)
+    }
+
+    /// The calls and what came of them.
+    pub(crate) fn answered(&self) -> impl Iterator<Item = (&ToolUse, &ToolOutcome)> {
+        self.calls.iter().filter_map(|call| match &call.stage {
+            Stage::Finished(outcome) => Some((&call.tool_use, outcome)),
+            _ => None,
+        })
+    }
+
     pub(crate) fn admit(&mut self, id: CallId, tool_use: ToolUse) {
-        let stage =
-            if unparsed(&tool_use) { Stage::Finished(ToolOutcome::error(TRUNCATED)) } else { Stage::Queued };
-        let held = has_no_input(&tool_use);
-        self.calls.push(Call {
-            id,
-            tool_use,
-            stage,
-            approved: false,
-            held,
-            stopping: false,
-            cancelled: false,
-            acted: false,
-            shown: None,
-        });
+        self.calls.push(Call::new(id, tool_use));
     }
 
     /// More of the response came, so no call so far was cut. True if that lets one go on.
@@ -108,7 +81,7 @@ impl CallQueue {
     /// The response was cut right behind a call without input.
     pub(crate) fn truncate_held(&mut self) {
         for call in self.calls.iter_mut().filter(|call| call.held) {
-            call.stage = Stage::Finished(ToolOutcome::error(TRUNCATED));
+            call.finish(ToolOutcome::error(TRUNCATED));
         }
     }
 
@@ -131,8 +104,10 @@ impl CallQueue {
         self.advance_while(cx, |_| true);
     }
 
-    /// Walks the queue from the front: starts what may start, examines the next, stops where a call holds the rest.
+    /// Walks the queue from the front: starts what may start, prepares the next, stops where a call holds the rest.
     fn advance_while(&mut self, cx: &mut Cx<'_>, may_start: fn(&CallFacts) -> bool) {
+        self.repeats_before.get_or_insert_with(|| cx.state.carry.repeats.clone());
+        self.halt(cx);
         let mut running =
             self.calls.iter().filter(|call| matches!(call.stage, Stage::Running { .. })).count();
         let mut earlier_open = false;
@@ -142,13 +117,19 @@ impl CallQueue {
                 Stage::Examining => break,
                 Stage::Queued if call.held => break,
                 Stage::Queued => {
-                    call.examine(cx);
+                    call.prepare(cx);
+                    if call.is_finished() {
+                        continue;
+                    }
                     break;
                 }
-                Stage::Asking(CallFacts { shared, .. }) | Stage::Running { shared, .. } if !shared => break,
-                Stage::Asking(_) | Stage::Running { .. } => (),
+                stage if stage.is_exclusive() => break,
+                Stage::Hooking { .. }
+                | Stage::Asking { .. }
+                | Stage::Running { .. }
+                | Stage::Reviewing { .. } => (),
                 Stage::Ready(facts) => {
-                    // A changed answer can make an early call exclusive while later shared ones run already.
+                    // A changed input can make an early call exclusive while later shared ones run already.
                     let alone = !earlier_open && running == 0;
                     let room = if facts.shared { running < cx.config.shared_calls_max } else { alone };
                     if !room || !may_start(facts) {
@@ -168,28 +149,27 @@ impl CallQueue {
         self.release(cx);
     }
 
-    pub(crate) fn on_examined(&mut self, id: CallId, admission: Admission, cx: &mut Cx<'_>) {
-        let Some(call) = self.find(id).filter(|call| matches!(call.stage, Stage::Examining)) else {
-            return;
+    /// Once the run is to end with these calls, no other starts. Those that run finish.
+    fn halt(&mut self, cx: &mut Cx<'_>) {
+        let text = match (self.stopped_by_hook(), self.repeated()) {
+            (Some(_), _) => hooked::STOPPED,
+            (None, true) => REPEATED,
+            (None, false) => return,
         };
-        match admission {
-            Admission::Ready { tool, facts } => call.judge(&tool, facts, cx),
-            Admission::Unknown => call.refuse(&unknown(&call.tool_use.name, &cx.config.tools)),
-            Admission::Invalid(text) => call.refuse(&text),
+        for call in self.calls.iter_mut().filter(|call| call.may_start()) {
+            call.leave_unrun(text, cx);
+        }
+    }
+
+    pub(crate) fn on_examined(&mut self, id: CallId, admission: Admission, cx: &mut Cx<'_>) {
+        if let Some(call) = self.find(id).filter(|call| matches!(call.stage, Stage::Examining)) {
+            call.on_examined(admission, cx);
         }
     }
 
     pub(crate) fn on_answered(&mut self, id: CallId, answer: Answer, cx: &mut Cx<'_>) {
-        let Some(call) = self.find(id) else { return };
-        let Stage::Asking(facts) = &call.stage else { return };
-        match answer {
-            Answer::Allow => call.stage = Stage::Ready(facts.clone()),
-            Answer::AllowChanged(input) => {
-                call.tool_use = ToolUse { input, ..call.tool_use.clone() };
-                call.approved = true;
-                call.stage = Stage::Queued;
-            }
-            Answer::Deny(text) => call.deny(text, /* by a person */ true, cx),
+        if let Some(call) = self.find(id) {
+            call.on_answered(answer, cx);
         }
     }
 
@@ -201,18 +181,9 @@ impl CallQueue {
     }
 
     pub(crate) fn on_finished(&mut self, id: CallId, outcome: ToolOutcome, cx: &mut Cx<'_>) {
-        let Some(call) = self.find(id).filter(|call| matches!(call.stage, Stage::Running { .. })) else {
-            return;
-        };
-        let tools = &mut cx.state.carry.tools;
-        for seen in &outcome.seen {
-            tools.learn(seen.clone());
+        if let Some(call) = self.find(id) {
+            call.on_finished(outcome, cx);
         }
-        tools.readable.extend(outcome.readable.iter().cloned());
-        if let Some(cwd) = &outcome.cwd {
-            tools.cwd = Arc::new(cwd.clone());
-        }
-        call.stage = Stage::Finished(outcome);
     }
 
     /// Stops everything: what has not started never will, what runs is told to stop.
@@ -223,16 +194,7 @@ impl CallQueue {
     /// Stops everything for this kind of interrupt. What may finish is left to, within the time a stop may take.
     pub(crate) fn cancel_for(&mut self, interrupt: Interrupt, cx: &mut Cx<'_>) {
         for call in &mut self.calls {
-            match call.stage {
-                Stage::Finished(_) => (),
-                Stage::Running { kind, .. } => {
-                    call.stopping = true;
-                    if !may_finish(kind, interrupt) && !std::mem::replace(&mut call.cancelled, true) {
-                        cx.effects.push(Effect::CancelTool(call.id));
-                    }
-                }
-                _ => call.stage = Stage::Finished(ToolOutcome::error(NOT_STARTED)),
-            }
+            call.cancel(interrupt, cx);
         }
     }
 
@@ -250,22 +212,23 @@ impl CallQueue {
     pub(crate) fn abandon(&mut self, cx: &mut Cx<'_>) {
         for call in self.calls.iter_mut().filter(|call| !call.is_finished()) {
             cx.effects.push(Effect::AbandonTool(call.id));
-            call.stage = Stage::Finished(ToolOutcome::error(ABANDONED));
+            call.finish(ToolOutcome::error(ABANDONED));
         }
     }
 
-    /// The response does not stand. Returns the results that were shown and are to be taken back.
-    pub(crate) fn discard(&mut self) -> Vec<MessageId> {
+    /// The response does not stand, and what its calls came to does not count. Returns the results that were shown and are
+    /// to be taken back.
+    pub(crate) fn discard(&mut self, cx: &mut Cx<'_>) -> Vec<MessageId> {
         self.discarded = true;
+        if let Some(before) = self.repeats_before.take() {
+            cx.state.carry.repeats = before;
+        }
         self.calls.iter().filter_map(|call| Some(call.shown.as_ref()?.id)).collect()
     }
 
     /// Answers what is still open, for a run that nobody drives any more.
     pub(crate) fn close(&mut self) {
-        for call in self.calls.iter_mut().filter(|call| !call.is_finished()) {
-            let text = if matches!(call.stage, Stage::Running { .. }) { ABANDONED } else { NOT_STARTED };
-            call.stage = Stage::Finished(ToolOutcome::error(text));
-        }
+        self.calls.iter_mut().for_each(Call::close);
     }
 
     /// The result blocks, in order; empty if the response does not stand.
@@ -299,100 +262,4 @@ impl CallQueue {
     }
 }
 
-impl Call {
-    fn is_finished(&self) -> bool {
-        matches!(self.stage, Stage::Finished(_))
-    }
-
-    fn examine(&mut self, cx: &mut Cx<'_>) {
-        let cwd = cx.state.carry.tools.cwd.clone();
-        cx.effects.push(Effect::Examine { call: self.id, tool_use: self.tool_use.clone(), cwd });
-        self.stage = Stage::Examining;
-    }
-
-    /// Lets the permission stages decide. An input a person approved is not asked about again, but a denial holds.
-    fn judge(&mut self, tool: &str, facts: CallFacts, cx: &mut Cx<'_>) {
-        match permission::decide(tool, &facts, &cx.state.carry.tools.readable, cx.config) {
-            Verdict::Allow => self.stage = Stage::Ready(facts),
-            Verdict::Ask(_) if self.approved => self.stage = Stage::Ready(facts),
-            Verdict::Ask(reason) => {
-                let tool_use = self.tool_use.clone();
-                cx.emit(Update::Question(Question { call: self.id, tool_use, facts: facts.clone(), reason }));
-                self.stage = Stage::Asking(facts);
-            }
-            Verdict::Deny(reason) => self.deny(reason, /* by a person */ false, cx),
-        }
-    }
-
-    /// The call never reaches a tool; hosts tell that by the tag.
-    fn refuse(&mut self, text: &str) {
-        let tagged = format!("<tool_use_error>{text}</tool_use_error>");
-        self.stage = Stage::Finished(ToolOutcome::error(&tagged));
-    }
-
-    fn deny(&mut self, reason: String, by_person: bool, cx: &mut Cx<'_>) {
-        self.stage = Stage::Finished(ToolOutcome::error(&reason));
-        let denial = Denial { call: self.id, tool_use: self.tool_use.clone(), reason, by_person };
-        cx.state.ledger.denials.push(denial.clone());
-        cx.emit(Update::Denied(denial));
-    }
-
-    fn start(&mut self, facts: CallFacts, cx: &mut Cx<'_>) {
-        let tools = &cx.state.carry.tools;
-        let resolved = facts.paths.iter().filter_map(|path| path.resolved.as_ref());
-        let seen = resolved.filter_map(|path| tools.files.get(path).cloned()).collect();
-        let (tool_use, cwd) = (self.tool_use.clone(), tools.cwd.clone());
-        let decided = facts.paths.clone();
-        self.acted = !facts.kind.is_read_only();
-        self.stage = Stage::Running { shared: facts.shared, kind: facts.kind };
-        cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts });
-        cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, decided, seen });
-    }
-
-    fn result(&self) -> Option<Block> {
-        match (&self.shown, &self.stage) {
-            (Some(shown), _) => Some(shown.result.clone()),
-            (None, Stage::Finished(outcome)) => {
-                Some(Block::tool_result(&self.tool_use.id, &outcome.content, outcome.is_error))
-            }
-            _ => None,
-        }
-    }
-}
-
-fn unknown(name: &str, offered: &[ToolSpec]) -> String {
-    let offered: Vec<&str> = offered.iter().map(|tool| &*tool.name).collect();
-    match offered[..] {
-        [] => format!("There is no tool called {name}, and no other."),
-        _ => format!("There is no tool called {name}. The tools are: {}.", offered.join(", ")),
-    }
-}
-
-/// When the user stops the run only to say something else, an edit is left to finish: it is quick, and leaves nobody
-/// in doubt.
-fn may_finish(kind: CallKind, interrupt: Interrupt) -> bool {
-    kind == CallKind::Edit && interrupt == Interrupt::Replace
-}
-
-fn has_no_input(tool_use: &ToolUse) -> bool {
-    let input = tool_use.input.get().trim();
-    input
-        .strip_prefix('{')
-        .and_then(|rest| rest.strip_suffix('}'))
-        .is_some_and(|inside| inside.trim().is_empty())
-}
-
-/// The model client wraps input that is not JSON, see `ModelEvent::Block`.
-fn unparsed(tool_use: &ToolUse) -> bool {
-    tool_use
-        .input
-        .get()
-        .trim_start()
-        .strip_prefix('{')
-        .is_some_and(|rest| rest.trim_start().starts_with("\"unparsed\""))
-}
-
-const TRUNCATED: &str = "Nothing was run: the input of this call is not a complete JSON object, probably because the \
-    response was cut at the output limit. Make the call again, and split it if it was long.";
-const NOT_STARTED: &str = "Not run: interrupted before this call started.";
-const ABANDONED: &str = "Interrupted while running; it did not stop in time, so what it did is unknown.";
+const REPEATED: &str = "Not run: the run ends because an earlier call repeated itself.";

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use windlass_protocol::{CallFacts, CallKind, PathFact};
+use windlass_protocol::{CallFacts, CallKind, HookPermission, PathFact};
 
 use crate::config::{Asking, Config, PermissionMode};
 
@@ -19,35 +19,57 @@ pub(crate) enum Verdict {
 }
 
 /// A call as the stages see it.
-struct Case<'a> {
-    tool: &'a str,
-    facts: &'a CallFacts,
+pub(crate) struct Case<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) facts: &'a CallFacts,
+    /// What a hook wants to become of it.
+    pub(crate) hook: Option<&'a HookPermission>,
     /// Files outside the working directories that tools made for reading.
-    readable: &'a BTreeSet<PathBuf>,
-    config: &'a Config,
+    pub(crate) readable: &'a BTreeSet<PathBuf>,
+    pub(crate) config: &'a Config,
 }
 
 /// A stage settles the matter or passes it on.
 type Stage = fn(&Case<'_>) -> Option<Verdict>;
 
 /// The stages, in order; the first that settles decides. What none settles is asked.
-const STAGES: [Stage; 7] =
-    [disallowed_tool, bypass_mode, plan_mode, protected_edit, allowed_tool, harmless_call, accepted_edit];
+const STAGES: [Stage; 10] = [
+    denied_by_hook,
+    disallowed_tool,
+    plan_mode,
+    asked_by_hook,
+    bypass_mode,
+    protected_edit,
+    allowed_by_hook,
+    allowed_tool,
+    harmless_call,
+    accepted_edit,
+];
 
 /// Decides about a call.
-pub(crate) fn decide(
-    tool: &str,
-    facts: &CallFacts,
-    readable: &BTreeSet<PathBuf>,
-    config: &Config,
-) -> Verdict {
-    let case = Case { tool, facts, readable, config };
-    STAGES.iter().find_map(|stage| stage(&case)).unwrap_or_else(|| ask(&case))
+pub(crate) fn decide(case: &Case<'_>) -> Verdict {
+    STAGES.iter().find_map(|stage| stage(case)).unwrap_or_else(|| ask(case))
+}
+
+/// Whether there is somebody who answers questions.
+pub(crate) fn can_ask(config: &Config) -> bool {
+    config.permissions.asking == Asking::Person && config.permissions.mode != PermissionMode::DontAsk
+}
+
+fn denied_by_hook(case: &Case<'_>) -> Option<Verdict> {
+    let Some(HookPermission::Deny(reason)) = case.hook else { return None };
+    Some(Verdict::Deny(format!("A hook denied this call: {reason}")))
 }
 
 fn disallowed_tool(case: &Case<'_>) -> Option<Verdict> {
     let named = case.config.permissions.disallowed.contains(case.tool);
     named.then(|| Verdict::Deny(format!("{} is disallowed in this session.", case.tool)))
+}
+
+/// A hook's question is asked whatever would allow the call; what denies it stands before this.
+fn asked_by_hook(case: &Case<'_>) -> Option<Verdict> {
+    let Some(HookPermission::Ask(reason)) = case.hook else { return None };
+    Some(ask_because(case, format!("A hook asks about {}: {reason}", case.tool), "a hook that allows it"))
 }
 
 fn bypass_mode(case: &Case<'_>) -> Option<Verdict> {
@@ -65,6 +87,11 @@ fn plan_mode(case: &Case<'_>) -> Option<Verdict> {
 /// Files that can make other programs run something are always asked about: allowing a tool does not mean these.
 fn protected_edit(case: &Case<'_>) -> Option<Verdict> {
     changes_protected(case).then(|| ask(case))
+}
+
+/// A hook's permission spares the question, and nothing else: what denies a call and what is always asked stand before it.
+fn allowed_by_hook(case: &Case<'_>) -> Option<Verdict> {
+    (case.hook == Some(&HookPermission::Allow)).then_some(Verdict::Allow)
 }
 
 fn allowed_tool(case: &Case<'_>) -> Option<Verdict> {
@@ -86,16 +113,16 @@ fn accepted_edit(case: &Case<'_>) -> Option<Verdict> {
     (edits && all_inside(case)).then_some(Verdict::Allow)
 }
 
-/// Asks, or denies with the same reason where nobody answers.
 fn ask(case: &Case<'_>) -> Verdict {
-    let (reason, advice) = (reason(case), advice(case));
-    let permissions = &case.config.permissions;
-    match (permissions.asking, permissions.mode) {
-        (Asking::Person, mode) if mode != PermissionMode::DontAsk => Verdict::Ask(reason),
-        (Asking::Person, _) => {
-            Verdict::Deny(format!("{reason} The mode dontAsk denies what would be asked."))
-        }
-        (Asking::Nobody, _) => {
+    ask_because(case, reason(case), &advice(case))
+}
+
+/// Asks, or denies with the same reason where nobody answers.
+fn ask_because(case: &Case<'_>, reason: String, advice: &str) -> Verdict {
+    match case.config.permissions.asking {
+        Asking::Person if can_ask(case.config) => Verdict::Ask(reason),
+        Asking::Person => Verdict::Deny(format!("{reason} The mode dontAsk denies what would be asked.")),
+        Asking::Nobody => {
             Verdict::Deny(format!("{reason} Nobody is there to ask; the user can allow it with {advice}."))
         }
     }
@@ -256,7 +283,7 @@ mod tests {
     }
 
     fn decide(tool: &str, facts: &CallFacts, config: &Config) -> Verdict {
-        super::decide(tool, facts, &BTreeSet::new(), config)
+        super::decide(&Case { tool, facts, hook: None, readable: &BTreeSet::new(), config })
     }
 
     fn word(verdict: &Verdict) -> &'static str {
@@ -312,7 +339,10 @@ mod tests {
     fn what_a_tool_made_for_reading_can_be_read_and_nothing_else() {
         let readable = BTreeSet::from(["/tmp/output/1.txt".into()]);
         let config = config(PermissionMode::Default, Asking::Person);
-        let verdict = |kind, path: &str| word(&super::decide("Tool", &facts(kind, path), &readable, &config));
+        let verdict = |kind, path: &str| {
+            let (facts, readable, config) = (&facts(kind, path), &readable, &config);
+            word(&super::decide(&Case { tool: "Tool", facts, hook: None, readable, config }))
+        };
         assert_eq!(verdict(CallKind::Read, "/tmp/output/1.txt"), "allow");
         assert_eq!(verdict(CallKind::Read, "/tmp/output/2.txt"), "ask");
         assert_eq!(verdict(CallKind::Edit, "/tmp/output/1.txt"), "ask");
@@ -409,5 +439,38 @@ mod tests {
             None,
             &format!("Tool of /srv/app/loop leads nowhere or where nobody can tell.|{any}"),
         );
+    }
+
+    /// One row: what a hook wants and the mode, then the verdict about reading inside, editing inside, editing a protected
+    /// file, and a disallowed tool.
+    #[track_caller]
+    fn check_hook(hook: &HookPermission, mode: PermissionMode, expected: [&str; 4]) {
+        let mut config = config(mode, Asking::Person);
+        config.permissions.disallowed.insert("Forbidden".into());
+        let calls = [
+            ("Tool", facts(CallKind::Read, "/srv/app/a.rs")),
+            ("Tool", facts(CallKind::Edit, "/srv/app/a.rs")),
+            ("Tool", facts(CallKind::Edit, "/srv/app/.npmrc")),
+            ("Forbidden", facts(CallKind::Read, "/srv/app/a.rs")),
+        ];
+        let seen = calls.map(|(tool, facts)| {
+            let (readable, config) = (&BTreeSet::new(), &config);
+            word(&super::decide(&Case { tool, facts: &facts, hook: Some(hook), readable, config }))
+        });
+        assert_eq!(seen, expected, "{hook:?} {mode:?}");
+    }
+
+    #[test]
+    fn hooks_can_spare_a_question_but_beat_no_denial() {
+        use HookPermission::*;
+        let (deny, ask) = (|| Deny("no".into()), || Ask("sure?".into()));
+        check_hook(&Allow, PermissionMode::Default, ["allow", "allow", "ask", "deny"]);
+        check_hook(&Allow, PermissionMode::Plan, ["allow", "deny", "deny", "deny"]);
+        check_hook(&Allow, PermissionMode::DontAsk, ["allow", "allow", "deny", "deny"]);
+        check_hook(&ask(), PermissionMode::BypassPermissions, ["ask", "ask", "ask", "deny"]);
+        check_hook(&ask(), PermissionMode::Plan, ["ask", "deny", "deny", "deny"]);
+        check_hook(&ask(), PermissionMode::DontAsk, ["deny", "deny", "deny", "deny"]);
+        check_hook(&deny(), PermissionMode::BypassPermissions, ["deny", "deny", "deny", "deny"]);
+        check_hook(&deny(), PermissionMode::Default, ["deny", "deny", "deny", "deny"]);
     }
 }

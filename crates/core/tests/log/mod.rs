@@ -10,12 +10,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use windlass_core::{
-    Asking, Config, EarlyStart, Effect, Event, Input, Interrupt, PermissionMode, PhaseName, State, step,
+    Asking, Config, EarlyStart, Effect, Event, Input, Interrupt, PermissionMode, PhaseName, Prompt, State,
+    step,
 };
 use windlass_protocol::{
-    Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, Delta, Failure, FailureClass, Message,
-    ModelEvent, ModelRequest, PathFact, RawValue, RequestId, StopReason, TimerId, ToolOutcome, ToolUse,
-    Transcript, Transition, Update,
+    Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, Delta, Failure, FailureClass, ForkId,
+    HookAnswer, HookCall, HookId, LookId, MemoryNote, Message, ModelEvent, ModelRequest, Outcome, PathFact,
+    RawValue, RequestId, StopReason, Surroundings, Terminal, TimerId, ToolOutcome, ToolUse, Transcript,
+    Transition, Update, Usage,
 };
 
 /// Plays the scenario and compares its log.
@@ -35,8 +37,21 @@ pub(crate) fn check_transition(scenario: Scenario, expected: Option<Transition>)
     assert_eq!(player.state.transition(), expected, "\n{}", player.log);
 }
 
+/// Plays the scenario; what the engine told the model on its own.
+pub(crate) fn notes(scenario: Scenario) -> Vec<String> {
+    let log = scenario.play().log;
+    log.split(['|', '\n']).filter_map(|word| Some(word.split_once(" note ")?.1.trim().to_owned())).collect()
+}
+
+/// The input of a call that is written `tool argument`.
+pub(crate) fn input(words: &str) -> Arc<RawValue> {
+    tool_use(words).input
+}
+
 pub(crate) struct Scenario {
     config: Config,
+    /// Whether the log shows what results, denials and questions say.
+    wordy: bool,
     events: Vec<(String, Told)>,
 }
 
@@ -48,7 +63,20 @@ enum Told {
 
 impl Scenario {
     pub(crate) fn new() -> Self {
-        Self { config: Config { roots: ["/project".into()].into(), ..Config::default() }, events: Vec::new() }
+        let config = Config { roots: ["/project".into()].into(), ..Config::default() };
+        Self { config, wordy: false, events: Vec::new() }
+    }
+
+    /// With another configuration.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Config)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    /// The log shows what results, denials and questions say.
+    pub(crate) fn wordy(mut self) -> Self {
+        self.wordy = true;
+        self
     }
 
     pub(crate) fn permission_mode(mut self, mode: PermissionMode) -> Self {
@@ -63,6 +91,12 @@ impl Scenario {
 
     pub(crate) fn early_start(mut self, which: EarlyStart) -> Self {
         self.config.early_start = which;
+        self
+    }
+
+    /// A cap that the user set, so that it is not raised.
+    pub(crate) fn output_cap(mut self, tokens: u32) -> Self {
+        self.config.output.explicit = Some(tokens);
         self
     }
 
@@ -84,6 +118,10 @@ impl Scenario {
         self.other(format!("> steer {text}"), Event::Steer(text.into()))
     }
 
+    pub(crate) fn steer_prompt(self, words: &str, prompt: Prompt) -> Self {
+        self.other(format!("> steer {words}"), Event::Steer(prompt))
+    }
+
     pub(crate) fn interrupt(self, kind: Interrupt) -> Self {
         self.other("> interrupt".into(), Event::Interrupt(kind))
     }
@@ -96,6 +134,34 @@ impl Scenario {
     pub(crate) fn failed_call(self, call: u32, text: &str) -> Self {
         let event = Event::Finished { call: CallId(call), outcome: ToolOutcome::error(text) };
         self.other(format!("> c{call} failed {text}"), event)
+    }
+
+    pub(crate) fn finished_with(self, call: u32, words: &str, outcome: ToolOutcome) -> Self {
+        self.other(format!("> c{call} {words}"), Event::Finished { call: CallId(call), outcome })
+    }
+
+    pub(crate) fn hooked(self, hook: u32, words: &str, answer: HookAnswer) -> Self {
+        self.other(
+            format!("> h{hook} says {words}"),
+            Event::Hooked { hook: HookId(hook), answer: Box::new(answer) },
+        )
+    }
+
+    pub(crate) fn looked(self, look: u32, words: &str, found: Surroundings) -> Self {
+        self.other(
+            format!("> l{look} finds {words}"),
+            Event::Looked { look: LookId(look), found: Box::new(found) },
+        )
+    }
+
+    pub(crate) fn prefetched(self, words: &str, notes: Vec<MemoryNote>) -> Self {
+        self.other(format!("> memory {words}"), Event::Prefetched(notes))
+    }
+
+    /// A fork ended with this text.
+    pub(crate) fn forked(self, fork: u32, terminal: Terminal, text: &str) -> Self {
+        let line = format!("> f{fork} {} {text}", terminal.name());
+        self.other(line, Event::Forked { fork: ForkId(fork), outcome: Box::new(outcome(terminal, text)) })
     }
 
     pub(crate) fn timer(self, timer: u32) -> Self {
@@ -147,14 +213,7 @@ impl Scenario {
     }
 
     pub(crate) fn fails(self, class: FailureClass) -> Self {
-        let failure = Failure {
-            class,
-            message: "it failed".into(),
-            status: None,
-            retry_after_ms: None,
-            should_retry: None,
-            request_id: None,
-        };
+        let failure = Failure::new(class, "it failed");
         self.model(format!("< fails {class:?}"), ModelEvent::Failed(Box::new(failure)))
     }
 
@@ -177,6 +236,7 @@ impl Scenario {
             body: None,
             request: 0,
             inputs: BTreeMap::new(),
+            wordy: self.wordy,
             log: String::new(),
         };
         for (line, told) in self.events {
@@ -202,6 +262,7 @@ struct Player {
     request: u32,
     /// What the model asked for, by call.
     inputs: BTreeMap<CallId, Arc<RawValue>>,
+    wordy: bool,
     log: String,
 }
 
@@ -245,9 +306,12 @@ impl Player {
             }
             Effect::Emit(Update::UserText { blocks, synthetic: true, .. }) => {
                 words.extend(up_to(edges, &[PhaseName::Done]));
-                words.push(format!("note {}", texts(&blocks)));
+                words.push(format!("note {}", untagged(&texts(&blocks))));
             }
-            Effect::Emit(update) => words.extend(update_words(&update)),
+            Effect::Emit(update) => {
+                let said = if self.wordy { said(&update) } else { None };
+                words.extend(update_words(&update).map(|word| word + said.as_deref().unwrap_or_default()));
+            }
             Effect::CallModel { request, body } => {
                 words.extend(up_to(edges, &[PhaseName::Streaming]));
                 let same = self.body.as_ref().is_some_and(|before| Arc::ptr_eq(before, &body));
@@ -256,7 +320,6 @@ impl Player {
                 words.push(format!("call-model #{} [{}]{again}", request.0, shape.join(" ")));
                 (self.request, self.body) = (request.0, Some(body));
             }
-            Effect::CancelModel(request) => words.push(format!("cancel-model #{}", request.0)),
             Effect::Examine { call, .. } => {
                 words.extend(up_to(edges, &[PhaseName::Settling]));
                 words.push(format!("examine c{}", call.0));
@@ -267,16 +330,70 @@ impl Player {
                 let changed = if asked { String::new() } else { format!(" with {}", phrase(&tool_use)) };
                 words.push(format!("run c{}{changed}", call.0));
             }
-            Effect::CancelTool(call) => words.push(format!("cancel c{}", call.0)),
-            Effect::AbandonTool(call) => words.push(format!("abandon c{}", call.0)),
             Effect::StartTimer { timer, after_ms } => {
                 words.extend(
                     up_to(edges, &[PhaseName::Waiting]).or_else(|| up_to(edges, &[PhaseName::Settling])),
                 );
                 words.push(format!("timer t{} {after_ms}", timer.0));
             }
+            Effect::RunHooks { hook, call } => {
+                words.extend(up_to(edges, &[PhaseName::Stopping]));
+                words.push(format!("ask h{} {}", hook.0, hook_words(&call)));
+            }
+            Effect::LookAround { look, known, .. } => {
+                words.extend(up_to(edges, &[PhaseName::Settling]));
+                let paths: Vec<_> = known.iter().map(|seen| seen.path.display().to_string()).collect();
+                words.push(format!("look l{} [{}]", look.0, paths.join(" ")));
+            }
+            other => words.extend(plain_words(&other)),
         }
     }
+}
+
+/// Effects that belong to no phase. A prefetch goes with every prompt and says nothing new.
+fn plain_words(effect: &Effect) -> Option<String> {
+    Some(match effect {
+        Effect::CancelModel(request) => format!("cancel-model #{}", request.0),
+        Effect::CancelTool(call) => format!("cancel c{}", call.0),
+        Effect::AbandonTool(call) => format!("abandon c{}", call.0),
+        Effect::CancelHooks(hook) => format!("cancel h{}", hook.0),
+        Effect::Fork { fork, config, .. } => format!("fork f{} {}", fork.0, config.source.name()),
+        Effect::CancelFork(fork) => format!("cancel f{}", fork.0),
+        Effect::Store { store, results } => format!("store s{} {}", store.0, results.len()),
+        _ => return None,
+    })
+}
+
+fn hook_words(call: &HookCall) -> String {
+    let about = match call {
+        HookCall::PreToolUse { tool_use, .. } | HookCall::PostToolUse { tool_use, .. } => phrase(tool_use),
+        HookCall::Stop { active, text } => format!("{text}{}", if *active { " (again)" } else { "" }),
+        HookCall::StopFailure { failure } => failure.message.clone(),
+        HookCall::PreCompact { instructions, .. } => instructions.to_string(),
+    };
+    format!("{} {about}", call.event().name())
+}
+
+/// What an update about a call says.
+fn said(update: &Update) -> Option<String> {
+    let text = match update {
+        Update::ToolResult { result, .. } => result_text(result),
+        Update::Denied(denial) => denial.reason.clone(),
+        Update::Question(question) => question.reason.clone(),
+        _ => return None,
+    };
+    Some(format!(": {}", untagged(&text)))
+}
+
+/// What a result says.
+fn result_text(result: &Block) -> String {
+    let json: serde_json::Value = serde_json::from_str(result.json()).expect("blocks are JSON");
+    json["content"].as_str().map_or_else(|| texts(&result.result_blocks()), str::to_owned)
+}
+
+/// Without the tag of a reminder, and on one line.
+fn untagged(text: &str) -> String {
+    text.replace("<system-reminder>", "(").replace("</system-reminder>", ")").replace('\n', " ")
 }
 
 fn update_words(update: &Update) -> Option<String> {
@@ -294,6 +411,14 @@ fn update_words(update: &Update) -> Option<String> {
             format!("retry {attempt} of {retries_max} in {delay_ms}")
         }
         Update::Repaired(repairs) => format!("repaired {repairs:?}"),
+        Update::Continued(transition) if *transition != Transition::NextTurn => {
+            format!("again {}", transition.name())
+        }
+        Update::Notice(text) => format!("notice {text}"),
+        Update::PromptsStarted(ids) => format!("started {}", ids.join(",")),
+        Update::ToolUseSummary { summary, tool_use_ids } => {
+            format!("summary {summary} of {}", tool_use_ids.join(","))
+        }
         _ => return None,
     })
 }
@@ -320,13 +445,42 @@ fn message_shape(message: &Message) -> String {
             format!("assistant({})", message.blocks.iter().map(block).collect::<Vec<_>>().join(","))
         }
         windlass_protocol::Role::User if message.blocks.iter().any(|b| block(b).starts_with("result")) => {
-            let words = message.blocks.iter().map(|b| b.as_text().map_or_else(|| block(b), str::to_owned));
+            let words = message.blocks.iter().map(|b| b.as_text().map_or_else(|| block(b), shortened));
             format!("user({})", words.collect::<Vec<_>>().join(","))
         }
         windlass_protocol::Role::User if message.blocks.len() > 1 => {
             format!("user({})", texts(&message.blocks))
         }
         windlass_protocol::Role::User => "user".into(),
+    }
+}
+
+/// A reminder is known by its first words.
+fn shortened(text: &str) -> String {
+    match text.strip_prefix("<system-reminder>") {
+        Some(reminder) => format!("({}…)", reminder.split(' ').take(2).collect::<Vec<_>>().join(" ")),
+        None => text.to_owned(),
+    }
+}
+
+/// What a fork came to.
+fn outcome(terminal: Terminal, text: &str) -> Outcome {
+    Outcome {
+        terminal,
+        text: text.into(),
+        stop_reason: None,
+        iterations: 1,
+        usage: Usage::default(),
+        models: BTreeMap::new(),
+        denials: Vec::new(),
+        errors: Vec::new(),
+        warnings: Vec::new(),
+        failure: None,
+        duration_ms: 0,
+        duration_api_ms: 0,
+        structured: None,
+        deferred: None,
+        prompts: Vec::new(),
     }
 }
 

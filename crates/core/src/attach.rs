@@ -1,0 +1,192 @@
+//! Stage 5: what the model is told besides the results, in a fixed order, in the message that carries them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_protocol::{Block, FileSeen, LookId, MemoryNote, MessageId, Surroundings, Update};
+
+use crate::event::{Effect, Prompt, Speaker};
+use crate::step::Cx;
+
+/// What is attached, in order. Skills that were discovered have their place after memory.
+const ATTACHMENTS: [Attachment; 5] =
+    [waiting_prompts, changed_files, found_memory, task_reminder, tool_use_summary];
+
+/// One kind of attachment: it adds what it has to say, if anything.
+type Attachment = fn(&mut Cx<'_>, &Surroundings, &mut Attached);
+
+/// As many of the files known last are looked at.
+const FILES_MAX: usize = 50;
+/// After so many turns without a word about it, the model is reminded of its task list.
+const REMIND_AFTER: u32 = 10;
+/// The tools that keep a task list.
+const TASK_LIST_TOOLS: [&str; 2] = ["TaskCreate", "TodoWrite"];
+
+/// What goes into the message with the results.
+#[derive(Debug, Default)]
+pub(crate) struct Attached {
+    pub(crate) blocks: Vec<Block>,
+    /// The id under which the last of it was shown.
+    pub(crate) id: Option<MessageId>,
+}
+
+/// What attachments have told the model, and what they are to tell it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes {
+    /// Files the conversation knows, the latest last.
+    recent: Vec<PathBuf>,
+    /// Changes the model was told of, by the hash of the content: each is told once.
+    told_changes: BTreeMap<PathBuf, u64>,
+    /// Memory that was found and not told yet.
+    found: Vec<MemoryNote>,
+    told_memory: BTreeSet<PathBuf>,
+    tasks: Option<Tasks>,
+}
+
+/// The task list as it was seen last.
+#[derive(Clone, Debug)]
+struct Tasks {
+    list: Arc<str>,
+    /// Turns since it changed or was told.
+    silent_turns: u32,
+}
+
+impl Notes {
+    /// The conversation knows this file now as it is.
+    pub(crate) fn saw(&mut self, path: &Path) {
+        self.told_changes.remove(path);
+        self.recent.retain(|known| known != path);
+        self.recent.push(path.to_owned());
+        let excess = self.recent.len().saturating_sub(FILES_MAX);
+        for forgotten in self.recent.drain(..excess) {
+            self.told_changes.remove(&forgotten);
+        }
+    }
+
+    /// Memory that may help was found; it is told with the next results.
+    pub(crate) fn on_prefetched(&mut self, notes: Vec<MemoryNote>) {
+        for note in notes {
+            if self.found.iter().all(|found| found.path != note.path) {
+                self.found.push(note);
+            }
+        }
+    }
+
+    /// Whether it is time to remind of the task list. A list that changed was just on the model's mind.
+    fn is_reminder_due(&mut self, list: &Arc<str>) -> bool {
+        let before = self.tasks.as_ref().filter(|tasks| tasks.list == *list);
+        let silent_turns = before.map_or(0, |tasks| tasks.silent_turns + 1);
+        let due = silent_turns >= REMIND_AFTER;
+        self.tasks = Some(Tasks { list: list.clone(), silent_turns: if due { 0 } else { silent_turns } });
+        due
+    }
+}
+
+impl Cx<'_> {
+    /// The files the conversation knows, the latest first.
+    pub(crate) fn known_files(&self, most: usize) -> Vec<FileSeen> {
+        let carry = &self.state.carry;
+        let known = carry.notes.recent.iter().rev().filter_map(|path| carry.tools.files.get(path));
+        known.take(most).cloned().collect()
+    }
+
+    /// Looks for what changed around the run, if there is anything to look at.
+    pub(crate) fn look_around(&mut self) -> Option<LookId> {
+        let known = self.known_files(FILES_MAX);
+        let has_tasks = self.config.tools.iter().any(|tool| TASK_LIST_TOOLS.contains(&&*tool.name));
+        if known.is_empty() && !has_tasks {
+            return None;
+        }
+        let look = self.state.ids.look();
+        self.effects.push(Effect::LookAround { look, known, show: Vec::new() });
+        Some(look)
+    }
+
+    /// Everything there is to tell the model with the results; the caller sees it too.
+    pub(crate) fn attachments(&mut self, found: &Surroundings) -> Attached {
+        let mut attached = Attached::default();
+        for attachment in ATTACHMENTS {
+            attachment(self, found, &mut attached);
+        }
+        attached
+    }
+
+    fn attach(&mut self, attached: &mut Attached, blocks: Vec<Block>, synthetic: bool) {
+        if blocks.is_empty() {
+            return;
+        }
+        let id = self.message_id();
+        self.emit(Update::UserText { id, blocks: blocks.clone(), synthetic });
+        attached.blocks.extend(blocks);
+        attached.id = Some(id);
+    }
+}
+
+/// What was typed meanwhile, and what background tasks have to say. What one speaker says in a row stays together.
+fn waiting_prompts(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
+    let prompts = cx.state.carry.waiting.take_each();
+    cx.start_prompts(prompts.iter().filter_map(|prompt| prompt.id.clone()).collect());
+    if let Some(total) = prompts.iter().rev().find_map(|prompt| prompt.token_budget) {
+        cx.state.carry.budget.total = Some(total);
+    }
+    for said in prompts.chunk_by(|one, next| one.speaker == next.speaker) {
+        let synthetic = said.iter().all(|prompt| prompt.speaker == Speaker::Task);
+        let blocks = said.iter().flat_map(|Prompt { blocks, .. }| blocks.clone()).collect();
+        cx.attach(attached, blocks, synthetic);
+    }
+}
+
+/// What the conversation knows of such a file stays as it was: an edit must not pass unread changes.
+fn changed_files(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached) {
+    let told = &mut cx.state.carry.notes.told_changes;
+    let mut news = found.changed.iter();
+    let mut list = String::new();
+    while let Some(change) = news.find(|change| told.get(&change.path) != Some(&change.hash)) {
+        told.insert(change.path.clone(), change.hash);
+        let _ = write!(list, "\n- {}: {}", change.path.display(), change.note);
+    }
+    if !list.is_empty() {
+        let text = reminder(&format!(
+            "Files that you have read are different on disk now, and none of your calls did it. Read one again before you \
+             rely on it or change it; do not undo what others did.{list}"
+        ));
+        cx.attach(attached, vec![text], /* synthetic */ true);
+    }
+}
+
+/// Only what the model has not seen in any way.
+fn found_memory(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
+    let (config, carry) = (cx.config, &mut cx.state.carry);
+    let mut found = std::mem::take(&mut carry.notes.found);
+    found.retain(|note| {
+        !carry.tools.files.contains_key(&note.path)
+            && config.memory.iter().all(|always| always.path != note.path)
+            && carry.notes.told_memory.insert(note.path.clone())
+    });
+    let say = |note: &MemoryNote| {
+        reminder(&format!("This was noted in {} and may help:\n{}", note.path.display(), note.text))
+    };
+    cx.attach(attached, found.iter().map(say).collect(), /* synthetic */ true);
+}
+
+fn task_reminder(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached) {
+    let Some(list) = found.tasks.as_ref().filter(|list| !list.trim().is_empty()) else { return };
+    if cx.state.carry.notes.is_reminder_due(list) {
+        let text = reminder(&format!(
+            "The task list was not touched for a while. Bring it up to date if it still helps, and clear it if it does not. \
+             It says:\n{list}"
+        ));
+        cx.attach(attached, vec![text], /* synthetic */ true);
+    }
+}
+
+/// For the caller alone; the model knows what its calls did.
+fn tool_use_summary(cx: &mut Cx<'_>, _: &Surroundings, _: &mut Attached) {
+    cx.show_summary();
+}
+
+fn reminder(text: &str) -> Block {
+    Block::text(&format!("<system-reminder>{text}</system-reminder>"))
+}

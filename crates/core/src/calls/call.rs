@@ -1,0 +1,356 @@
+//! One call on its way: parsed and validated, shown to hooks, permitted, run, shown to hooks again, answered.
+
+use std::sync::Arc;
+
+use windlass_protocol::{
+    Admission, Answer, Block, CallFacts, CallId, CallKind, Denial, HookId, HookPermission, MessageId,
+    Question, ToolOutcome, ToolSpec, ToolUse, Update,
+};
+
+use crate::event::{Effect, Interrupt};
+use crate::permission::{self, Case, Verdict};
+use crate::step::Cx;
+
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) id: CallId,
+    pub(super) tool_use: ToolUse,
+    /// The tool's own name, once it is known; the model may use a former one.
+    pub(super) tool: Arc<str>,
+    pub(super) stage: Stage,
+    /// A person has approved this very input.
+    pub(super) approved: bool,
+    /// Hooks were asked; a changed input does not ask them again.
+    pub(super) hooked: bool,
+    /// What hooks want to become of it.
+    pub(super) permission: Option<HookPermission>,
+    /// What the model is told with the result.
+    pub(super) remarks: Vec<String>,
+    /// A hook said not to go on after it, and why.
+    pub(super) stop: Option<String>,
+    /// A hook put it off.
+    pub(super) deferred: bool,
+    /// It came to the same too often, and nobody wants it again.
+    pub(super) repeated: bool,
+    /// Its input is empty, which may mean that the response was cut before the input came: it waits for what
+    /// follows in the response.
+    pub(super) held: bool,
+    /// It must end within the time a stop may take.
+    pub(super) stopping: bool,
+    /// It was told to stop.
+    pub(super) cancelled: bool,
+    /// It started, and does more than read.
+    pub(super) acted: bool,
+    /// Its result as it was shown.
+    pub(super) shown: Option<Shown>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub(super) id: MessageId,
+    pub(super) result: Block,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Stage {
+    /// Its turn to be examined has not come.
+    Queued,
+    /// The driver is looking at its input.
+    Examining,
+    /// Hooks are asked before it.
+    Hooking { hook: HookId, facts: CallFacts },
+    /// Somebody must decide; `repeated` says that it came to the same too often.
+    Asking { facts: CallFacts, repeated: bool },
+    /// It may run as soon as the others let it.
+    Ready(CallFacts),
+    /// It runs; shared or not.
+    Running { shared: bool, kind: CallKind },
+    /// It has run, and hooks are asked after it.
+    Reviewing { hook: HookId, shared: bool, outcome: ToolOutcome },
+    /// It is answered.
+    Finished(ToolOutcome),
+}
+
+impl Stage {
+    /// Whether the call is on its way and may not overlap with later ones. Until its input is final, what it is now
+    /// decides.
+    pub(super) fn is_exclusive(&self) -> bool {
+        match self {
+            Self::Hooking { facts, .. } | Self::Asking { facts, .. } => !facts.shared,
+            Self::Running { shared, .. } | Self::Reviewing { shared, .. } => !shared,
+            Self::Queued | Self::Examining | Self::Ready(_) | Self::Finished(_) => false,
+        }
+    }
+}
+
+impl Call {
+    pub(super) fn new(id: CallId, tool_use: ToolUse) -> Self {
+        Self {
+            id,
+            tool: tool_use.name.clone(),
+            held: has_no_input(&tool_use),
+            tool_use,
+            stage: Stage::Queued,
+            approved: false,
+            hooked: false,
+            permission: None,
+            remarks: Vec::new(),
+            stop: None,
+            deferred: false,
+            repeated: false,
+            stopping: false,
+            cancelled: false,
+            acted: false,
+            shown: None,
+        }
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        matches!(self.stage, Stage::Finished(_))
+    }
+
+    /// Whether its tool may still be called.
+    pub(super) fn may_start(&self) -> bool {
+        !matches!(self.stage, Stage::Running { .. } | Stage::Reviewing { .. } | Stage::Finished(_))
+    }
+
+    /// The first stage: what cannot be examined is answered at once.
+    pub(super) fn prepare(&mut self, cx: &mut Cx<'_>) {
+        if cx.config.source.is_summariser() {
+            self.refuse(TOOLS_OFF, cx);
+        } else if is_unparsed(&self.tool_use) {
+            self.answer_unrun(ToolOutcome::error(TRUNCATED), cx);
+        } else {
+            let cwd = cx.state.carry.tools.cwd.clone();
+            cx.effects.push(Effect::Examine { call: self.id, tool_use: self.tool_use.clone(), cwd });
+            self.stage = Stage::Examining;
+        }
+    }
+
+    pub(super) fn on_examined(&mut self, admission: Admission, cx: &mut Cx<'_>) {
+        match admission {
+            Admission::Ready { tool, facts } => {
+                self.tool = tool;
+                self.ask_hooks_before(facts, cx);
+            }
+            Admission::Unknown => self.refuse(&unknown(&self.tool_use.name, &cx.config.tools), cx),
+            Admission::Invalid(text) => self.refuse(&text, cx),
+        }
+    }
+
+    /// Lets the permission stages decide. An input a person approved is not asked about again, but a denial holds. A call
+    /// that came to the same too often is asked about whatever allows it.
+    pub(super) fn judge(&mut self, facts: CallFacts, cx: &mut Cx<'_>) {
+        let (tool, hook) = (&*self.tool, self.permission.as_ref());
+        let readable = &cx.state.carry.tools.readable;
+        let verdict = permission::decide(&Case { tool, facts: &facts, hook, readable, config: cx.config });
+        let count = cx.state.carry.repeats.count(&self.tool_use);
+        let repeated = !self.approved && cx.config.repeats.asks(count);
+        match verdict {
+            Verdict::Deny(reason) => self.deny(reason, /* by a person */ false, cx),
+            _ if repeated && !permission::can_ask(cx.config) => self.refuse_repetition(count),
+            Verdict::Ask(_) if self.approved => self.stage = Stage::Ready(facts),
+            Verdict::Ask(reason) if repeated => {
+                self.ask(facts, format!("{reason} {}", same_again(count)), repeated, cx);
+            }
+            Verdict::Allow if repeated => self.ask(facts, same_again(count), repeated, cx),
+            Verdict::Ask(reason) => self.ask(facts, reason, repeated, cx),
+            Verdict::Allow => self.stage = Stage::Ready(facts),
+        }
+    }
+
+    fn ask(&mut self, facts: CallFacts, reason: String, repeated: bool, cx: &mut Cx<'_>) {
+        let tool_use = self.tool_use.clone();
+        cx.emit(Update::Question(Question { call: self.id, tool_use, facts: facts.clone(), reason }));
+        self.stage = Stage::Asking { facts, repeated };
+    }
+
+    pub(super) fn on_answered(&mut self, answer: Answer, cx: &mut Cx<'_>) {
+        let Stage::Asking { facts, repeated } = &self.stage else { return };
+        let repeated = *repeated;
+        if repeated && !matches!(answer, Answer::Deny(_)) {
+            cx.state.carry.repeats.forgive(&self.tool_use);
+        }
+        match answer {
+            Answer::Allow => self.stage = Stage::Ready(facts.clone()),
+            Answer::AllowChanged(input) => {
+                self.approved = true;
+                self.change_input(input);
+            }
+            Answer::Deny(text) => {
+                self.repeated = repeated;
+                self.deny(text, /* by a person */ true, cx);
+            }
+        }
+    }
+
+    /// Another input goes through parsing and validation like the first.
+    pub(super) fn change_input(&mut self, input: Arc<windlass_protocol::RawValue>) {
+        self.tool_use = ToolUse { input, ..self.tool_use.clone() };
+        self.stage = Stage::Queued;
+    }
+
+    pub(super) fn start(&mut self, facts: CallFacts, cx: &mut Cx<'_>) {
+        let tools = &cx.state.carry.tools;
+        let resolved = facts.paths.iter().filter_map(|path| path.resolved.as_ref());
+        let seen = resolved.filter_map(|path| tools.files.get(path).cloned()).collect();
+        let (tool_use, cwd) = (self.tool_use.clone(), tools.cwd.clone());
+        let decided = facts.paths.clone();
+        self.acted = !facts.kind.is_read_only();
+        self.stage = Stage::Running { shared: facts.shared, kind: facts.kind };
+        cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts });
+        cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, decided, seen });
+    }
+
+    pub(super) fn on_finished(&mut self, outcome: ToolOutcome, cx: &mut Cx<'_>) {
+        let Stage::Running { shared, .. } = self.stage else { return };
+        apply(&outcome, cx);
+        self.ask_hooks_after(outcome, shared, cx);
+    }
+
+    /// Stops the call for this kind of interrupt. What has not started never will; what may finish is left to, within the
+    /// time a stop may take.
+    pub(super) fn cancel(&mut self, interrupt: Interrupt, cx: &mut Cx<'_>) {
+        match &self.stage {
+            Stage::Finished(_) => (),
+            Stage::Running { kind, .. } => {
+                self.stopping = true;
+                if !may_finish(*kind, interrupt) && !std::mem::replace(&mut self.cancelled, true) {
+                    cx.effects.push(Effect::CancelTool(self.id));
+                }
+            }
+            Stage::Reviewing { hook, outcome, .. } => {
+                cx.effects.push(Effect::CancelHooks(*hook));
+                self.finish(outcome.clone());
+            }
+            _ => self.leave_unrun(NOT_STARTED, cx),
+        }
+    }
+
+    /// Answers a call that has not started and never will.
+    pub(super) fn leave_unrun(&mut self, text: &str, cx: &mut Cx<'_>) {
+        if let Stage::Hooking { hook, .. } = self.stage {
+            cx.effects.push(Effect::CancelHooks(hook));
+        }
+        self.finish(ToolOutcome::error(text));
+    }
+
+    /// Answers a call that nobody drives any more with what is known of it.
+    pub(super) fn close(&mut self) {
+        match &self.stage {
+            Stage::Finished(_) => (),
+            Stage::Reviewing { outcome, .. } => self.finish(outcome.clone()),
+            Stage::Running { .. } => self.finish(ToolOutcome::error(ABANDONED)),
+            _ => self.finish(ToolOutcome::error(NOT_STARTED)),
+        }
+    }
+
+    /// The call never reaches a tool; hosts tell that by the tag.
+    fn refuse(&mut self, text: &str, cx: &mut Cx<'_>) {
+        let tagged = format!("<tool_use_error>{text}</tool_use_error>");
+        self.answer_unrun(ToolOutcome::error(&tagged), cx);
+    }
+
+    fn refuse_repetition(&mut self, count: u32) {
+        self.repeated = true;
+        let text =
+            format!("Not run. {} Nobody is there to ask whether it should be made again.", same_again(count));
+        self.finish(ToolOutcome::error(&text));
+    }
+
+    fn deny(&mut self, reason: String, by_person: bool, cx: &mut Cx<'_>) {
+        self.answer_unrun(ToolOutcome::error(&reason), cx);
+        let denial = Denial { call: self.id, tool_use: self.tool_use.clone(), reason, by_person };
+        cx.state.ledger.denials.push(denial.clone());
+        cx.emit(Update::Denied(denial));
+    }
+
+    /// Answers a call that is not run. There is nothing to ask about: one that came to this too often is the last.
+    fn answer_unrun(&mut self, outcome: ToolOutcome, cx: &mut Cx<'_>) {
+        self.repeated |= cx.config.repeats.asks(cx.state.carry.repeats.count(&self.tool_use));
+        self.conclude(outcome, cx);
+    }
+
+    /// The call came to this. An interrupted one says nothing about the next.
+    pub(super) fn conclude(&mut self, outcome: ToolOutcome, cx: &mut Cx<'_>) {
+        if !self.stopping {
+            let changed = self.acted && !outcome.is_error;
+            let count = cx.state.carry.repeats.note(&self.tool_use, &outcome, changed);
+            self.remarks.extend(cx.config.repeats.note(count));
+        }
+        self.finish(outcome);
+    }
+
+    /// The last stage: the result, and what the model is told with it.
+    pub(super) fn finish(&mut self, mut outcome: ToolOutcome) {
+        outcome.content.extend(self.remarks.drain(..).map(|remark| Block::text(&remark)));
+        self.held = false;
+        self.stage = Stage::Finished(outcome);
+    }
+
+    pub(super) fn result(&self) -> Option<Block> {
+        match (&self.shown, &self.stage) {
+            (Some(shown), _) => Some(shown.result.clone()),
+            (None, Stage::Finished(outcome)) => {
+                Some(Block::tool_result(&self.tool_use.id, &outcome.content, outcome.is_error))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a finished call changes for later ones.
+fn apply(outcome: &ToolOutcome, cx: &mut Cx<'_>) {
+    let carry = &mut cx.state.carry;
+    for seen in &outcome.seen {
+        carry.notes.saw(&seen.path);
+        carry.tools.learn(seen.clone());
+    }
+    carry.tools.readable.extend(outcome.readable.iter().cloned());
+    if let Some(cwd) = &outcome.cwd {
+        carry.tools.cwd = Arc::new(cwd.clone());
+    }
+}
+
+fn same_again(count: u32) -> String {
+    format!("This very call came to the same result {count} times.")
+}
+
+fn unknown(name: &str, offered: &[ToolSpec]) -> String {
+    let offered: Vec<&str> = offered.iter().map(|tool| &*tool.name).collect();
+    match offered[..] {
+        [] => format!("There is no tool called {name}, and no other."),
+        _ => format!("There is no tool called {name}. The tools are: {}.", offered.join(", ")),
+    }
+}
+
+/// When the user stops the run only to say something else, an edit is left to finish: it is quick, and leaves nobody
+/// in doubt.
+fn may_finish(kind: CallKind, interrupt: Interrupt) -> bool {
+    kind == CallKind::Edit && interrupt == Interrupt::Replace
+}
+
+fn has_no_input(tool_use: &ToolUse) -> bool {
+    let input = tool_use.input.get().trim();
+    input
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'))
+        .is_some_and(|inside| inside.trim().is_empty())
+}
+
+/// The model client wraps input that is not JSON, see `ModelEvent::Block`.
+fn is_unparsed(tool_use: &ToolUse) -> bool {
+    tool_use
+        .input
+        .get()
+        .trim_start()
+        .strip_prefix('{')
+        .is_some_and(|rest| rest.trim_start().starts_with("\"unparsed\""))
+}
+
+pub(super) const TRUNCATED: &str = "Nothing was run: the input of this call is not a complete JSON object, probably because the \
+    response was cut at the output limit. Make the call again, and split it if it was long.";
+pub(super) const ABANDONED: &str =
+    "Interrupted while running; it did not stop in time, so what it did is unknown.";
+const NOT_STARTED: &str = "Not run: interrupted before this call started.";
+const TOOLS_OFF: &str = "Tools are off here. Answer with text alone.";

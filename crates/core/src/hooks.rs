@@ -1,0 +1,109 @@
+//! Hooks at the end of a run: they may object, or say not to go on.
+
+use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookId, Terminal, Update};
+
+use crate::event::Effect;
+use crate::ladder::{Situation, StopHooks};
+use crate::state::{Phase, PhaseName};
+use crate::step::Cx;
+
+/// Hooks are asked about the end of the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Stopping {
+    pub(crate) hook: HookId,
+    pub(crate) about: About,
+}
+
+/// What hooks are asked about.
+#[derive(Clone, Debug)]
+pub(crate) enum About {
+    /// Whether the run may end: this is decided on, and their answer completes it.
+    Ending(Box<Situation>),
+    /// They only hear that the run ends because of a failure.
+    Failure(Terminal),
+}
+
+/// What stop hooks said.
+#[derive(Clone, Debug)]
+pub(crate) struct Heard {
+    /// What is decided on now.
+    pub(crate) situation: Situation,
+    /// What the model is told if the objection counts.
+    pub(crate) objection: String,
+}
+
+impl Cx<'_> {
+    /// Asks the hooks of an event.
+    pub(crate) fn ask_hooks(&mut self, call: HookCall) -> HookId {
+        let hook = self.state.ids.hook();
+        self.effects.push(Effect::RunHooks { hook, call });
+        hook
+    }
+
+    /// Shows what hooks want the user to know.
+    pub(crate) fn show_notices(&mut self, notices: &[String]) {
+        for notice in notices {
+            self.emit(Update::Notice(notice.clone()));
+        }
+    }
+
+    /// What is known of stop hooks before they are asked.
+    pub(crate) fn stop_hooks(&self) -> StopHooks {
+        if self.config.hooks.contains(&HookEvent::Stop) { StopHooks::Unasked } else { StopHooks::Pass }
+    }
+
+    /// Asks the stop hooks. They are told truthfully whether an objection caused this try.
+    pub(crate) fn ask_stop_hooks(&mut self, situation: Situation) -> Phase {
+        self.enter(PhaseName::Stopping);
+        let active = self.state.carry.guards.stop_hook_active;
+        let hook = self.ask_hooks(HookCall::Stop { active, text: self.state.ledger.text.as_str().into() });
+        Phase::Stopping(Box::new(Stopping { hook, about: About::Ending(Box::new(situation)) }))
+    }
+
+    /// Reads what stop hooks said: an objection first, then a wish not to go on. Something the model is to know is an
+    /// objection too, since only going on lets it know.
+    pub(crate) fn hear_stop_hooks(&mut self, asked: &Situation, answer: &HookAnswer) -> Heard {
+        self.show_notices(&answer.notices);
+        let blocks = [&answer.blocks[..], &answer.context[..]].concat();
+        let Situation { guards, limits, .. } = asked;
+        let overruled = guards.stop_blocks >= limits.stop_blocks;
+        if overruled && !blocks.is_empty() {
+            let most = limits.stop_blocks;
+            self.emit(Update::Notice(format!(
+                "Stop hooks objected {most} times in a row, which is the limit. This objection is overruled: {}",
+                blocks.join(" ")
+            )));
+        }
+        let stop_hooks = match &answer.stop {
+            _ if !overruled && !blocks.is_empty() => StopHooks::Block,
+            Some(reason) => {
+                self.emit(Update::Notice(ended_by_hook("A stop hook", reason)));
+                StopHooks::Prevent
+            }
+            None => StopHooks::Pass,
+        };
+        let objection = format!("A hook objects to stopping here:\n{}", blocks.join("\n"));
+        Heard { situation: Situation { stop_hooks, ..*asked }, objection }
+    }
+
+    /// Nobody waits for the stop hooks any more.
+    pub(crate) fn interrupt_stopping(&mut self, stopping: &Stopping) {
+        self.effects.push(Effect::CancelHooks(stopping.hook));
+    }
+
+    /// Tells hooks that the run ends because of a failure, and waits until they have heard; what they answer changes
+    /// nothing.
+    pub(crate) fn end_by_failure(&mut self, terminal: Terminal) -> Phase {
+        let failure =
+            self.state.ledger.failure.clone().filter(|_| self.config.hooks.contains(&HookEvent::StopFailure));
+        let Some(failure) = failure else { return self.end(terminal, None) };
+        self.enter(PhaseName::Stopping);
+        let hook = self.ask_hooks(HookCall::StopFailure { failure: Box::new(failure) });
+        Phase::Stopping(Box::new(Stopping { hook, about: About::Failure(terminal) }))
+    }
+}
+
+/// Tells the user why the run ends; a hook need not give a reason.
+pub(crate) fn ended_by_hook(who: &str, reason: &str) -> String {
+    if reason.is_empty() { format!("{who} ends the run.") } else { format!("{who} ends the run: {reason}") }
+}

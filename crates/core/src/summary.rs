@@ -1,0 +1,105 @@
+//! What the calls of a response did, in a few words, by a small model in the background. Nothing ever waits for it: it is
+//! shown with the attachments of a later turn, and dropped if the run ends before.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use windlass_protocol::{Block, ForkId, Outcome, Terminal, Transcript, Update};
+
+use crate::calls::CallQueue;
+use crate::config::Source;
+use crate::event::{Effect, Prompt};
+use crate::fork::Plan;
+use crate::step::Cx;
+
+/// As much of an input or a result is shown to the small model.
+const CUT_CHARS: usize = 300;
+/// As many calls of one response are.
+const CALLS_MAX: usize = 20;
+const OUTPUT_TOKENS: u32 = 1_000;
+const SYSTEM: &str = "You label what the tool calls of an assistant did, for a person who watches. Answer with one phrase of \
+    at most eight words in the past tense, such as: Read the configuration loader. No quotes, no full stop.";
+
+/// The summary of the last calls that a small model is writing.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingSummary {
+    fork: ForkId,
+    tool_use_ids: Vec<Arc<str>>,
+    /// What it says, once it is there.
+    text: Option<Arc<str>>,
+}
+
+impl Cx<'_> {
+    /// Starts the summary of these calls, unless an earlier one is still being written.
+    pub(crate) fn start_summary(&mut self, calls: &CallQueue) {
+        let config = self.config;
+        let wanted =
+            config.tool_use_summaries && config.source.is_main() && self.state.carry.summary.is_none();
+        let Some(model) = config.small_model.clone().filter(|_| wanted) else { return };
+        let tool_use_ids: Vec<_> = calls.answered().map(|(tool_use, _)| tool_use.id.clone()).collect();
+        let plan = Plan {
+            source: Source::Summary,
+            model,
+            system: SYSTEM.into(),
+            tools: [].into(),
+            messages: Transcript::default(),
+            prompt: Prompt::from(list(calls)),
+            output_tokens: OUTPUT_TOKENS,
+        };
+        self.state.carry.summary =
+            self.fork(plan).map(|fork| PendingSummary { fork, tool_use_ids, text: None });
+    }
+
+    /// A fork came to its end. True if it was the summary; one that failed is forgotten.
+    pub(crate) fn on_summary(&mut self, fork: ForkId, outcome: &Outcome) -> bool {
+        let Some(pending) = self.state.carry.summary.as_mut().filter(|pending| pending.fork == fork) else {
+            return false;
+        };
+        let text = outcome.text.trim();
+        if outcome.terminal == Terminal::Completed && !text.is_empty() {
+            pending.text = Some(text.into());
+        } else {
+            self.state.carry.summary = None;
+        }
+        true
+    }
+
+    /// Shows the summary if it is there.
+    pub(crate) fn show_summary(&mut self) {
+        let ready = self.state.carry.summary.take_if(|pending| pending.text.is_some());
+        if let Some(PendingSummary { tool_use_ids, text: Some(summary), .. }) = ready {
+            self.emit(Update::ToolUseSummary { summary, tool_use_ids });
+        }
+    }
+
+    /// The run ends: nobody waits for the summary any more.
+    pub(crate) fn drop_summary(&mut self) {
+        if let Some(PendingSummary { fork, text: None, .. }) = self.state.carry.summary.take() {
+            self.effects.push(Effect::CancelFork(fork));
+        }
+    }
+}
+
+/// The calls with their inputs and results, cut.
+fn list(calls: &CallQueue) -> String {
+    let mut list = String::from("The calls:\n");
+    for (tool_use, outcome) in calls.answered().take(CALLS_MAX) {
+        let texts: Vec<&str> = outcome.content.iter().filter_map(Block::as_text).collect();
+        let verb = if outcome.is_error { "failed with" } else { "returned" };
+        let _ = writeln!(
+            list,
+            "- {} {} {verb}: {}",
+            tool_use.name,
+            cut(tool_use.input.get()),
+            cut(&texts.join(" "))
+        );
+    }
+    list
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(CUT_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

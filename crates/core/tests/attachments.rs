@@ -1,0 +1,407 @@
+//! What the model is told besides the results, as scenarios.
+
+#[expect(dead_code, reason = "each file of scenarios uses its part of the language")]
+mod log;
+
+use std::sync::Arc;
+
+use log::{Scenario, check};
+use windlass_core::{Config, Interrupt, Priority, Prompt, Source, Speaker};
+use windlass_protocol::{
+    FileChange, FileSeen, MemoryNote, ModelCard, RawValue, StopReason, Surroundings, Terminal, ToolOutcome,
+    ToolSpec,
+};
+
+fn prompt(text: &str, speaker: Speaker, priority: Priority) -> Prompt {
+    Prompt { id: Some(format!("id-{text}").into()), speaker, priority, ..text.into() }
+}
+
+fn memory(path: &str) -> MemoryNote {
+    MemoryNote { path: path.into(), text: "use tabs".into() }
+}
+
+fn changed(path: &str, hash: u64) -> Surroundings {
+    let change = FileChange { path: path.into(), hash, note: format!("line {hash}") };
+    Surroundings { changed: vec![change], ..Surroundings::default() }
+}
+
+fn tasks(list: &str) -> Surroundings {
+    Surroundings { tasks: Some(list.into()), ..Surroundings::default() }
+}
+
+/// A result after which the conversation knows this file.
+fn shows(path: &str) -> ToolOutcome {
+    let seen = FileSeen {
+        path: path.into(),
+        hash: 1,
+        lines: [].into(),
+        whole: true,
+        shown: Vec::new(),
+        stamp: None,
+    };
+    ToolOutcome::text("content").with_seen(seen)
+}
+
+/// One turn in which a file was read.
+fn read(scenario: Scenario, call: u32, path: &str) -> Scenario {
+    scenario.call("read a").ended(StopReason::ToolUse).finished_with(call, path, shows(path))
+}
+
+fn with_tasks(config: &mut Config) {
+    let schema: Arc<RawValue> = RawValue::from_string("{}".into()).unwrap().into();
+    let spec = ToolSpec {
+        name: "TaskCreate".into(),
+        description: "".into(),
+        input_schema: schema,
+        result_chars_max: None,
+    };
+    config.tools = [spec].into();
+}
+
+fn with_summaries(config: &mut Config) {
+    config.tool_use_summaries = true;
+    config.small_model = Some(ModelCard::unknown("small"));
+}
+
+#[test]
+fn waiting_prompts_go_in_by_priority_and_are_marked_as_started() {
+    check(
+        Scenario::new()
+            .submit("x")
+            .call("read a")
+            .steer_prompt("b", prompt("b", Speaker::User, Priority::Next))
+            .steer_prompt("t", prompt("t", Speaker::Task, Priority::Later))
+            .steer_prompt("a", prompt("a", Speaker::User, Priority::Now))
+            .steer_prompt("c", prompt("c", Speaker::User, Priority::Next))
+            .ended(StopReason::ToolUse)
+            .finished(1, "A"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        > steer b
+        > steer t
+        > steer a
+        > steer c
+        < end tool_use               settling
+        > c1 finished A              result c1 | started id-a,id-b,id-c,id-t | said a/b/c | note t | preparing streaming | call-model #2 [user assistant(read) user(result,a,b,c,t)]
+        ",
+    );
+}
+
+#[test]
+fn an_interrupt_keeps_what_waits_for_the_next_prompt() {
+    check(
+        Scenario::new()
+            .submit("x")
+            .call("read a")
+            .ended(StopReason::ToolUse)
+            .steer_prompt("b", prompt("b", Speaker::User, Priority::Next))
+            .interrupt(Interrupt::Stop)
+            .finished(1, "A")
+            .submit("y"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > steer b
+        > interrupt                  cancel c1 | timer t1 800
+        > c1 finished A              result c1 | done | note The user interrupted while tools were running. | = aborted_tools after 1
+        > submit y                   started id-b | preparing streaming | call-model #2 [user assistant(read) user(result) user user(b/y)]
+        ",
+    );
+}
+
+#[test]
+fn a_changed_file_is_told_once_and_again_after_it_was_read_again() {
+    let first =
+        || read(Scenario::new().submit("x"), 1, "/project/a").looked(1, "a", changed("/project/a", 2));
+    check(
+        first(),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 /project/a              result c1 | look l1 [/project/a]
+        > l1 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | preparing streaming | call-model #2 [user assistant(read) user(result,(Files that…))]
+        ",
+    );
+    let same = || read(first(), 2, "/project/b").looked(2, "a", changed("/project/a", 2));
+    check(
+        same(),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 /project/a              result c1 | look l1 [/project/a]
+        > l1 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | preparing streaming | call-model #2 [user assistant(read) user(result,(Files that…))]
+        < call read a                examine c2
+        > c2 is read a               run c2
+        < end tool_use               settling
+        > c2 /project/b              result c2 | look l2 [/project/b /project/a]
+        > l2 finds a                 preparing streaming | call-model #3 [user assistant(read) user(result,(Files that…)) assistant(read) user(result)]
+        ",
+    );
+    check(
+        read(read(same(), 3, "/project/a").looked(3, "nothing", Surroundings::default()), 4, "/project/b")
+            .looked(4, "a", changed("/project/a", 2)),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 /project/a              result c1 | look l1 [/project/a]
+        > l1 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | preparing streaming | call-model #2 [user assistant(read) user(result,(Files that…))]
+        < call read a                examine c2
+        > c2 is read a               run c2
+        < end tool_use               settling
+        > c2 /project/b              result c2 | look l2 [/project/b /project/a]
+        > l2 finds a                 preparing streaming | call-model #3 [user assistant(read) user(result,(Files that…)) assistant(read) user(result)]
+        < call read a                examine c3
+        > c3 is read a               run c3
+        < end tool_use               settling
+        > c3 /project/a              result c3 | look l3 [/project/a /project/b]
+        > l3 finds nothing           preparing streaming | call-model #4 [user assistant(read) user(result,(Files that…)) assistant(read) user(result) assistant(read) user(result)]
+        < call read a                examine c4
+        > c4 is read a               run c4
+        < end tool_use               settling
+        > c4 /project/b              result c4 | look l4 [/project/b /project/a]
+        > l4 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | preparing streaming | call-model #5 [user assistant(read) user(result,(Files that…)) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result,(Files that…))]
+        ",
+    );
+}
+
+#[test]
+fn another_change_of_the_same_file_is_told_too() {
+    check(
+        read(
+            read(Scenario::new().submit("x"), 1, "/project/a").looked(1, "a", changed("/project/a", 2)),
+            2,
+            "/project/b",
+        )
+        .looked(2, "a", changed("/project/a", 3)),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 /project/a              result c1 | look l1 [/project/a]
+        > l1 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | preparing streaming | call-model #2 [user assistant(read) user(result,(Files that…))]
+        < call read a                examine c2
+        > c2 is read a               run c2
+        < end tool_use               settling
+        > c2 /project/b              result c2 | look l2 [/project/b /project/a]
+        > l2 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 3) | preparing streaming | call-model #3 [user assistant(read) user(result,(Files that…)) assistant(read) user(result,(Files that…))]
+        ",
+    );
+}
+
+#[test]
+fn an_interrupt_while_looking_around_ends_the_run() {
+    check(
+        read(Scenario::new().submit("x"), 1, "/project/a")
+            .interrupt(Interrupt::Stop)
+            .looked(1, "late", changed("/project/a", 2)),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 /project/a              result c1 | look l1 [/project/a]
+        > interrupt                  done | note The user interrupted while tools were running. | = aborted_tools after 1
+        > l1 finds late
+        ",
+    );
+}
+
+#[test]
+fn memory_is_told_once_and_only_if_it_was_not_seen_already() {
+    let always = |config: &mut Config| config.memory = [memory("/always")].into();
+    let found = || vec![memory("/seen"), memory("/new"), memory("/always")];
+    check(
+        read(
+            read(Scenario::new().with(always).submit("x"), 1, "/seen")
+                .prefetched("seen, new, always", found())
+                .looked(1, "nothing", Surroundings::default())
+                .prefetched("again", found()),
+            2,
+            "/other",
+        )
+        .looked(2, "nothing", Surroundings::default()),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 /seen                   result c1 | look l1 [/seen]
+        > memory seen, new, always
+        > l1 finds nothing           note (This was noted in /new and may help: use tabs) | preparing streaming | call-model #2 [user assistant(read) user(result,(This was…))]
+        > memory again
+        < call read a                examine c2
+        > c2 is read a               run c2
+        < end tool_use               settling
+        > c2 /other                  result c2 | look l2 [/other /seen]
+        > l2 finds nothing           preparing streaming | call-model #3 [user assistant(read) user(result,(This was…)) assistant(read) user(result)]
+        ",
+    );
+}
+
+#[test]
+fn a_task_list_is_brought_to_mind_after_ten_turns_of_silence() {
+    let turn = |scenario: Scenario, n: u32, list: &str| {
+        scenario.call(&format!("read {n}")).ended(StopReason::ToolUse).finished(n, "ok").looked(
+            n,
+            list,
+            tasks(list),
+        )
+    };
+    let notes = |lists: &[&str]| {
+        let scenario =
+            (1..).zip(lists).fold(Scenario::new().with(with_tasks).submit("x"), |scenario, (n, list)| {
+                turn(scenario, n, list)
+            });
+        log::notes(scenario)
+    };
+    assert_eq!(notes(&["one"; 10]), Vec::<String>::new());
+    assert_eq!(notes(&["one"; 11]).len(), 1);
+    assert_eq!(notes(&["one"; 20]).len(), 1);
+    assert_eq!(notes(&["one"; 21]).len(), 2);
+    let touched = [&["one"; 10][..], &["two"; 10][..]].concat();
+    assert_eq!(notes(&touched), Vec::<String>::new());
+    assert_eq!(notes(&[""; 20]), Vec::<String>::new());
+}
+
+#[test]
+fn everything_is_attached_in_a_fixed_order() {
+    let found = Surroundings { ..changed("/project/a", 2) };
+    check(
+        read(Scenario::new().submit("x").prefetched("new", vec![memory("/new")]), 1, "/project/a")
+            .steer("typed")
+            .looked(1, "a", found),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        > memory new
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 /project/a              result c1 | look l1 [/project/a]
+        > steer typed
+        > l1 finds a                 said typed | note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | note (This was noted in /new and may help: use tabs) | preparing streaming | call-model #2 [user assistant(read) user(result,typed,(Files that…),(This was…))]
+        ",
+    );
+}
+
+#[test]
+fn the_summary_of_calls_is_shown_later_and_never_waited_for() {
+    let turn =
+        |scenario: Scenario, n: u32| scenario.call("read a").ended(StopReason::ToolUse).finished(n, "ok");
+    let first = || turn(Scenario::new().with(with_summaries).submit("x"), 1);
+    check(
+        turn(first().forked(1, Terminal::Completed, "Read a"), 2),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 finished ok             result c1 | fork f1 summary | preparing streaming | call-model #2 [user assistant(read) user(result)]
+        > f1 completed Read a
+        < call read a                examine c2
+        > c2 is read a               run c2
+        < end tool_use               settling
+        > c2 finished ok             result c2 | summary Read a of toolu_1 | fork f2 summary | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        ",
+    );
+    check(
+        turn(first(), 2).text("Done.").ended(StopReason::EndTurn),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 finished ok             result c1 | fork f1 summary | preparing streaming | call-model #2 [user assistant(read) user(result)]
+        < call read a                examine c2
+        > c2 is read a               run c2
+        < end tool_use               settling
+        > c2 finished ok             result c2 | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        < text Done.
+        < end end_turn               cancel f1 | settling done | = completed after 3
+        ",
+    );
+    check(
+        turn(first().forked(1, Terminal::ApiError, ""), 2),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 finished ok             result c1 | fork f1 summary | preparing streaming | call-model #2 [user assistant(read) user(result)]
+        > f1 api_error
+        < call read a                examine c2
+        > c2 is read a               run c2
+        < end tool_use               settling
+        > c2 finished ok             result c2 | fork f2 summary | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        ",
+    );
+}
+
+#[test]
+fn only_the_main_loop_has_summaries() {
+    check(
+        Scenario::new()
+            .with(with_summaries)
+            .with(|config| config.source = Source::Agent("explore".into()))
+            .submit("x")
+            .call("read a")
+            .ended(StopReason::ToolUse)
+            .finished(1, "ok"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 finished ok             result c1 | preparing streaming | call-model #2 [user assistant(read) user(result)]
+        ",
+    );
+}
+
+#[test]
+fn nobody_looks_around_when_the_run_ends() {
+    check(
+        read(Scenario::new().turns_max(1).submit("x"), 1, "/project/a"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 /project/a              result c1 | done | = max_turns after 1
+        ",
+    );
+}
+
+#[test]
+fn a_prompt_that_joins_a_run_brings_its_budget_of_tokens() {
+    let budget = Prompt { token_budget: Some(1_000), ..prompt("b", Speaker::User, Priority::Next) };
+    check(
+        Scenario::new()
+            .submit("x")
+            .call("read a")
+            .steer_prompt("b +1k", budget)
+            .ended(StopReason::ToolUse)
+            .finished(1, "A")
+            .text("Done.")
+            .ended(StopReason::EndTurn),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        > steer b +1k
+        < end tool_use               settling
+        > c1 finished A              result c1 | started id-b | said b | preparing streaming | call-model #2 [user assistant(read) user(result,b)]
+        < text Done.
+        < end end_turn               note You have used 0 of 1000 output tokens (0 %) that the user wants spent on this. Go on with the work: look for what is missing, wrong or untested, and improve it. | again token_budget_continuation | settling preparing streaming | call-model #3 [user assistant(read) user(result,b) assistant(text) user]
+        ",
+    );
+}
