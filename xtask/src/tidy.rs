@@ -5,6 +5,7 @@ mod dependencies;
 mod documents;
 mod layers;
 mod manifests;
+mod rules;
 mod sources;
 
 use std::path::Path;
@@ -82,6 +83,8 @@ fn complaints() -> Result<Vec<String>> {
         documents::crates_have_docs(&members, &sources),
         documents::pages_are_there(&sources),
         documents::links_lead_somewhere(&sources),
+        rules::rules_name_functions_and_tests(&sources),
+        rules::rules_are_complete(&sources),
         manifests::crates_inherit(&members, &sources),
         sources::files_are_short(&sources),
         sources::names_mean_something(&sources),

@@ -22,14 +22,15 @@ pub(crate) struct Watermark {
 }
 
 impl Watermark {
-    /// Checks what was added since the last time, and that the whole can be sent. False means it needs repair.
-    pub(crate) fn advance(&mut self, messages: &Transcript) -> bool {
+    /// Checks what was added since the last time, and that the whole can be sent. False means it needs repair. Only a turn
+    /// that the provider paused is sent with the answer last.
+    pub(crate) fn advance(&mut self, messages: &Transcript, paused: bool) -> bool {
         let new = messages.len().saturating_sub(self.messages);
         let tail: Vec<&Arc<Message>> = messages.iter().rev().take(new).collect();
         self.messages = messages.len();
         tail.into_iter().rev().all(|message| self.check(message))
             && self.open.is_empty()
-            && self.last == Some(Role::User)
+            && (self.last == Some(Role::User) || paused)
     }
 
     /// Whether a checked message holds a tool use of this id.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_protocol::{Denial, Failure, ModelCard, ModelSpend, Outcome, StopReason, Terminal, Usage};
+use windlass_protocol::{
+    Denial, Failure, ModelCard, ModelSpend, Outcome, RawValueEq, StopReason, Terminal, ToolUse, Usage,
+};
 
 use crate::cost::cost_usd;
 
@@ -26,12 +28,24 @@ pub(crate) struct Ledger {
     pub(crate) failure: Option<Failure>,
     /// Whether a provider ever answered in this session.
     pub(crate) reached: bool,
+    /// What the whole tree has cost in this session, as far as prices are known.
+    pub(crate) tree_usd: f64,
+    /// Tokens that went in and out in this run.
+    pub(crate) run_tokens: u64,
+    /// The answer as a value that matches the schema.
+    pub(crate) structured: Option<Arc<RawValueEq>>,
+    /// The call that a hook put off.
+    pub(crate) deferred: Option<ToolUse>,
+    /// The prompts that are part of the run, by the ids their senders gave them.
+    pub(crate) prompts: Vec<Arc<str>>,
+    /// What the provider said about declining.
+    pub(crate) refusal: Option<String>,
 }
 
 impl Ledger {
     /// A fresh account for the next run of the same session.
     pub(crate) fn next_run(&self, at_ms: u64) -> Self {
-        Self { started_at_ms: at_ms, reached: self.reached, ..Self::default() }
+        Self { started_at_ms: at_ms, reached: self.reached, tree_usd: self.tree_usd, ..Self::default() }
     }
 
     /// Books a response of `model`.
@@ -43,9 +57,28 @@ impl Ledger {
             output_tokens_max: card.output_tokens_max,
         });
         spend.usage.add(usage);
+        self.run_tokens =
+            self.run_tokens.saturating_add(usage.input_total()).saturating_add(usage.output_tokens);
         if let (Some(cost), Some(price)) = (&mut spend.cost_usd, &card.price) {
-            *cost += cost_usd(usage, price);
+            let more = cost_usd(usage, price);
+            *cost += more;
+            self.tree_usd += more;
         }
+    }
+
+    /// Books what a fork took.
+    pub(crate) fn book_fork(&mut self, outcome: &Outcome) {
+        for (model, spend) in &outcome.models {
+            let own = self.models.entry(model.clone()).or_insert_with(|| ModelSpend {
+                usage: Usage::default(),
+                cost_usd: spend.cost_usd.map(|_| 0.0),
+                ..spend.clone()
+            });
+            own.usage.add(&spend.usage);
+            own.cost_usd = own.cost_usd.zip(spend.cost_usd).map(|(own, more)| own + more);
+            self.tree_usd += spend.cost_usd.unwrap_or(0.0);
+        }
+        self.api_ms += outcome.duration_api_ms;
     }
 
     /// The report at the end of the run.
@@ -68,39 +101,67 @@ impl Ledger {
             failure: self.failure.take(),
             duration_ms: at_ms.saturating_sub(self.started_at_ms),
             duration_api_ms: self.api_ms,
-            structured: None,
-            deferred: None,
-            prompts: Vec::new(),
+            structured: self.structured.take(),
+            deferred: self.deferred.take(),
+            prompts: std::mem::take(&mut self.prompts),
         }
     }
 
     fn errors(&self, terminal: Terminal, iterations: u32) -> Vec<String> {
-        match terminal {
-            Terminal::Completed => Vec::new(),
-            Terminal::Refused => {
-                vec!["The model declined to answer. Say it differently, or use another model.".into()]
-            }
+        let own = match terminal {
+            Terminal::Completed
+            | Terminal::TokenBudgetCompleted
+            | Terminal::StopHookPrevented
+            | Terminal::HookStopped
+            | Terminal::ToolDeferred => return Vec::new(),
+            Terminal::Refused => self.refused(),
             Terminal::MaxTurns => {
                 let turns = if iterations == 1 { "turn" } else { "turns" };
-                vec![format!("The limit of {iterations} {turns} is reached. Raise it with --max-turns.")]
+                format!("The limit of {iterations} {turns} is reached. Raise it with --max-turns.")
             }
-            Terminal::AbortedStreaming => vec!["Interrupted while the model was answering.".into()],
-            Terminal::AbortedTools => vec!["Interrupted while tools were running.".into()],
-            _ => self.failure.iter().map(|failure| failure.message.clone()).collect(),
-        }
+            Terminal::MaxBudgetUsd => {
+                format!("The budget is spent: {:.4} USD so far. Raise it with --max-budget-usd.", self.tree_usd)
+            }
+            Terminal::StructuredOutputRetries => {
+                "The answer did not match the schema after the allowed tries. Make the schema simpler, or allow more tries \
+                 with MAX_STRUCTURED_OUTPUT_RETRIES."
+                    .into()
+            }
+            Terminal::AbortedStreaming => "Interrupted while the model was answering.".into(),
+            Terminal::AbortedTools => "Interrupted while tools were running.".into(),
+            Terminal::BlockingLimit => "The context is full, and every automatic way to make room is off. Use /compact, \
+                 begin a new session, or switch automatic compaction on."
+                .into(),
+            Terminal::MaxOutputTokens => "The answer was still cut at the output limit after it was resumed several times. \
+                 Ask for less at once, or raise the limit with CLAUDE_CODE_MAX_OUTPUT_TOKENS."
+                .into(),
+            Terminal::RepeatedCall => "The model made the same call with the same result again and again. Say what it \
+                 should do instead."
+                .into(),
+            Terminal::RapidRefill => "Compaction makes no progress: the context fills up again right after it. Begin a new \
+                 session, or let the work use smaller files and results."
+                .into(),
+            Terminal::PromptTooLong
+            | Terminal::ImageError
+            | Terminal::ApiError
+            | Terminal::ModelError
+            | Terminal::StoreFailed => {
+                return self.failure.iter().map(|failure| failure.message.clone()).collect();
+            }
+        };
+        vec![own]
+    }
+
+    fn refused(&self) -> String {
+        let why = self.refusal.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+        format!("The model declined to answer{why}. Say it differently, or use another model.")
     }
 
     /// A completed run may still have said less than it should.
     fn warnings(&self, terminal: Terminal) -> Vec<String> {
         let cut = match (&self.stop, terminal) {
-            (Some(StopReason::MaxTokens), Terminal::Completed) => {
-                "The answer was cut off at the output limit. Raise it with CLAUDE_CODE_MAX_OUTPUT_TOKENS."
-            }
-            (Some(StopReason::ContextWindowExceeded), Terminal::Completed) => {
-                "The answer was cut off because the context window is full. Begin a new session."
-            }
             (Some(StopReason::PauseTurn), Terminal::Completed) => {
-                "The provider paused the answer; it is not complete."
+                "The provider paused the answer too often; it is not complete."
             }
             (_, Terminal::Completed) if self.text.trim().is_empty() => "The model's last answer is empty.",
             _ => return Vec::new(),

@@ -16,20 +16,35 @@
 //! assert!(state.terminal().is_none());
 //! ```
 
+mod attach;
+mod budget;
 mod calls;
 mod config;
 mod cost;
+mod decide;
 mod event;
+mod fork;
 mod gate;
+mod guards;
+mod hooks;
+mod ladder;
+mod layers;
 mod ledger;
 mod permission;
+mod prefix;
 mod prepare;
+mod queue;
+mod repeats;
+mod request;
 mod retry;
 mod settle;
 mod state;
 mod step;
 mod stream;
+mod structured;
+mod summary;
 mod tool_names;
+mod transition;
 
 pub use config::{
     AnswerSchema, Asking, CheckAnswer, Config, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy,
@@ -37,6 +52,16 @@ pub use config::{
 };
 pub use event::{Effect, Effects, Event, Input, Interrupt, Priority, Prompt, Speaker};
 pub use gate::repair;
+pub use layers::apply;
 pub use state::{PhaseName, State};
 pub use step::step;
 pub use tool_names::{ToolNames, UnknownTools};
+
+/// The transcript after a recorded decision: what was said and what was decided give again what the model saw.
+#[must_use]
+pub fn apply_decision(
+    decision: &windlass_protocol::Decision,
+    before: &windlass_protocol::Transcript,
+) -> windlass_protocol::Transcript {
+    layers::apply(decision, before)
+}

@@ -1,65 +1,206 @@
-//! Stages 1 and 2: from the conversation to the next request.
+//! Stage 1: from the conversation to what the next request says.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use windlass_protocol::{Block, Message, ModelRequest, Origin, Update};
+use windlass_protocol::{
+    Block, ForkId, HookAnswer, HookId, LookId, Message, ModelRequest, Origin, Outcome, StoreId, Surroundings,
+    Terminal, Transition, Update,
+};
 
+use crate::budget::{self, TokenBudget};
 use crate::event::{Effect, Prompt};
 use crate::gate;
+use crate::guards::Guards;
+use crate::layers;
+use crate::prefix::Sent;
+use crate::request::is_thinking_on;
 use crate::retry::Attempts;
 use crate::state::{Carry, Phase, PhaseName};
 use crate::step::Cx;
 use crate::stream::Streaming;
 
-/// A step of preparation: it may replace what the next request will say.
-type Layer = fn(&mut Cx<'_>);
-
 /// What happens to the conversation before each request, in order. The gate is last: it sees what is sent.
-const LAYERS: [Layer; 1] = [last_gate];
+const LAYERS: [Layer; 8] = [
+    layers::after_boundary,
+    layers::tool_result_budget,
+    layers::snip,
+    layers::micro_compact,
+    layers::context_collapse,
+    layers::auto_compact,
+    layers::blocking_limit,
+    last_gate,
+];
+
+/// A step of preparation: it may replace what the next request will say. A layer that asked a question is called again with
+/// the reply.
+pub(crate) type Layer = fn(&mut Cx<'_>, &mut Preparing, Option<Reply>) -> Step;
+
+/// What a layer came to.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// The next layer's turn.
+    Passed,
+    /// It waits for the answer to this question.
+    Asked(Asked),
+    /// There is no next request.
+    End(Terminal),
+}
+
+/// A question of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Fork(ForkId),
+    Hooks(HookId),
+    Store(StoreId),
+    Look(LookId),
+}
+
+/// The answer to a layer's question.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    Forked(Box<Outcome>),
+    Hooked(Box<HookAnswer>),
+    Stored(Vec<Option<PathBuf>>),
+    Looked(Box<Surroundings>),
+}
+
+/// A request in the making.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Preparing {
+    /// The layer whose turn it is.
+    layer: usize,
+    /// What it waits for.
+    asked: Option<Asked>,
+    /// No request goes out before this time.
+    not_before_ms: u64,
+    /// The compaction that was asked for, whatever the thresholds say.
+    pub(crate) forced: Option<Forced>,
+    /// What the layers of this iteration have done so far.
+    pub(crate) work: layers::Work,
+}
+
+/// A compaction that somebody asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Forced {
+    /// The user, with what the summary is to keep; nothing is sent afterwards.
+    Manual { focus: String },
+    /// The provider refused the last request as too long.
+    Reactive,
+}
 
 impl Cx<'_> {
     /// The run begins. What was typed during the last one and never sent goes first.
     pub(crate) fn on_submit(&mut self, phase: Phase, prompt: Prompt) -> Phase {
         let Phase::Idle = phase else { return self.on_steer(phase, prompt) };
+        let total = prompt.token_budget.or(self.config.token_budget);
+        let text: Vec<&str> = prompt.blocks.iter().filter_map(Block::as_text).collect();
+        if self.config.source.is_main() {
+            self.effects.push(Effect::Prefetch(text.join("\n").into()));
+        }
+        let mut waiting = std::mem::take(&mut self.state.carry.waiting);
+        waiting.push_last(prompt);
+        self.submitted(TokenBudget { total, ..TokenBudget::default() });
+        let taken = waiting.take();
+        let blocks = if taken.blocks.is_empty() { vec![Block::text(EMPTY)] } else { taken.blocks };
+        self.start_prompts(taken.ids);
+        let id = self.message_id();
+        self.push(Message::user(id, Origin::Prompt, blocks));
+        self.prepare(self.at_ms)
+    }
+
+    /// A run that only compacts.
+    pub(crate) fn on_compact(&mut self, phase: Phase, focus: String) -> Phase {
+        let Phase::Idle = phase else { return phase };
+        self.submitted(TokenBudget::default());
+        self.prepare_forced(Forced::Manual { focus })
+    }
+
+    fn submitted(&mut self, budget: TokenBudget) {
         self.state.ledger = self.state.ledger.next_run(self.at_ms);
         let carry = std::mem::take(&mut self.state.carry);
-        let blocks = join(carry.waiting.into_iter().chain([prompt]));
-        let id = self.message_id();
-        let mut messages = carry.messages;
-        messages.push(Arc::new(Message::user(id, Origin::Prompt, blocks)));
         self.state.carry = Carry {
-            messages,
+            messages: carry.messages,
             tools: carry.tools,
+            compactions: carry.compactions.next_run(),
+            guards: Guards::submitted(),
+            summary: None,
             turn_count: 1,
             transition: None,
-            waiting: std::collections::VecDeque::new(),
-            cached_to: carry.cached_to,
+            waiting: carry.waiting,
+            withheld: None,
+            staged: carry.staged,
+            budget,
+            repeats: crate::repeats::Repeats::default(),
+            notes: carry.notes,
+            tokens: carry.tokens,
+            sent: carry.sent,
             broken: Attempts::default(),
             checked: carry.checked,
         };
-        self.prepare(self.at_ms)
+    }
+
+    /// Adds a message to the conversation.
+    pub(crate) fn push(&mut self, message: Message) {
+        self.state.carry.messages.push(Arc::new(message));
     }
 
     /// Makes the next request and sends it, but not before this time.
     pub(crate) fn prepare(&mut self, not_before_ms: u64) -> Phase {
         self.enter(PhaseName::Preparing);
-        let mut phase = Phase::Preparing { layer: 0 };
-        while let Phase::Preparing { layer } = phase {
-            phase = match LAYERS.get(layer) {
-                Some(apply) => {
-                    apply(self);
-                    Phase::Preparing { layer: layer + 1 }
-                }
-                None => self.send_next(not_before_ms),
-            };
-        }
-        phase
+        self.go_through_layers(Preparing { not_before_ms, ..Preparing::default() }, None)
     }
 
-    fn send_next(&mut self, not_before_ms: u64) -> Phase {
+    /// Compacts first, whatever the thresholds say.
+    pub(crate) fn prepare_forced(&mut self, forced: Forced) -> Phase {
+        self.enter(PhaseName::Preparing);
+        self.go_through_layers(Preparing { forced: Some(forced), ..Preparing::default() }, None)
+    }
+
+    fn go_through_layers(&mut self, mut preparing: Preparing, mut reply: Option<Reply>) -> Phase {
+        while let Some(layer) = LAYERS.get(preparing.layer) {
+            match layer(self, &mut preparing, reply.take()) {
+                Step::Passed => preparing.layer += 1,
+                Step::Asked(asked) => {
+                    preparing.asked = Some(asked);
+                    return Phase::Preparing(Box::new(preparing));
+                }
+                Step::End(terminal) => return self.end(terminal, None),
+            }
+        }
+        self.send_next(&preparing)
+    }
+
+    /// An answer that a layer waits for. Others are late news.
+    pub(crate) fn on_reply(&mut self, phase: Phase, asked: Asked, reply: Reply) -> Phase {
+        match phase {
+            Phase::Preparing(mut preparing) if preparing.asked == Some(asked) => {
+                preparing.asked = None;
+                self.go_through_layers(*preparing, Some(reply))
+            }
+            other => other,
+        }
+    }
+
+    /// Stops whatever a layer waits for.
+    pub(crate) fn interrupt_preparing(&mut self, preparing: &Preparing) {
+        match preparing.asked {
+            Some(Asked::Fork(fork)) => self.effects.push(Effect::CancelFork(fork)),
+            Some(Asked::Hooks(hook)) => self.effects.push(Effect::CancelHooks(hook)),
+            Some(Asked::Store(_) | Asked::Look(_)) | None => (),
+        }
+    }
+
+    fn send_next(&mut self, preparing: &Preparing) -> Phase {
+        if matches!(preparing.forced, Some(Forced::Manual { .. })) {
+            return self.end(Terminal::Completed, None);
+        }
+        if !budget::usd_left(&self.state.ledger, self.config) {
+            return self.end(Terminal::MaxBudgetUsd, None);
+        }
         let body = Arc::new(self.request());
-        if not_before_ms > self.at_ms {
-            return self.wait(body, Attempts::default(), not_before_ms);
+        if preparing.not_before_ms > self.at_ms {
+            return self.wait(body, Attempts::default(), preparing.not_before_ms);
         }
         self.send(body, Attempts::default())
     }
@@ -67,50 +208,35 @@ impl Cx<'_> {
     /// Sends a request, the first time or again.
     pub(crate) fn send(&mut self, body: Arc<ModelRequest>, attempts: Attempts) -> Phase {
         self.enter(PhaseName::Streaming);
-        self.state.carry.cached_to = body.transcript.len().checked_sub(1);
+        let thinking = is_thinking_on(body.thinking, self.model());
+        let before = self.state.carry.sent.replace(Sent::new(body.clone(), thinking, self.at_ms));
         let request = self.state.ids.request();
         let model = body.model.clone();
         self.emit(Update::Requesting { request, model, attempt: attempts.retries + 1 });
         self.effects.push(Effect::CallModel { request, body: body.clone() });
-        Phase::Streaming(Box::new(Streaming::new(request, body, attempts, self.at_ms)))
-    }
-
-    fn request(&self) -> ModelRequest {
-        let config = self.config;
-        let transcript = self.state.carry.messages.clone();
-        let last = transcript.len().checked_sub(1);
-        let mut breakpoints: Vec<usize> = self.state.carry.cached_to.into_iter().chain(last).collect();
-        breakpoints.dedup();
-        ModelRequest {
-            model: config.model.id.clone(),
-            system: config.system.clone(),
-            tools: config.tools.clone(),
-            transcript,
-            breakpoints,
-            output_tokens_max: config.output.explicit.unwrap_or(32_000).min(config.model.output_tokens_max),
-            ..ModelRequest::default()
-        }
+        Phase::Streaming(Box::new(Streaming::new(request, body, attempts, before, self.at_ms)))
     }
 }
 
-/// Mends what a resumed or hand-edited conversation brought, and says so.
-fn last_gate(cx: &mut Cx<'_>) {
+/// Mends what a resumed or hand-edited conversation brought, and says so. A run that only compacts sends nothing.
+fn last_gate(cx: &mut Cx<'_>, preparing: &mut Preparing, _: Option<Reply>) -> Step {
+    if matches!(preparing.forced, Some(Forced::Manual { .. })) {
+        return Step::Passed;
+    }
+    cx.take_out_foreign_thinking();
     let carry = &mut cx.state.carry;
-    if carry.checked.advance(&carry.messages) {
-        return;
+    let paused = carry.transition == Some(Transition::PauseTurnResume);
+    if carry.checked.advance(&carry.messages, paused) {
+        return Step::Passed;
     }
     let (messages, repairs) = gate::repair(&carry.messages);
     carry.checked = gate::Watermark::default();
-    carry.checked.advance(&messages);
+    carry.checked.advance(&messages, paused);
     carry.messages = messages;
     // The cached prefix may have changed, so the old end of it means nothing.
-    carry.cached_to = None;
+    carry.sent = None;
     cx.emit(Update::Repaired(repairs));
+    Step::Passed
 }
 
-/// The blocks of several prompts in order, without blank text. A prompt of nothing still says something.
-pub(crate) fn join(prompts: impl Iterator<Item = Prompt>) -> Vec<Block> {
-    let blocks: Vec<Block> =
-        prompts.flat_map(|prompt| prompt.blocks).filter(|block| !block.is_blank()).collect();
-    if blocks.is_empty() { vec![Block::text("(The message is empty.)")] } else { blocks }
-}
+const EMPTY: &str = "(The message is empty.)";

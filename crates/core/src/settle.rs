@@ -1,17 +1,21 @@
-//! Stages 5 to 7: once every call is answered, decide how to go on, and build the next state.
+//! The way out of a response: first every call is answered, then the loop goes on or ends.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use windlass_protocol::{Block, Message, ModelRequest, Origin, Terminal, TimerId, Transition, Update};
+use windlass_protocol::{
+    Block, LookId, Message, ModelRequest, Origin, Surroundings, Terminal, TimerId, Update,
+};
 
+use crate::attach::Attached;
 use crate::calls::CallQueue;
 use crate::event::{Effect, Interrupt};
-use crate::prepare::join;
+use crate::hooks::About;
+use crate::ladder::Situation;
 use crate::retry::Attempts;
-use crate::state::{Carry, Phase, PhaseName, Settling, State, Waiting};
+use crate::state::{Phase, PhaseName, Settling, State, Waiting};
 use crate::step::Cx;
 use crate::stream::answer;
+use crate::transition::Onward;
 
 /// What happens once the last call is answered.
 #[derive(Clone, Debug)]
@@ -20,6 +24,10 @@ pub(crate) enum After {
     NextTurn { broken: Option<Broken> },
     /// Send the same request again, not before this time.
     Retry { body: Arc<ModelRequest>, attempts: Attempts, not_before_ms: u64 },
+    /// Go round without results.
+    Go(Box<Onward>),
+    /// Ask the stop hooks about this.
+    AskStopHooks(Box<Situation>),
     /// End the run.
     End(Terminal),
 }
@@ -31,6 +39,8 @@ pub(crate) struct Broken {
     pub(crate) attempts: Attempts,
     /// No request goes out before this time.
     pub(crate) not_before_ms: u64,
+    /// The next model answers from now on.
+    pub(crate) fall_back: bool,
 }
 
 impl Cx<'_> {
@@ -56,9 +66,52 @@ impl Cx<'_> {
         match phase {
             Phase::Streaming(streaming) => self.interrupt_streaming(*streaming, kind),
             Phase::Settling(settling) => self.interrupt_settling(settling, kind),
+            Phase::Preparing(preparing) => {
+                self.interrupt_preparing(&preparing);
+                self.end(Terminal::AbortedStreaming, Some(kind))
+            }
+            Phase::Stopping(stopping) => {
+                self.interrupt_stopping(&stopping);
+                match stopping.about {
+                    About::Failure(terminal) => self.end(terminal, None),
+                    About::Ending(_) => self.end(Terminal::AbortedStreaming, Some(kind)),
+                }
+            }
             Phase::Waiting(_) => self.end(Terminal::AbortedStreaming, Some(kind)),
             other => other,
         }
+    }
+
+    /// The log cannot be written: nothing may happen that it would not know of.
+    pub(crate) fn on_store_failed(&mut self, phase: Phase, why: &str) -> Phase {
+        let failure = windlass_protocol::Failure::new(
+            windlass_protocol::FailureClass::Malformed,
+            format!("The session's log cannot be written: {why}. Free space or correct its permissions."),
+        );
+        let end = After::End(Terminal::StoreFailed);
+        match phase {
+            Phase::Idle | Phase::Done(_) => return phase,
+            Phase::Streaming(mut streaming) => {
+                self.state.ledger.failure = Some(failure);
+                self.effects.push(Effect::CancelModel(streaming.request));
+                streaming.calls.cancel_all(self);
+                self.record_answer(&mut streaming);
+                return self.leave(streaming.calls, end, None);
+            }
+            Phase::Settling(mut settling) => {
+                self.state.ledger.failure = Some(failure);
+                settling.calls.cancel_all(self);
+                settling.then = end;
+                settling.looking = None;
+                settling.deadline = settling.deadline.or_else(|| settling.calls.start_deadline(self));
+                return self.settle(settling);
+            }
+            Phase::Preparing(preparing) => self.interrupt_preparing(&preparing),
+            Phase::Stopping(stopping) => self.interrupt_stopping(&stopping),
+            Phase::Waiting(_) => (),
+        }
+        self.state.ledger.failure = Some(failure);
+        self.end(Terminal::StoreFailed, None)
     }
 
     /// An interrupt outranks going on, but an end that was already decided stands.
@@ -66,8 +119,11 @@ impl Cx<'_> {
         settling.then = match settling.then {
             After::End(terminal) => After::End(terminal),
             After::NextTurn { .. } => After::End(Terminal::AbortedTools),
-            After::Retry { .. } => After::End(Terminal::AbortedStreaming),
+            After::Retry { .. } | After::Go(_) | After::AskStopHooks(_) => {
+                After::End(Terminal::AbortedStreaming)
+            }
         };
+        settling.looking = None;
         settling.interrupt = settling.interrupt.or(Some(kind));
         settling.calls.cancel_for(kind, self);
         if settling.deadline.is_none() {
@@ -93,43 +149,89 @@ impl Cx<'_> {
         if !settling.calls.is_settled() {
             return Phase::Settling(settling);
         }
-        let Settling { calls, then, interrupt, .. } = *settling;
-        match then {
-            After::NextTurn { broken } => self.decide(&calls, broken),
-            After::Retry { body, attempts, not_before_ms } => self.wait(body, attempts, not_before_ms),
-            After::End(terminal) => {
-                self.record_results(&calls, Vec::new());
-                self.end(terminal, interrupt)
+        if settling.looking.is_some() {
+            return Phase::Settling(settling);
+        }
+        match &settling.then {
+            After::NextTurn { broken } => {
+                let broken = *broken;
+                self.finish_round(settling, broken)
+            }
+            After::Retry { .. } | After::Go(_) | After::AskStopHooks(_) | After::End(_) => {
+                self.finish(*settling)
             }
         }
     }
 
-    /// Stage 6, as far as its rules exist: the limit of turns.
-    fn decide(&mut self, calls: &CallQueue, broken: Option<Broken>) -> Phase {
-        let next = self.state.carry.turn_count + 1;
-        if self.config.turns_max.is_some_and(|limit| next > limit) {
-            self.record_results(calls, Vec::new());
-            return self.end(Terminal::MaxTurns, None);
+    fn finish(&mut self, settling: Settling) -> Phase {
+        match settling.then {
+            After::Retry { body, attempts, not_before_ms } => self.wait(body, attempts, not_before_ms),
+            After::Go(onward) => self.go(*onward),
+            After::AskStopHooks(situation) => self.ask_stop_hooks(*situation),
+            After::NextTurn { .. } => self.end(Terminal::ModelError, None),
+            After::End(terminal) => {
+                self.record_results(&settling.calls, Attached::default());
+                match terminal {
+                    Terminal::ApiError | Terminal::ModelError => self.end_by_failure(terminal),
+                    _ => self.end(terminal, settling.interrupt),
+                }
+            }
         }
-        let steered = self.take_waiting();
-        self.record_results(calls, steered);
-        self.next_turn(broken)
+    }
+
+    /// The calls of the response are answered: ends, or looks around for what else the model should know.
+    fn finish_round(&mut self, mut settling: Box<Settling>, broken: Option<Broken>) -> Phase {
+        match self.decide_round(&settling, broken) {
+            Err(terminal) => {
+                self.note_end(&settling.calls, terminal);
+                self.record_results(&settling.calls, Attached::default());
+                self.end(terminal, None)
+            }
+            Ok(onward) => match self.look_around() {
+                Some(look) => {
+                    settling.looking = Some(look);
+                    Phase::Settling(settling)
+                }
+                None => self.go_round(&settling.calls, onward, &Surroundings::default()),
+            },
+        }
+    }
+
+    /// The driver has looked around.
+    pub(crate) fn on_looked(&mut self, phase: Phase, look: LookId, found: Surroundings) -> Phase {
+        match phase {
+            Phase::Settling(settling) if settling.looking == Some(look) => {
+                let After::NextTurn { broken } = settling.then else { return Phase::Settling(settling) };
+                match self.decide_round(&settling, broken) {
+                    Ok(onward) => self.go_round(&settling.calls, onward, &found),
+                    Err(terminal) => self.end(terminal, None),
+                }
+            }
+            other => self.on_reply(
+                other,
+                crate::prepare::Asked::Look(look),
+                crate::prepare::Reply::Looked(Box::new(found)),
+            ),
+        }
     }
 
     /// Transition: tool results exist.
-    fn next_turn(&mut self, broken: Option<Broken>) -> Phase {
-        let carry = std::mem::take(&mut self.state.carry);
-        self.state.carry = Carry {
-            messages: carry.messages,
-            tools: carry.tools,
-            turn_count: carry.turn_count + 1,
-            transition: Some(Transition::NextTurn),
-            waiting: carry.waiting,
-            cached_to: carry.cached_to,
-            broken: broken.map_or_else(Attempts::default, |broken| broken.attempts),
-            checked: carry.checked,
-        };
-        self.prepare(broken.map_or(self.at_ms, |broken| broken.not_before_ms))
+    fn go_round(&mut self, calls: &CallQueue, onward: Onward, found: &Surroundings) -> Phase {
+        let attached = self.attachments(found);
+        self.record_results(calls, attached);
+        self.start_summary(calls);
+        self.go(onward)
+    }
+
+    fn note_end(&mut self, calls: &CallQueue, terminal: Terminal) {
+        match terminal {
+            Terminal::MaxTurns => {
+                let limit = self.config.turns_max.unwrap_or_default();
+                self.emit(Update::TurnsUsedUp { limit });
+            }
+            Terminal::ToolDeferred => self.state.ledger.deferred = calls.deferred().cloned(),
+            _ => (),
+        }
     }
 
     /// A request is sent when its time has come.
@@ -144,6 +246,12 @@ impl Cx<'_> {
     pub(crate) fn end(&mut self, terminal: Terminal, interrupt: Option<Interrupt>) -> Phase {
         self.enter(PhaseName::Done);
         self.say_interrupted(terminal, interrupt);
+        self.drop_background();
+        if terminal.shows_failure() {
+            self.release(Attempts::default());
+        }
+        self.state.carry.withheld = None;
+        self.state.ledger.structured = self.read_structured().ok().filter(|_| terminal.is_success());
         let turns = self.state.carry.turn_count;
         let outcome = self.state.ledger.report(terminal, turns, self.at_ms);
         self.emit(Update::Done(Box::new(outcome)));
@@ -165,24 +273,21 @@ impl Cx<'_> {
         self.state.carry.messages.push(Arc::new(message));
     }
 
-    /// Stage 5: the results, and after them what was typed meanwhile, in one message.
-    fn record_results(&mut self, calls: &CallQueue, steered: Vec<Block>) {
+    /// The results, and after them what else the model is told, in one message.
+    fn record_results(&mut self, calls: &CallQueue, attached: Attached) {
         let mut blocks = calls.results();
-        let mut id = calls.last_shown();
-        if !steered.is_empty() {
-            let steered_id = self.message_id();
-            self.emit(Update::UserText { id: steered_id, blocks: steered.clone(), synthetic: false });
-            blocks.extend(steered);
-            id = Some(steered_id);
-        }
-        if let (false, Some(id)) = (blocks.is_empty(), id) {
-            self.state.carry.messages.push(Arc::new(Message::user(id, Origin::Results, blocks)));
+        blocks.extend(attached.blocks);
+        if let (false, Some(id)) = (blocks.is_empty(), attached.id.or_else(|| calls.last_shown())) {
+            self.push(Message::user(id, Origin::Results, blocks));
         }
     }
 
-    fn take_waiting(&mut self) -> Vec<Block> {
-        let waiting: VecDeque<_> = std::mem::take(&mut self.state.carry.waiting);
-        if waiting.is_empty() { Vec::new() } else { join(waiting.into_iter()) }
+    /// What runs beside the run ends with it.
+    fn drop_background(&mut self) {
+        self.drop_summary();
+        if let Some(fork) = self.state.carry.staged.drop_fork() {
+            self.effects.push(Effect::CancelFork(fork));
+        }
     }
 }
 
@@ -192,9 +297,11 @@ impl State {
     #[must_use]
     pub fn at_rest(mut self) -> Self {
         let (model, blocks, mut calls) = match std::mem::take(&mut self.phase) {
-            Phase::Streaming(streaming) => (streaming.model, streaming.blocks, streaming.calls),
+            Phase::Streaming(streaming) => (streaming.body.model.clone(), streaming.blocks, streaming.calls),
             Phase::Settling(settling) => ("".into(), Vec::new(), settling.calls),
-            Phase::Idle | Phase::Preparing { .. } | Phase::Waiting(_) | Phase::Done(_) => return self,
+            Phase::Idle | Phase::Preparing(_) | Phase::Stopping(_) | Phase::Waiting(_) | Phase::Done(_) => {
+                return self;
+            }
         };
         calls.close();
         if let Some(answer) = answer(model, blocks) {

@@ -1,20 +1,31 @@
 //! The state of a run: what is carried from one iteration to the next, and where the machine is.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    CallId, FileSeen, MessageId, ModelRequest, RequestId, Terminal, TimerId, Transcript, Transition,
+    CallId, Failure, FileSeen, ForkId, HookId, LookId, MessageId, ModelRequest, ModelSpend, RequestId,
+    StoreId, Terminal, TimerId, Transcript, Transition,
 };
 
+use crate::attach::Notes;
+use crate::budget::TokenBudget;
 use crate::calls::CallQueue;
-use crate::event::{Interrupt, Prompt};
+use crate::event::Interrupt;
 use crate::gate::Watermark;
+use crate::guards::Guards;
+use crate::hooks::Stopping;
+use crate::layers::{Compactions, Staged, TokenCount};
 use crate::ledger::Ledger;
+use crate::prefix::Sent;
+use crate::prepare::Preparing;
+use crate::queue::Queue;
+use crate::repeats::Repeats;
 use crate::retry::Attempts;
 use crate::settle::After;
 use crate::stream::Streaming;
+use crate::summary::PendingSummary;
 
 /// The whole state of a session between two events.
 #[derive(Clone, Debug, Default)]
@@ -25,25 +36,44 @@ pub struct State {
     pub(crate) ledger: Ledger,
 }
 
-/// What survives from one iteration to the next. Every transition builds it as a complete literal, so that
-/// a new field forces a decision at each of them.
+/// What survives from one iteration to the next. It is built as a complete literal wherever the loop goes round, so that
+/// a new field forces a decision there.
 ///
-/// Of the specification's ten fields these four have rules so far. The others (auto-compact tracking, output
-/// recoveries, the reactive guard, the output override, the pending summary, the stop-hook flag) come with theirs.
+/// The specification's ten fields are the first seven: four of them (the count of output recoveries, the reactive guard,
+/// the output override, the stop-hook flag) are among the guards. The others are what further rules have to remember.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carry {
-    /// The conversation.
+    /// The conversation since the last boundary, as the model sees it.
     pub(crate) messages: Transcript,
     /// What tools have changed for later tools.
     pub(crate) tools: ToolState,
+    /// Compactions so far, and how they went.
+    pub(crate) compactions: Compactions,
+    /// What was already tried.
+    pub(crate) guards: Guards,
+    /// The summary of the last calls that a small model is writing.
+    pub(crate) summary: Option<PendingSummary>,
     /// Which iteration this is; the first is 1.
     pub(crate) turn_count: u32,
     /// Why the previous iteration went on; none in the first.
     pub(crate) transition: Option<Transition>,
-    /// Messages typed during the run that the model has not seen yet.
-    pub(crate) waiting: VecDeque<Prompt>,
-    /// The last message of the previous request: the provider's cache ends there.
-    pub(crate) cached_to: Option<usize>,
+
+    /// Prompts that the model has not seen yet.
+    pub(crate) waiting: Queue,
+    /// The failure that a cure is being tried for. It is shown only if every cure fails.
+    pub(crate) withheld: Option<Box<Failure>>,
+    /// Spans whose summaries are ready, and the one that is being summarised.
+    pub(crate) staged: Staged,
+    /// The output tokens this submission is to spend.
+    pub(crate) budget: TokenBudget,
+    /// Calls that came with the same result before.
+    pub(crate) repeats: Repeats,
+    /// What attachments have told the model, and what they are to tell it.
+    pub(crate) notes: Notes,
+    /// How many tokens the transcript is.
+    pub(crate) tokens: TokenCount,
+    /// The previous request: the provider's cache ends with it.
+    pub(crate) sent: Option<Sent>,
     /// The responses just before this one that broke off after something of them had acted.
     pub(crate) broken: Attempts,
     /// How far the last gate has checked `messages`.
@@ -83,34 +113,40 @@ impl ToolState {
 /// Where the machine is: its program counter as data.
 ///
 /// ```text
-///  Idle ──► Preparing ──► Streaming ──► Settling ──► Done
-///            ▲     │          ▲          │    │        ▲
-///            └─────┼──────────┼──────────┘    │        │
-///                  └───────► Waiting ◄────────┘        │
-///                               └──────────────────────┘
+///  Idle ──► Preparing ──► Streaming ──► Settling ──► Stopping
+///            ▲   │  │          ▲         │  │  │      │    │
+///            │   │  └─────► Waiting ◄────┘  │  │      │    │
+///            ├───┼─────────────┼────────────┘  │      │    │
+///            └───┼─────────────┼───────────────┼──────┘    │
+///                └─────────────┴──► Done ◄─────┴───────────┘
 ///
-///  Idle      -> Preparing   a prompt is submitted
+///  Idle      -> Preparing   a prompt is submitted, or a compaction asked for
 ///  Preparing -> Streaming   the request goes out
-///  Streaming -> Settling    every way out: ended, refused, failed, interrupted
-///  Settling  -> Preparing   next_turn: all calls are answered
-///  Settling  -> Waiting     the request failed and is sent again after a pause
 ///  Preparing -> Waiting     the last response broke off after it had acted; the next request waits for its pause
+///  Preparing -> Done        a limit stops the request, it was interrupted, or only a compaction was asked for
+///  Streaming -> Settling    every way out: ended, refused, failed, interrupted
+///  Settling  -> Preparing   the loop goes round
+///  Settling  -> Waiting     the request failed and is sent again after a pause
+///  Settling  -> Stopping    the model says it is done, and hooks are asked
+///  Settling  -> Done        every other end
+///  Stopping  -> Preparing   a hook objects, or the budget of output tokens asks to go on
+///  Stopping  -> Done        the end, or interrupted
 ///  Waiting   -> Streaming   the pause is over
 ///  Waiting   -> Done        interrupted during the pause
-///  Settling  -> Done        every other end
 /// ```
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Phase {
     /// Nothing was submitted yet.
     #[default]
     Idle,
-    /// The next request is being made; `layer` is the next layer to apply. Every layer so far answers at once,
-    /// so no event finds the machine here.
-    Preparing { layer: usize },
+    /// The next request is being made; a layer waits for an answer.
+    Preparing(Box<Preparing>),
     /// A request is out.
     Streaming(Box<Streaming>),
     /// The response has ended, one way or another; calls are still open.
     Settling(Box<Settling>),
+    /// Hooks are asked whether the run may end.
+    Stopping(Box<Stopping>),
     /// A failed request waits to be sent again.
     Waiting(Waiting),
     /// The run is over.
@@ -126,6 +162,8 @@ pub(crate) struct Settling {
     pub(crate) interrupt: Option<Interrupt>,
     /// When cancelled calls are given up.
     pub(crate) deadline: Option<TimerId>,
+    /// The look around that is waited for, once every call is answered.
+    pub(crate) looking: Option<LookId>,
 }
 
 /// A request that failed and is sent again, byte for byte, when the timer runs out.
@@ -147,6 +185,8 @@ pub enum PhaseName {
     Streaming,
     /// Calls are being answered.
     Settling,
+    /// Hooks are asked whether the run may end.
+    Stopping,
     /// A failed request waits to be sent again.
     Waiting,
     /// The run is over.
@@ -159,6 +199,10 @@ pub(crate) struct Ids {
     request: u32,
     call: u32,
     timer: u32,
+    fork: u32,
+    hook: u32,
+    store: u32,
+    look: u32,
     message: u64,
 }
 
@@ -176,6 +220,26 @@ impl Ids {
     pub(crate) fn timer(&mut self) -> TimerId {
         self.timer += 1;
         TimerId(self.timer)
+    }
+
+    pub(crate) fn fork(&mut self) -> ForkId {
+        self.fork += 1;
+        ForkId(self.fork)
+    }
+
+    pub(crate) fn hook(&mut self) -> HookId {
+        self.hook += 1;
+        HookId(self.hook)
+    }
+
+    pub(crate) fn store(&mut self) -> StoreId {
+        self.store += 1;
+        StoreId(self.store)
+    }
+
+    pub(crate) fn look(&mut self) -> LookId {
+        self.look += 1;
+        LookId(self.look)
     }
 
     pub(crate) fn message(&mut self) -> MessageId {
@@ -214,9 +278,10 @@ impl State {
     pub fn phase(&self) -> PhaseName {
         match self.phase {
             Phase::Idle => PhaseName::Idle,
-            Phase::Preparing { .. } => PhaseName::Preparing,
+            Phase::Preparing(_) => PhaseName::Preparing,
             Phase::Streaming(_) => PhaseName::Streaming,
             Phase::Settling(_) => PhaseName::Settling,
+            Phase::Stopping(_) => PhaseName::Stopping,
             Phase::Waiting(_) => PhaseName::Waiting,
             Phase::Done(_) => PhaseName::Done,
         }
@@ -234,6 +299,12 @@ impl State {
         &self.carry.tools.cwd
     }
 
+    /// What the models of this run, forks included, took so far.
+    #[must_use]
+    pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
+        &self.ledger.models
+    }
+
     /// Messages that were typed during a run and that no request has carried yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
@@ -248,7 +319,7 @@ mod tests {
 
     fn seen(hash: u64, whole: bool, shown: &[usize]) -> FileSeen {
         let shown = shown.iter().map(|&first| ShownPart { first, count: None }).collect();
-        FileSeen { path: "/f".into(), hash, lines: [].into(), whole, shown }
+        FileSeen { path: "/f".into(), hash, lines: [].into(), whole, shown, stamp: None }
     }
 
     #[track_caller]

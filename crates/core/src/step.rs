@@ -1,9 +1,13 @@
 //! The reducer: one event in, the next state and its effects out.
 
-use windlass_protocol::{MessageId, Update};
+use std::sync::Arc;
+
+use windlass_protocol::{ForkId, HookAnswer, HookId, MessageId, Outcome, Update};
 
 use crate::config::Config;
 use crate::event::{Effect, Effects, Event, Input, Prompt};
+use crate::layers;
+use crate::prepare::{Asked, Reply};
 use crate::state::{Phase, PhaseName, State};
 
 /// Advances a session by one event.
@@ -31,13 +35,16 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
             cx.with_calls(phase, |calls, cx| calls.on_answered(call, answer, cx))
         }
         Event::Timer(timer) => cx.on_timer(phase, timer),
-        Event::Compact { .. }
-        | Event::Forked { .. }
-        | Event::Hooked { .. }
-        | Event::Stored { .. }
-        | Event::Looked { .. }
-        | Event::Prefetched(_)
-        | Event::StoreFailed(_) => phase,
+        Event::Compact { focus } => cx.on_compact(phase, focus),
+        Event::Forked { fork, outcome } => cx.on_forked(phase, fork, outcome),
+        Event::Hooked { hook, answer } => cx.on_hooked(phase, hook, answer),
+        Event::Stored { store, files } => cx.on_reply(phase, Asked::Store(store), Reply::Stored(files)),
+        Event::Looked { look, found } => cx.on_looked(phase, look, *found),
+        Event::Prefetched(found) => {
+            cx.state.carry.notes.on_prefetched(found);
+            phase
+        }
+        Event::StoreFailed(why) => cx.on_store_failed(phase, &why),
     };
     let here = cx.here;
     state.phase = next;
@@ -73,7 +80,37 @@ impl Cx<'_> {
 
     /// A message typed while something else goes on waits for the next results. After the end it waits for the next run.
     pub(crate) fn on_steer(&mut self, phase: Phase, prompt: Prompt) -> Phase {
-        self.state.carry.waiting.push_back(prompt);
+        self.state.carry.waiting.push(prompt);
         phase
+    }
+
+    /// Prompts become part of the run.
+    pub(crate) fn start_prompts(&mut self, ids: Vec<Arc<str>>) {
+        if !ids.is_empty() {
+            self.state.ledger.prompts.extend(ids.iter().cloned());
+            self.emit(Update::PromptsStarted(ids));
+        }
+    }
+
+    /// A fork came to its end: what it took is booked, and whoever waits for it goes on.
+    fn on_forked(&mut self, phase: Phase, fork: ForkId, outcome: Box<Outcome>) -> Phase {
+        self.state.ledger.book_fork(&outcome);
+        if self.on_summary(fork, &outcome) {
+            return phase;
+        }
+        if self.state.carry.staged.fork() == Some(fork) {
+            layers::on_staged(self, &outcome);
+            return phase;
+        }
+        self.on_reply(phase, Asked::Fork(fork), Reply::Forked(outcome))
+    }
+
+    /// Hooks answered: those of a call, of the end, or of a compaction.
+    fn on_hooked(&mut self, phase: Phase, hook: HookId, answer: Box<HookAnswer>) -> Phase {
+        match phase {
+            Phase::Stopping(stopping) if stopping.hook == hook => self.on_stop_hooked(&stopping, &answer),
+            Phase::Preparing(_) => self.on_reply(phase, Asked::Hooks(hook), Reply::Hooked(answer)),
+            phase => self.with_calls(phase, |calls, cx| calls.on_hooked(hook, *answer, cx)),
+        }
     }
 }

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, Delta, Failure, FailureClass, Message, MessageId, ModelEvent, ModelRequest, RequestId, StopReason,
-    Terminal, Update, Usage,
+    Block, Delta, Failure, FailureClass, Message, MessageId, ModelEvent, ModelNote, ModelRequest, RequestId,
+    StopReason, Terminal, Transition, Update, Usage,
 };
 
 use crate::calls::CallQueue;
 use crate::event::{Effect, Interrupt};
 use crate::gate::{is_valid_id, valid_id};
-use crate::retry::{self, Attempts, Decision};
-use crate::settle::{After, Broken};
+use crate::ladder::{Answer, Fault};
+use crate::prefix::Sent;
+use crate::retry::{self, Attempts, Trouble, Verdict};
+use crate::settle::After;
 use crate::state::{Phase, PhaseName, Settling};
 use crate::step::Cx;
 
@@ -19,13 +21,17 @@ use crate::step::Cx;
 #[derive(Clone, Debug)]
 pub(crate) struct Streaming {
     pub(crate) request: RequestId,
-    body: Arc<ModelRequest>,
-    attempts: Attempts,
+    pub(crate) body: Arc<ModelRequest>,
+    pub(crate) attempts: Attempts,
     sent_at_ms: u64,
+    /// The request before this one.
+    before: Option<Sent>,
     /// The model that answers; until it says so, the one that was asked.
     pub(crate) model: Arc<str>,
     /// Usage reported at the start, booked if the response never ends.
     usage: Option<Box<Usage>>,
+    /// Whether anything of the answer has come.
+    pub(crate) has_begun: bool,
     /// Complete blocks, as they were shown.
     pub(crate) blocks: Vec<(MessageId, Block)>,
     /// The text block that is not complete yet.
@@ -40,14 +46,22 @@ struct OpenText {
 }
 
 impl Streaming {
-    pub(crate) fn new(request: RequestId, body: Arc<ModelRequest>, attempts: Attempts, at_ms: u64) -> Self {
+    pub(crate) fn new(
+        request: RequestId,
+        body: Arc<ModelRequest>,
+        attempts: Attempts,
+        before: Option<Sent>,
+        at_ms: u64,
+    ) -> Self {
         Self {
             request,
             model: body.model.clone(),
             body,
             attempts,
             sent_at_ms: at_ms,
+            before,
             usage: None,
+            has_begun: false,
             blocks: Vec::new(),
             open: None,
             calls: CallQueue::default(),
@@ -72,16 +86,37 @@ impl Cx<'_> {
                 Phase::Streaming(streaming)
             }
             ModelEvent::Delta { index, delta } => {
+                streaming.has_begun = true;
                 self.on_delta(&mut streaming, index, delta);
                 Phase::Streaming(streaming)
             }
             ModelEvent::Block { index, block } => {
+                streaming.has_begun = true;
                 self.on_block(&mut streaming, index, block);
                 Phase::Streaming(streaming)
             }
-            ModelEvent::Note(_) => Phase::Streaming(streaming),
+            ModelEvent::Note(note) => {
+                self.on_note(note);
+                Phase::Streaming(streaming)
+            }
             ModelEvent::Ended { stop, usage } => self.on_ended(*streaming, &stop, usage),
             ModelEvent::Failed(failure) => self.on_failed(*streaming, *failure),
+        }
+    }
+
+    fn on_note(&mut self, note: ModelNote) {
+        match note {
+            ModelNote::Cleared { tool_results, thinking_turns, tokens } => {
+                self.emit(Update::ClearedByProvider { tool_results, thinking_turns, tokens });
+            }
+            ModelNote::ThinkingDropped { blocks, reason } => {
+                self.emit(Update::Notice(format!(
+                    "The provider left out {blocks} blocks of thinking: {reason}."
+                )));
+            }
+            ModelNote::Refusal { category, explanation } => {
+                self.state.ledger.refusal = explanation.or(category).map(|why| why.to_string());
+            }
         }
     }
 
@@ -135,109 +170,50 @@ impl Cx<'_> {
 
     fn on_ended(&mut self, mut streaming: Streaming, stop: &StopReason, usage: Box<Usage>) -> Phase {
         self.state.ledger.api_ms += self.at_ms.saturating_sub(streaming.sent_at_ms);
-        self.state.ledger.book(&streaming.model, &usage, &self.config.model);
+        self.book(&streaming.model, &usage);
         self.state.ledger.stop = Some(stop.clone());
+        self.state.carry.budget.spent = self.state.carry.budget.spent.saturating_add(usage.output_tokens);
+        self.state.carry.withheld = None;
+        self.watch_prefix(&streaming, &usage);
+        let reported = usage.input_total().saturating_add(usage.output_tokens);
         self.emit(Update::Responded { request: streaming.request, stop_reason: stop.name().into(), usage });
-        if *stop == StopReason::Refusal {
-            return self.on_refused(streaming);
-        }
         if *stop == StopReason::MaxTokens {
             streaming.calls.truncate_held();
         }
-        let then = if streaming.calls.is_empty() {
-            After::End(Terminal::Completed)
-        } else {
-            After::NextTurn { broken: None }
-        };
-        self.record_answer(&mut streaming);
-        self.leave(streaming.calls, then, None)
+        let answer = answer_of(stop, &streaming);
+        self.decide_answer(streaming, answer, Some(reported))
     }
 
-    /// A refused answer does not stand, unless something of it has acted: then the transcript must say so.
-    fn on_refused(&mut self, mut streaming: Streaming) -> Phase {
-        streaming.calls.cancel_all(self);
-        if streaming.calls.has_acted() {
-            self.record_answer(&mut streaming);
-        } else {
-            self.retract(&mut streaming);
+    fn watch_prefix(&mut self, streaming: &Streaming, usage: &Usage) {
+        let Some(sent) = &mut self.state.carry.sent else { return };
+        sent.answered(usage);
+        let missed = streaming.before.as_ref().and_then(|before| before.missed(sent, usage));
+        if let Some(missed) = missed {
+            self.emit(missed);
         }
-        self.leave(streaming.calls, After::End(Terminal::Refused), None)
     }
 
-    /// Nothing that has acted is forgotten or done twice: once a call that changes something has started, the
-    /// request is not sent again and what is complete stands as the response.
-    fn on_failed(&mut self, mut streaming: Streaming, failure: Failure) -> Phase {
+    fn on_failed(&mut self, streaming: Streaming, failure: Failure) -> Phase {
         self.close_account(&streaming);
-        if streaming.calls.has_acted() {
-            return self.on_broken(streaming, failure);
-        }
-        let reached = self.state.ledger.reached;
-        match retry::decide(&failure, streaming.attempts, &self.config.retry, reached, self.entropy) {
-            Decision::Again { delay_ms, retries_max } => {
-                self.retry(streaming, failure, delay_ms, retries_max)
-            }
-            Decision::GiveUp => {
-                let attempts = streaming.attempts;
-                streaming.calls.cancel_all(self);
-                self.record_answer(&mut streaming);
-                let then = self.give_up(failure, attempts);
-                self.leave(streaming.calls, then, None)
-            }
-        }
+        let fault = fault_of(failure.class);
+        self.state.carry.withheld = Some(Box::new(failure));
+        self.decide_answer(streaming, Answer::Failed(fault), None)
     }
 
-    /// The response broke off after something of it had acted. It stands as far as it came, its calls are answered,
-    /// and the next request goes out after the pause of a retry; too many in a row end the run.
-    fn on_broken(&mut self, mut streaming: Streaming, failure: Failure) -> Phase {
-        let attempts = self.state.carry.broken;
-        self.record_answer(&mut streaming);
-        let then = match retry::decide(&failure, attempts, &self.config.retry, true, self.entropy) {
-            Decision::Again { delay_ms, retries_max } => {
-                let attempts = attempts.and(failure.class);
-                let (attempt, failure) = (attempts.retries, Box::new(failure));
-                self.emit(Update::Retrying { attempt, retries_max, delay_ms, failure });
-                let not_before_ms = self.at_ms.saturating_add(delay_ms);
-                After::NextTurn { broken: Some(Broken { attempts, not_before_ms }) }
-            }
-            Decision::GiveUp => {
-                streaming.calls.cancel_all(self);
-                self.give_up(failure, attempts)
-            }
+    /// What the retry policy says about the failure that is withheld. A response that broke off after something of it had
+    /// acted counts with those just before it that did so too.
+    pub(crate) fn judge_failure(&self, streaming: &Streaming) -> Option<Verdict> {
+        let failure = self.state.carry.withheld.as_deref()?;
+        let acted = streaming.calls.has_acted();
+        let trouble = Trouble {
+            failure,
+            attempts: if acted { self.state.carry.broken } else { streaming.attempts },
+            half_way: streaming.has_begun,
+            reached: acted || self.state.ledger.reached,
+            wall_s: self.wall_s,
+            entropy: self.entropy,
         };
-        self.leave(streaming.calls, then, None)
-    }
-
-    fn give_up(&mut self, failure: Failure, attempts: Attempts) -> After {
-        let terminal = match failure.class {
-            FailureClass::Malformed => Terminal::ModelError,
-            _ => Terminal::ApiError,
-        };
-        self.state.ledger.failure = Some(retry::given_up(failure, attempts, &self.config.retry));
-        After::End(terminal)
-    }
-
-    fn retry(
-        &mut self,
-        mut streaming: Streaming,
-        failure: Failure,
-        delay_ms: u64,
-        retries_max: u32,
-    ) -> Phase {
-        let attempts = streaming.attempts.and(failure.class);
-        streaming.calls.cancel_all(self);
-        self.retract(&mut streaming);
-        self.emit(Update::Retrying {
-            attempt: attempts.retries,
-            retries_max,
-            delay_ms,
-            failure: Box::new(failure),
-        });
-        let then = After::Retry {
-            body: streaming.body,
-            attempts,
-            not_before_ms: self.at_ms.saturating_add(delay_ms),
-        };
-        self.leave(streaming.calls, then, None)
+        Some(retry::decide(&trouble, &self.config.retry))
     }
 
     /// Stops reading at once; what was said stays said, what was started is stopped.
@@ -255,40 +231,81 @@ impl Cx<'_> {
     }
 
     /// The only road out of streaming.
-    fn leave(&mut self, mut calls: CallQueue, then: After, interrupt: Option<Interrupt>) -> Phase {
+    pub(crate) fn leave(&mut self, mut calls: CallQueue, then: After, interrupt: Option<Interrupt>) -> Phase {
         self.enter(PhaseName::Settling);
         calls.let_go();
         calls.advance(self);
         let deadline = calls.start_deadline(self);
-        self.settle(Box::new(Settling { calls, then, interrupt, deadline }))
+        self.settle(Box::new(Settling { calls, then, interrupt, deadline, looking: None }))
     }
 
     /// Books what is known of a response that never ended: its input was paid for.
     fn close_account(&mut self, streaming: &Streaming) {
         self.state.ledger.api_ms += self.at_ms.saturating_sub(streaming.sent_at_ms);
         if let Some(usage) = &streaming.usage {
-            self.state.ledger.book(&streaming.model, usage, &self.config.model);
+            self.book(&streaming.model, usage);
         }
     }
 
+    /// Books a response under the name of the model that gave it, at the price of the one that was asked.
+    fn book(&mut self, model: &Arc<str>, usage: &Usage) {
+        let card = self.config.model_after(self.state.carry.guards.fallbacks);
+        self.state.ledger.book(model, usage, card);
+    }
+
     /// The complete blocks become the assistant's message.
-    fn record_answer(&mut self, streaming: &mut Streaming) {
+    pub(crate) fn record_answer(&mut self, streaming: &mut Streaming) {
+        self.state.ledger.text = self.said(streaming);
         let blocks = std::mem::take(&mut streaming.blocks);
-        let texts = blocks.iter().filter_map(|(_, block)| block.as_text());
-        self.state.ledger.text = texts.collect::<Vec<_>>().join("\n");
-        if let Some(message) = answer(streaming.model.clone(), blocks) {
+        if let Some(message) = answer(streaming.body.model.clone(), blocks) {
             self.state.carry.messages.push(Arc::new(message));
         }
     }
 
+    /// The text of the answer. One that goes on where the last was cut has that in front of it.
+    pub(crate) fn said(&self, streaming: &Streaming) -> String {
+        let texts: Vec<&str> = streaming.blocks.iter().filter_map(|(_, block)| block.as_text()).collect();
+        let own = texts.join("\n");
+        match self.state.carry.transition {
+            Some(Transition::MaxOutputTokensRecovery | Transition::PauseTurnResume) => {
+                format!("{}{own}", self.state.ledger.text)
+            }
+            _ => own,
+        }
+    }
+
     /// Takes back what was shown of a response that does not stand, results included.
-    fn retract(&mut self, streaming: &mut Streaming) {
+    pub(crate) fn retract(&mut self, streaming: &mut Streaming) {
         let mut messages: Vec<MessageId> = streaming.blocks.drain(..).map(|(id, _)| id).collect();
-        messages.extend(streaming.calls.discard());
+        messages.extend(streaming.calls.discard(self));
         let calls = streaming.calls.ids();
         if !messages.is_empty() {
             self.emit(Update::Retracted { messages, calls });
         }
+    }
+}
+
+/// How a response that ended came out.
+fn answer_of(stop: &StopReason, streaming: &Streaming) -> Answer {
+    match stop {
+        StopReason::Refusal => Answer::Refused,
+        StopReason::MaxTokens => Answer::Cut,
+        StopReason::ContextWindowExceeded => Answer::WindowFull,
+        StopReason::PauseTurn => Answer::Paused,
+        _ if !streaming.calls.is_empty() => Answer::Called,
+        _ if streaming.blocks.iter().all(|(_, block)| block.is_thinking()) => Answer::Empty,
+        _ => Answer::Said,
+    }
+}
+
+fn fault_of(class: FailureClass) -> Fault {
+    match class {
+        FailureClass::Overflow => Fault::TooLong,
+        FailureClass::Media => Fault::Media,
+        FailureClass::Binding => Fault::Bound,
+        FailureClass::Cut | FailureClass::Stalled => Fault::Stream { broken: false },
+        FailureClass::Malformed => Fault::Stream { broken: true },
+        _ => Fault::Api,
     }
 }
 

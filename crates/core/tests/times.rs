@@ -29,14 +29,7 @@ fn ended() -> ModelEvent {
 }
 
 fn cut() -> ModelEvent {
-    ModelEvent::Failed(Box::new(Failure {
-        class: FailureClass::Cut,
-        message: String::new(),
-        status: None,
-        retry_after_ms: None,
-        should_retry: None,
-        request_id: None,
-    }))
+    ModelEvent::Failed(Box::new(Failure::new(FailureClass::Cut, "")))
 }
 
 #[track_caller]

@@ -159,6 +159,12 @@ impl Terminal {
         }
     }
 
+    /// Whether what ended the run is a failure of a model call.
+    #[must_use]
+    pub fn shows_failure(self) -> bool {
+        matches!(self, Self::PromptTooLong | Self::ImageError | Self::ApiError | Self::ModelError)
+    }
+
     /// Whether the run ended well. A model that declines has answered too.
     #[must_use]
     pub fn is_success(self) -> bool {

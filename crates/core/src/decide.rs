@@ -1,0 +1,329 @@
+//! Stage 6 at work: looks at the situation, asks the ladder, and does what it says.
+
+use std::sync::Arc;
+
+use windlass_protocol::{
+    Delivery, Failure, HookAnswer, Message, ModelRequest, Origin, RawValueEq, Role, Terminal, Transcript,
+    Transition, Update,
+};
+
+use crate::budget;
+use crate::gate::Watermark;
+use crate::guards::Cure;
+use crate::hooks::{About, Stopping};
+use crate::ladder::{self, Answer, Fault, Form, Limits, Next, RUNGS, Retry, Situation, StopHooks};
+use crate::layers;
+use crate::retry::{self, Attempts, Verdict};
+use crate::settle::{After, Broken};
+use crate::state::{Phase, Settling};
+use crate::step::Cx;
+use crate::stream::Streaming;
+use crate::structured;
+use crate::transition::Onward;
+
+impl Cx<'_> {
+    /// The response has ended, one way or another. `reported` is what the provider says the conversation now is, in
+    /// tokens.
+    pub(crate) fn decide_answer(
+        &mut self,
+        mut streaming: Streaming,
+        answer: Answer,
+        reported: Option<u64>,
+    ) -> Phase {
+        let verdict = self.judge_failure(&streaming);
+        let situation = self.situation(&streaming, answer, verdict);
+        let next = ladder::decide(&RUNGS, &situation);
+        if stands(&streaming, &situation, next) {
+            self.record_answer(&mut streaming);
+            if let Some(tokens) = reported {
+                let messages = self.state.carry.messages.len();
+                self.state.carry.tokens.on_response(tokens, messages);
+            }
+        } else {
+            streaming.calls.cancel_all(self);
+            self.retract(&mut streaming);
+        }
+        let then = self.follow(&mut streaming, &situation, next, verdict);
+        self.leave(streaming.calls, then, None)
+    }
+
+    fn follow(
+        &mut self,
+        streaming: &mut Streaming,
+        situation: &Situation,
+        next: Next,
+        verdict: Option<Verdict>,
+    ) -> After {
+        match next {
+            Next::Resend => self.resend(streaming, verdict),
+            Next::RunCalls { fall_back } => {
+                let broken =
+                    matches!(situation.answer, Answer::Failed(_)).then(|| self.break_off(verdict, fall_back));
+                After::NextTurn { broken }
+            }
+            Next::Again(transition) => After::Go(Box::new(self.onward(transition, situation))),
+            Next::AskStopHooks => After::AskStopHooks(Box::new(*situation)),
+            Next::End(terminal) => {
+                let acted = streaming.calls.has_acted();
+                streaming.calls.cancel_all(self);
+                self.release(if acted { self.state.carry.broken } else { streaming.attempts });
+                After::End(terminal)
+            }
+        }
+    }
+
+    /// The same request again, after a pause. Where streams themselves fail, the answer is asked for at once.
+    fn resend(&mut self, streaming: &Streaming, verdict: Option<Verdict>) -> After {
+        let Some(failure) = self.state.carry.withheld.take() else { return After::End(Terminal::ModelError) };
+        let mut attempts = streaming.attempts.and(failure.class, streaming.has_begun);
+        let delivery =
+            if attempts.wants_whole(&self.config.retry) { Delivery::Whole } else { Delivery::Streamed };
+        attempts.whole |= delivery == Delivery::Whole;
+        let body = if streaming.body.delivery == delivery {
+            streaming.body.clone()
+        } else {
+            Arc::new(ModelRequest { delivery, ..(*streaming.body).clone() })
+        };
+        let Verdict { delay_ms, retries_max, .. } = verdict.unwrap_or(NO_PAUSE);
+        self.emit(Update::Retrying { attempt: attempts.retries, retries_max, delay_ms, failure });
+        After::Retry { body, attempts, not_before_ms: self.at_ms.saturating_add(delay_ms) }
+    }
+
+    /// The response broke off after something of it had acted: it stands as far as it came, and the next request waits for
+    /// the pause of a retry.
+    fn break_off(&mut self, verdict: Option<Verdict>, fall_back: bool) -> Broken {
+        let Verdict { delay_ms, retries_max, .. } = verdict.unwrap_or(NO_PAUSE);
+        let attempts = self.state.carry.broken;
+        let Some(failure) = self.state.carry.withheld.take() else {
+            return Broken { attempts, not_before_ms: self.at_ms, fall_back };
+        };
+        let attempts = attempts.and(failure.class, /* half-way */ true);
+        if fall_back {
+            self.announce_fallback(failure);
+        } else {
+            self.emit(Update::Retrying { attempt: attempts.retries, retries_max, delay_ms, failure });
+        }
+        let not_before_ms = if fall_back { self.at_ms } else { self.at_ms.saturating_add(delay_ms) };
+        Broken { attempts, not_before_ms, fall_back }
+    }
+
+    /// The failure that was withheld is shown: no cure is left.
+    pub(crate) fn release(&mut self, attempts: Attempts) {
+        if let Some(failure) = self.state.carry.withheld.take() {
+            self.state.ledger.failure = Some(retry::given_up(*failure, attempts, &self.config.retry));
+        }
+    }
+
+    /// What goes with a transition: a note for the model, or a rewrite of the transcript.
+    fn onward(&mut self, transition: Transition, situation: &Situation) -> Onward {
+        let resumed = (situation.answer == Answer::WindowFull).then(|| RESUME.to_owned());
+        let plain = Onward::new(transition);
+        match transition {
+            Transition::CollapseDrainRetry => {
+                layers::drain(self);
+                Onward { note: resumed, ..plain }
+            }
+            Transition::ReactiveCompactRetry => {
+                let cure = situation.answer.cure();
+                self.strip(cure);
+                Onward { note: resumed, cure: Some(cure), ..plain }
+            }
+            Transition::MaxOutputTokensRecovery => Onward { note: Some(RESUME.into()), ..plain },
+            Transition::TokenBudgetContinuation => {
+                let small_gain = situation.tokens_left.is_small_gain();
+                Onward { note: Some(self.state.carry.budget.nudge()), small_gain, ..plain }
+            }
+            Transition::StructuredOutputRetry => {
+                let problem = self.read_structured().err().unwrap_or_default();
+                Onward { note: Some(problem), ..plain }
+            }
+            Transition::EmptyAnswerNudge => Onward { note: Some(NUDGE.into()), ..plain },
+            Transition::ModelFallback => {
+                if let Some(failure) = self.state.carry.withheld.take() {
+                    self.announce_fallback(failure);
+                }
+                plain
+            }
+            Transition::NextTurn
+            | Transition::MaxOutputTokensEscalate
+            | Transition::StopHookBlocking
+            | Transition::PauseTurnResume => plain,
+        }
+    }
+
+    /// Rewrites the transcript against a refusal of the provider. A compaction takes longer and is done by its layer.
+    fn strip(&mut self, cure: Cure) {
+        let messages = &self.state.carry.messages;
+        let culprit = self.state.carry.withheld.as_ref().and_then(|failure| failure.culprit);
+        let rewritten = match cure {
+            Cure::MediaStripped => layers::strip_media(messages, culprit),
+            Cure::ThinkingStripped => layers::strip_thinking(messages, None),
+            Cure::Compacted => None,
+        };
+        if let Some((_, decision)) = rewritten {
+            self.change(decision);
+        }
+    }
+
+    /// The next model takes over. Thinking is bound to the model that made it and does not go with it.
+    fn announce_fallback(&mut self, failure: Box<Failure>) {
+        let fallbacks = self.state.carry.guards.fallbacks;
+        let from = self.config.model_after(fallbacks).id.clone();
+        let to = self.config.model_after(fallbacks + 1).id.clone();
+        if let Some((_, decision)) = layers::strip_thinking(&self.state.carry.messages, Some(&to)) {
+            self.change(decision);
+        }
+        self.emit(Update::FellBack { from, to, failure });
+    }
+
+    /// The facts the rungs look at.
+    fn situation(&self, streaming: &Streaming, answer: Answer, verdict: Option<Verdict>) -> Situation {
+        let (carry, config) = (&self.state.carry, self.config);
+        let form = match &config.answer {
+            Some(schema) if streaming.calls.is_empty() => {
+                let fits = structured::read(&self.said(streaming), schema).is_ok();
+                if fits { Form::Fits } else { Form::Differs }
+            }
+            _ => Form::Fits,
+        };
+        Situation {
+            guards: carry.guards,
+            limits: self.limits(),
+            answer,
+            has_calls: !streaming.calls.is_empty(),
+            settled: false,
+            acted: streaming.calls.has_acted(),
+            retry: verdict.map_or(Retry::GiveUp, |verdict| verdict.retry),
+            stopped_by_hook: false,
+            deferred: false,
+            repeated: false,
+            staged: !carry.staged.is_empty(),
+            reducible: layers::reducible(self),
+            has_media: matches!(answer, Answer::Failed(Fault::Media)) && layers::has_media(&carry.messages),
+            has_thinking: matches!(answer, Answer::Failed(Fault::Bound))
+                && layers::has_thinking(&carry.messages),
+            after_results: carry.messages.last().is_some_and(|last| is_result(last)),
+            form,
+            stop_hooks: self.stop_hooks(),
+            tokens_left: carry.budget.left(config),
+            turns_left: true,
+            usd_left: budget::usd_left(&self.state.ledger, config),
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let config = self.config;
+        let own_most = self.model().output_tokens_max;
+        Limits {
+            may_escalate: config.output.explicit.is_none() && own_most > config.output.first,
+            output_recoveries: config.output.recoveries_max,
+            stop_blocks: config.stop_hook_blocks_max,
+            continuations_min: config.continuation.continuations_min,
+            schema_tries: config.answer.as_ref().map_or(0, |answer| answer.retries_max),
+            pauses: config.pauses_max,
+            fallbacks: u32::try_from(config.fallbacks.len()).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Every call of the response is answered: decides again, and says how the loop goes on, if it does.
+    pub(crate) fn decide_round(
+        &mut self,
+        settling: &Settling,
+        broken: Option<Broken>,
+    ) -> Result<Onward, Terminal> {
+        let turns = self.state.carry.turn_count;
+        let turns_left = self.config.turns_max.is_none_or(|limit| turns < limit);
+        let situation = Situation {
+            guards: self.state.carry.guards,
+            limits: self.limits(),
+            answer: Answer::Called,
+            has_calls: true,
+            settled: true,
+            acted: settling.calls.has_acted(),
+            retry: Retry::GiveUp,
+            stopped_by_hook: settling.calls.stopped_by_hook().is_some(),
+            deferred: settling.calls.deferred().is_some(),
+            repeated: settling.calls.repeated(),
+            staged: false,
+            reducible: false,
+            has_media: false,
+            has_thinking: false,
+            after_results: false,
+            form: Form::Fits,
+            stop_hooks: StopHooks::Pass,
+            tokens_left: ladder::TokensLeft::NoBudget,
+            turns_left,
+            usd_left: budget::usd_left(&self.state.ledger, self.config),
+        };
+        match ladder::decide(&RUNGS, &situation) {
+            Next::End(terminal) => Err(terminal),
+            _ => Ok(Onward {
+                fall_back: broken.is_some_and(|broken| broken.fall_back),
+                broken: broken.map_or_else(Attempts::default, |broken| broken.attempts),
+                not_before_ms: broken.map_or(self.at_ms, |broken| broken.not_before_ms),
+                ..Onward::new(Transition::NextTurn)
+            }),
+        }
+    }
+
+    /// Stop hooks have answered: decides again.
+    pub(crate) fn on_stop_hooked(&mut self, stopping: &Stopping, answer: &HookAnswer) -> Phase {
+        let asked = match &stopping.about {
+            About::Ending(situation) => situation,
+            About::Failure(terminal) => return self.end(*terminal, None),
+        };
+        let heard = self.hear_stop_hooks(asked, answer);
+        match ladder::decide(&RUNGS, &heard.situation) {
+            Next::Again(transition) => {
+                let onward = self.onward(transition, &heard.situation);
+                let objected = transition == Transition::StopHookBlocking;
+                let note = if objected { Some(heard.objection) } else { onward.note };
+                self.go(Onward { note, ..onward })
+            }
+            Next::End(terminal) => self.end(terminal, None),
+            Next::Resend | Next::RunCalls { .. } | Next::AskStopHooks => self.end(Terminal::ModelError, None),
+        }
+    }
+
+    /// The last answer as a value, or what is wrong with it.
+    pub(crate) fn read_structured(&self) -> Result<Arc<RawValueEq>, String> {
+        match &self.config.answer {
+            Some(schema) => structured::read(&self.state.ledger.text, schema),
+            None => Err(String::new()),
+        }
+    }
+
+    /// The transcript says something else from some message on, by a recorded decision.
+    pub(crate) fn rewrite(&mut self, messages: Transcript) {
+        self.state.carry.messages = messages;
+        self.state.carry.checked = Watermark::default();
+        self.state.carry.sent = None;
+    }
+}
+
+/// Whether what came of the response stays in the conversation: not if the request is sent again or was refused,
+/// unless something of it has acted.
+fn stands(streaming: &Streaming, situation: &Situation, next: Next) -> bool {
+    if streaming.calls.has_acted() {
+        return true;
+    }
+    match next {
+        Next::Resend
+        | Next::Again(Transition::MaxOutputTokensEscalate | Transition::ModelFallback)
+        | Next::End(Terminal::Refused) => false,
+        Next::Again(Transition::CollapseDrainRetry | Transition::ReactiveCompactRetry) => {
+            situation.answer == Answer::WindowFull
+        }
+        _ => true,
+    }
+}
+
+fn is_result(message: &Message) -> bool {
+    message.role == Role::User && message.origin == Origin::Results
+}
+
+const NO_PAUSE: Verdict = Verdict { retry: Retry::Again, delay_ms: 0, retries_max: 0 };
+
+const RESUME: &str = "Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the \
+    sentence if need be: no apology, no recap. Split what is left into smaller pieces.";
+const NUDGE: &str = "You said nothing after the last results. Go on with the work, or say what you found.";

@@ -1,0 +1,74 @@
+//! Forks: the same machine at work on a conversation of its own, beside the run.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use windlass_protocol::{ForkId, ModelCard, ToolSpec, Transcript};
+
+use crate::budget;
+use crate::config::{Asking, Config, ContextPolicy, OutputPolicy, PermissionMode, Permissions, Source};
+use crate::event::{Effect, Prompt};
+use crate::state::State;
+use crate::step::Cx;
+
+/// What a fork works on, and as whom.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) source: Source,
+    pub(crate) model: ModelCard,
+    pub(crate) system: Arc<str>,
+    pub(crate) tools: Arc<[ToolSpec]>,
+    pub(crate) messages: Transcript,
+    pub(crate) prompt: Prompt,
+    pub(crate) output_tokens: u32,
+}
+
+impl Cx<'_> {
+    /// Starts a fork, unless the budget is spent.
+    pub(crate) fn fork(&mut self, plan: Plan) -> Option<ForkId> {
+        if !budget::usd_left(&self.state.ledger, self.config) {
+            return None;
+        }
+        let fork = self.state.ids.fork();
+        let left = self.config.budget_usd.map(|cap| cap - self.state.ledger.tree_usd);
+        let config = Arc::new(Config { budget_usd: left, ..fork_config(&plan, self.config) });
+        let state = Box::new(State::new(self.state.carry.tools.cwd.to_path_buf(), plan.messages));
+        self.effects.push(Effect::Fork { fork, state, config, prompt: plan.prompt });
+        Some(fork)
+    }
+}
+
+/// A fork answers once, changes nothing, and asks nobody.
+fn fork_config(plan: &Plan, parent: &Config) -> Config {
+    Config {
+        model: plan.model.clone(),
+        system: plan.system.clone(),
+        tools: plan.tools.clone(),
+        source: plan.source.clone(),
+        fallbacks: [].into(),
+        small_model: None,
+        turns_max: Some(2),
+        token_budget: None,
+        task_budget: None,
+        output: OutputPolicy { explicit: Some(plan.output_tokens), recoveries_max: 0, ..parent.output },
+        context: ContextPolicy {
+            auto_compact: false,
+            reactive_compact: false,
+            collapse: false,
+            micro_compact: false,
+            ..parent.context
+        },
+        permissions: Permissions {
+            mode: PermissionMode::DontAsk,
+            allowed: BTreeSet::new(),
+            disallowed: plan.tools.iter().map(|tool| tool.name.clone()).collect(),
+            asking: Asking::Nobody,
+        },
+        answer: None,
+        hooks: BTreeSet::new(),
+        memory: [].into(),
+        tool_use_summaries: false,
+        partial_messages: false,
+        ..parent.clone()
+    }
+}

@@ -1,0 +1,214 @@
+//! Stage 2: the request itself.
+
+use windlass_protocol::{
+    ContextEdits, Effort, ModelCard, ModelRequest, TaskBudget, Thinking, ThinkingSupport,
+};
+
+use crate::config::{Config, ThinkingMode, ThinkingWish};
+use crate::layers::{self, Thresholds};
+use crate::prefix::Sent;
+use crate::step::Cx;
+
+/// Models take no smaller budget for thinking.
+const THINKING_TOKENS_MIN: u32 = 1_024;
+
+impl Config {
+    /// The model in use after this many fallbacks.
+    pub(crate) fn model_after(&self, fallbacks: u32) -> &ModelCard {
+        let place = usize::try_from(fallbacks).unwrap_or(usize::MAX).checked_sub(1);
+        place.and_then(|place| self.fallbacks.get(place)).unwrap_or(&self.model)
+    }
+}
+
+impl Cx<'_> {
+    /// The model that answers now.
+    pub(crate) fn model(&self) -> &ModelCard {
+        self.config.model_after(self.state.carry.guards.fallbacks)
+    }
+
+    /// The next request.
+    pub(crate) fn request(&self) -> ModelRequest {
+        let (config, carry, model) = (self.config, &self.state.carry, self.model());
+        let transcript = carry.messages.clone();
+        let last = transcript.len().checked_sub(1);
+        let cached_to = carry.sent.as_ref().and_then(Sent::last_message).filter(|to| Some(*to) <= last);
+        let mut breakpoints: Vec<usize> = cached_to.into_iter().chain(last).collect();
+        breakpoints.dedup();
+        ModelRequest {
+            model: model.id.clone(),
+            system: config.system.clone(),
+            tools: config.tools.clone(),
+            transcript,
+            breakpoints,
+            output_tokens_max: self.output_cap(),
+            thinking: self.thinking(),
+            effort: effort(config.effort, model),
+            task_budget: self.task_budget(),
+            edits: edits(config, model),
+            delivery: windlass_protocol::Delivery::Streamed,
+        }
+    }
+
+    /// Thinking goes only to the model that made it, and only while it thinks. As long as neither changes since the last
+    /// request, what is new in the conversation fits.
+    pub(crate) fn take_out_foreign_thinking(&mut self) {
+        let model = self.model();
+        let is_on = is_thinking_on(self.thinking(), model);
+        let carry = &self.state.carry;
+        if carry.sent.as_ref().is_some_and(|sent| sent.is_for(&model.id, is_on)) {
+            return;
+        }
+        let keep = is_on.then(|| model.id.clone());
+        if let Some((_, decision)) = layers::strip_thinking(&carry.messages, keep.as_deref()) {
+            self.change(decision);
+        }
+    }
+
+    /// How the next answer thinks.
+    fn thinking(&self) -> Thinking {
+        let (config, model) = (self.config, self.model());
+        thinking(&config.thinking, model.thinking, effort(config.effort, model), self.output_cap())
+    }
+
+    /// The cap on output tokens: what the user set, or the first cap, or the raised one; never above the model's own.
+    fn output_cap(&self) -> u32 {
+        let policy = &self.config.output;
+        let cap = match policy.explicit {
+            Some(cap) => cap,
+            None if self.state.carry.guards.output_escalated => policy.escalated,
+            None => policy.first,
+        };
+        cap.min(self.model().output_tokens_max)
+    }
+
+    /// What is left is said only once the transcript was rewritten: a changed value costs the cache.
+    fn task_budget(&self) -> Option<TaskBudget> {
+        let total = self.config.task_budget.filter(|_| self.model().takes_task_budget)?;
+        let remaining =
+            self.state.carry.compactions.rewritten_at_tokens.map(|spent| total.saturating_sub(spent));
+        Some(TaskBudget { total, remaining })
+    }
+}
+
+/// The provider clears old results itself where it can; what it clears is the same from the first request on, so that
+/// saying so never changes the prefix.
+fn edits(config: &Config, model: &ModelCard) -> Option<ContextEdits> {
+    let wanted = config.context.micro_compact && model.edits_context && !config.source.is_summariser();
+    wanted.then(|| ContextEdits {
+        trigger_tokens: Thresholds::of(config, model).warning,
+        keep_results: u32::try_from(config.context.results_kept).unwrap_or(u32::MAX),
+        clear_at_least_tokens: config.context.clear_at_least_tokens,
+    })
+}
+
+/// The level asked for, or the highest below it that the model takes.
+fn effort(wish: Option<Effort>, model: &ModelCard) -> Option<Effort> {
+    let wish = wish?;
+    model
+        .efforts
+        .iter()
+        .copied()
+        .filter(|level| *level <= wish)
+        .max()
+        .or_else(|| model.efforts.first().copied())
+}
+
+/// The wish as far as the model takes it.
+fn thinking(
+    wish: &ThinkingWish,
+    support: ThinkingSupport,
+    effort: Option<Effort>,
+    output_cap: u32,
+) -> Thinking {
+    let display = wish.display;
+    let may_disable =
+        support.disabled_up_to.is_some_and(|highest| effort.is_none_or(|effort| effort <= highest));
+    match (wish.mode, wish.budget_tokens) {
+        (ThinkingMode::Disabled, _) | (_, Some(0)) if may_disable => Thinking::Disabled,
+        (ThinkingMode::Disabled, _) | (_, Some(0)) => Thinking::Unsaid,
+        (_, Some(tokens)) if support.budgeted => {
+            let most = output_cap.saturating_sub(1);
+            if most < THINKING_TOKENS_MIN {
+                return Thinking::Unsaid;
+            }
+            Thinking::Budgeted { tokens: tokens.clamp(THINKING_TOKENS_MIN, most), display }
+        }
+        _ if support.adaptive => Thinking::Adaptive { display },
+        _ => Thinking::Unsaid,
+    }
+}
+
+/// Whether the model will think, so that thinking of earlier answers may be sent. An unknown model that is told nothing does
+/// what it did before.
+pub(crate) fn is_thinking_on(thinking: Thinking, model: &ModelCard) -> bool {
+    match thinking {
+        Thinking::Disabled => false,
+        Thinking::Adaptive { .. } | Thinking::Budgeted { .. } => true,
+        Thinking::Unsaid => model.thinking.by_default || !model.known,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_protocol::ThinkingDisplay;
+
+    const NEW: ThinkingSupport = ThinkingSupport {
+        adaptive: true,
+        budgeted: false,
+        disabled_up_to: Some(Effort::High),
+        by_default: true,
+    };
+    const OLD: ThinkingSupport = ThinkingSupport {
+        adaptive: false,
+        budgeted: true,
+        disabled_up_to: Some(Effort::Max),
+        by_default: false,
+    };
+    const ALWAYS: ThinkingSupport =
+        ThinkingSupport { adaptive: true, budgeted: false, disabled_up_to: None, by_default: true };
+
+    #[track_caller]
+    fn check(mode: ThinkingMode, budget_tokens: Option<u32>, support: ThinkingSupport, expected: Thinking) {
+        let wish = ThinkingWish { mode, budget_tokens, display: None };
+        assert_eq!(thinking(&wish, support, Some(Effort::High), 8_000), expected);
+    }
+
+    #[test]
+    fn a_model_thinks_as_it_was_asked_to_as_far_as_it_can() {
+        let adaptive = Thinking::Adaptive { display: None };
+        let budgeted = |tokens| Thinking::Budgeted { tokens, display: None };
+        check(ThinkingMode::Auto, None, NEW, adaptive);
+        check(ThinkingMode::Adaptive, None, NEW, adaptive);
+        check(ThinkingMode::Auto, Some(2_000), NEW, adaptive);
+        check(ThinkingMode::Disabled, None, NEW, Thinking::Disabled);
+        check(ThinkingMode::Auto, Some(0), NEW, Thinking::Disabled);
+        check(ThinkingMode::Disabled, None, ALWAYS, Thinking::Unsaid);
+        check(ThinkingMode::Auto, None, OLD, Thinking::Unsaid);
+        check(ThinkingMode::Auto, Some(4_000), OLD, budgeted(4_000));
+        check(ThinkingMode::Auto, Some(10), OLD, budgeted(1_024));
+        check(ThinkingMode::Auto, Some(100_000), OLD, budgeted(7_999));
+        check(ThinkingMode::Adaptive, None, ThinkingSupport::default(), Thinking::Unsaid);
+        let shown = ThinkingWish { display: Some(ThinkingDisplay::Omitted), ..ThinkingWish::default() };
+        let expected = Thinking::Adaptive { display: Some(ThinkingDisplay::Omitted) };
+        assert_eq!(thinking(&shown, NEW, None, 8_000), expected);
+        let wish = ThinkingWish { mode: ThinkingMode::Disabled, ..ThinkingWish::default() };
+        assert_eq!(thinking(&wish, NEW, Some(Effort::Max), 8_000), Thinking::Unsaid, "not at this effort");
+        assert_eq!(thinking(&shown, OLD, None, 1_000), Thinking::Unsaid);
+    }
+
+    const UP_TO_HIGH: &[Effort] = &[Effort::Low, Effort::Medium, Effort::High];
+
+    #[test]
+    fn effort_is_what_was_asked_for_or_the_next_below() {
+        let check = |efforts: &'static [Effort], wish, expected| {
+            let model = ModelCard { efforts, ..ModelCard::unknown("m") };
+            assert_eq!(effort(wish, &model), expected);
+        };
+        check(UP_TO_HIGH, None, None);
+        check(UP_TO_HIGH, Some(Effort::Medium), Some(Effort::Medium));
+        check(UP_TO_HIGH, Some(Effort::Max), Some(Effort::High));
+        check(&[Effort::High], Some(Effort::Low), Some(Effort::High));
+        check(&[], Some(Effort::High), None);
+    }
+}
