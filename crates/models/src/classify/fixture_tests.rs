@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 use windlass_protocol::Failure;
 
+use crate::random::XorShift;
+
 use super::{ErrorBody, answer_failure, read_headers, stream_failure};
 
 const FIXTURES: &str = include_str!("fixtures.json");
@@ -52,5 +54,27 @@ fn every_class_that_an_answer_can_have_is_there() {
         "Overflow Media RateLimited Quota Overloaded Server Auth Forbidden NotFound BadRequest Binding";
     for class in classes.split(' ') {
         assert!(FIXTURES.contains(&format!(r#""class": "{class}""#)), "{class}");
+    }
+}
+
+/// Bodies of all kinds, with bytes changed, moved and cut: whatever comes, there is a class and no panic.
+#[test]
+fn damaged_errors_are_errors_too() {
+    let seed = XorShift::seed_for_this_run();
+    let mut random = XorShift::new(seed);
+    let fixtures: Vec<Value> = serde_json::from_str(FIXTURES).unwrap();
+    for _ in 0..4_000 {
+        let mut text = fixtures[random.below(fixtures.len())]["body"].to_string().into_bytes();
+        for _ in 0..=random.below(4) {
+            let at = random.below(text.len());
+            match random.below(3) {
+                0 => text.truncate(at.max(1)),
+                1 => text[at] = u8::try_from(random.below(256)).unwrap(),
+                _ => text.insert(at, b"0-9.:|> +TZ"[random.below(11)]),
+            }
+        }
+        let body = ErrorBody::parse(&String::from_utf8_lossy(&text));
+        let failure = stream_failure(&body);
+        assert!(failure.message.ends_with(['.', '!', '?', '…']), "seed {seed}: {failure:?}");
     }
 }

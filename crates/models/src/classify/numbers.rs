@@ -112,4 +112,15 @@ mod tests {
         let grouped = overflow("Prompt is too long: 1,200,000 tokens > 1_000_000 maximum");
         assert_eq!(grouped, Some(Overflow { needed: 1_200_000, limit: 1_000_000 }));
     }
+
+    #[test]
+    fn every_wording_is_read_from_a_fixture() {
+        let fixtures: Vec<serde_json::Value> = serde_json::from_str(include_str!("fixtures.json")).unwrap();
+        let words = |fixture: &serde_json::Value| fixture["body"].to_string().to_ascii_lowercase();
+        let texts: Vec<_> = fixtures.iter().map(words).collect();
+        let first = |text: &String| WORDINGS.iter().position(|wording| read(wording, text).is_some());
+        for (number, wording) in WORDINGS.iter().enumerate() {
+            assert!(texts.iter().any(|text| first(text) == Some(number)), "{:?}", wording[0].0);
+        }
+    }
 }
