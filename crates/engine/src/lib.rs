@@ -34,6 +34,7 @@
 //! The driver makes no decision that a rule is about: it performs the effects of [`windlass_core::step`] and tells it
 //! what happened. Nothing happens while nobody polls; dropping a [`Run`] at any point leaves no task, process or lock.
 
+mod account;
 mod builder;
 mod check;
 mod inbox;
@@ -61,6 +62,6 @@ pub use windlass_core::{
     UnknownTools,
 };
 pub use windlass_protocol::{
-    Answer, Block, CallId, Denial, Effort, MemoryNote, MessageId, ModelCard, Outcome, Question, SessionSeed,
-    Terminal, ThinkingDisplay, Transcript, Transition, Update, Usage,
+    Answer, Block, CallId, ContextReport, Denial, Effort, MemoryNote, MessageId, ModelCard, ModelSpend,
+    Outcome, Question, SessionSeed, Terminal, ThinkingDisplay, Transcript, Transition, Update, Usage,
 };

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use windlass_core::{Config, Effect, Event, Input, State, step};
 use windlass_protocol::{Outcome, SessionSeed, Update};
 
+use crate::account::Account;
 use crate::builder::Shared;
 use crate::inbox::Inbox;
 use crate::inflight::Inflight;
@@ -33,11 +34,14 @@ pub(crate) struct World {
 pub(crate) struct Machine {
     pub(crate) state: State,
     pub(crate) marks: Marks,
+    pub(crate) account: Account,
     config: Arc<Config>,
     world: World,
     seed: SessionSeed,
     /// How many inputs there were: the position in the seed's randomness.
     inputs: u64,
+    /// Whether a run has begun and not ended: what it took is not in the account yet.
+    running: bool,
     outbox: VecDeque<Update>,
     inflight: Inflight,
 }
@@ -45,8 +49,18 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn new(world: World, config: Arc<Config>, state: State, seed: SessionSeed) -> Self {
         let inflight = Inflight::new(world.clone(), config.clone(), seed);
-        let (marks, outbox) = (Marks::default(), VecDeque::new());
-        Self { state, marks, config, world, seed, inputs: 0, outbox, inflight }
+        Self {
+            state,
+            marks: Marks::default(),
+            account: Account::default(),
+            config,
+            world,
+            seed,
+            inputs: 0,
+            running: false,
+            outbox: VecDeque::new(),
+            inflight,
+        }
     }
 
     /// The next update; nothing after the end. Whoever speaks to the machine from outside does so through the inbox.
@@ -85,6 +99,7 @@ impl Machine {
     /// Tells the machine what happened, and does what it asks for.
     pub(crate) fn advance(&mut self, event: Event) {
         self.inputs += 1;
+        self.running |= matches!(event, Event::Submit(_) | Event::Compact { .. });
         let at_ms = u64::try_from(self.world.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let input = Input { at_ms, wall_s: wall.as_secs(), entropy: self.seed.entropy(self.inputs), event };
@@ -92,13 +107,19 @@ impl Machine {
         self.state = state;
         for effect in effects {
             match effect {
-                Effect::Emit(update) => {
-                    self.marks.note(&update);
-                    self.outbox.push_back(update);
-                }
+                Effect::Emit(update) => self.emit(update),
                 other => self.inflight.perform(other),
             }
         }
+    }
+
+    fn emit(&mut self, update: Update) {
+        self.marks.note(&update);
+        if let Update::Done(outcome) = &update {
+            self.account.book(&outcome.models);
+            self.running = false;
+        }
+        self.outbox.push_back(update);
     }
 
     /// Ends whatever was going on, as after a crash.
@@ -106,6 +127,9 @@ impl Machine {
         self.inflight.clear();
         self.outbox.clear();
         self.marks.close();
+        if std::mem::take(&mut self.running) {
+            self.account.book(self.state.spent());
+        }
         self.state = std::mem::take(&mut self.state).at_rest();
     }
 }

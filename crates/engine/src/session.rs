@@ -1,11 +1,12 @@
 //! A session: one conversation, one prompt after the other.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use tokio::time::Instant;
 use windlass_core::{Event, Prompt, State};
-use windlass_protocol::{SessionSeed, Transcript};
+use windlass_protocol::{ContextReport, ModelSpend, SessionSeed, Transcript};
 
 use crate::builder::Shared;
 use crate::inbox::{Handle, Inbox, inbox};
@@ -89,6 +90,24 @@ impl Session {
     pub fn waiting(&mut self) -> usize {
         self.take_messages();
         self.machine.state.waiting()
+    }
+
+    /// How full the context is.
+    #[must_use]
+    pub fn context_report(&self) -> ContextReport {
+        self.machine.state.context_report(&self.shared.config)
+    }
+
+    /// What each model took in this session, over all runs.
+    #[must_use]
+    pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
+        self.machine.account.models()
+    }
+
+    /// What this session has cost; nothing if the price of a model it used is not known.
+    #[must_use]
+    pub fn cost_usd(&self) -> Option<f64> {
+        self.machine.account.cost_usd()
     }
 
     /// The prompts that were part of a run that did not end well or was dropped, by the ids their senders gave them, in
