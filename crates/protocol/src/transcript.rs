@@ -75,6 +75,32 @@ impl Transcript {
         self.segments.last().and_then(|segment| segment.messages.last())
     }
 
+    /// The first `len` messages. What is serialised of them is shared, but for the last piece.
+    #[must_use]
+    pub fn prefix(&self, len: usize) -> Self {
+        if len >= self.len {
+            return self.clone();
+        }
+        // A piece is taken whole if its last message is complete in it: the next one has another role.
+        let (mut whole, mut taken, mut seen) = (0, 0, 0);
+        for (place, pair) in self.segments.windows(2).enumerate() {
+            seen += pair[0].messages.len();
+            if seen > len {
+                break;
+            }
+            let role = |message: Option<&Arc<Message>>| message.map(|message| message.role);
+            if role(pair[0].messages.last()) != role(pair[1].messages.first()) {
+                (whole, taken) = (place + 1, seen);
+            }
+        }
+        let mut prefix = Self { segments: self.segments[..whole].to_vec(), len: taken };
+        let rest = self.segments[whole..].iter().flat_map(|segment| &segment.messages);
+        for message in rest.take(len - taken) {
+            prefix.push(message.clone());
+        }
+        prefix
+    }
+
     /// The serialised pieces, oldest first.
     #[must_use]
     pub fn segments(&self) -> &[Arc<Segment>] {
@@ -237,6 +263,12 @@ mod tests {
             let json: Value = serde_json::from_str(&transcript.to_json()).unwrap();
             prop_assert_eq!(json, plain(&messages));
             prop_assert!(transcript.iter().zip(&messages).all(|(a, b)| Arc::ptr_eq(a, b)));
+            for len in 0..=messages.len() {
+                let prefix = transcript.prefix(len);
+                prop_assert_eq!(prefix.len(), len);
+                let json: Value = serde_json::from_str(&prefix.to_json()).unwrap();
+                prop_assert_eq!(json, plain(&messages[..len]));
+            }
             for segment in transcript.segments() {
                 for index in 0..segment.messages().len() {
                     if let Some(end) = segment.last_block_end(index) {
