@@ -1,0 +1,211 @@
+//! What stands in the place of the past after a compaction: a summary, and what must not depend on it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use windlass_protocol::{
+    Block, CompactTrigger, Compaction, Decision, Message, MessageId, Origin, Surroundings, Transcript,
+};
+
+use super::apply::apply;
+use super::digest::{digest, said, text_field};
+use super::rounds::{Unit, units};
+use super::text::clip;
+use super::tokens::{estimated, fixed_tokens};
+use crate::step::Cx;
+
+/// What stands for the past.
+#[derive(Clone, Debug)]
+pub(crate) enum Head {
+    /// What a model wrote.
+    Summary(String),
+    /// What can be said without one.
+    Mechanical,
+}
+
+/// How much of everything there may be: each level halves it, the last leaves next to nothing.
+const LEVELS: u32 = 8;
+/// From this level on a model's summary is cut as well.
+const SUMMARY_CUT_LEVEL: u32 = 4;
+const SUMMARY_CHARS: usize = 40_000;
+const DIGEST_CHARS: usize = 24_000;
+const PROMPT_CHARS: usize = 10_000;
+const TASKS_CHARS: usize = 8_000;
+
+/// How the block with the last prompt begins; the next compaction finds it there.
+const LAST_PROMPT: &str = "The user's last request, word for word:\n";
+
+/// Whether there is anything that a boundary could stand for.
+pub(crate) fn has_past(messages: &Transcript) -> bool {
+    messages.iter().any(|message| message.origin != Origin::Boundary) || messages.len() > 1
+}
+
+/// The compaction that leaves at most `goal` tokens, or as few as possible; nothing if it would make nothing shorter.
+pub(crate) fn build(cx: &mut Cx<'_>, head: &Head, found: &Surroundings, goal: u64) -> Option<Compaction> {
+    let id = cx.message_id();
+    let before = &cx.state.carry.messages;
+    let list: Vec<&Arc<Message>> = before.iter().collect();
+    let units = units(&list);
+    let estimate_before = estimated(list.iter().map(|message| &***message));
+    let fixed = fixed_tokens(cx.config);
+    let mut best = None;
+    for level in 0..LEVELS {
+        let parts = Parts { cx, list: &list, units: &units, head, found, level };
+        let compaction = parts.compaction(id, estimate_before);
+        let after = apply(&Decision::Compacted(Box::new(compaction.clone())), before);
+        let estimate = estimated(after.iter().map(|message| &**message));
+        let tokens_after = fixed.saturating_add(estimate);
+        if estimate < estimate_before {
+            best = Some(Compaction { tokens_after, ..compaction });
+        }
+        if tokens_after <= goal {
+            break;
+        }
+    }
+    best
+}
+
+/// What a boundary is made of, at one level.
+struct Parts<'a> {
+    cx: &'a Cx<'a>,
+    list: &'a [&'a Arc<Message>],
+    units: &'a [Unit],
+    head: &'a Head,
+    found: &'a Surroundings,
+    level: u32,
+}
+
+impl Parts<'_> {
+    fn compaction(&self, id: MessageId, estimate_before: u64) -> Compaction {
+        let most = self.cx.config.context.tail_tokens_max.min(estimate_before / 4) >> self.level;
+        let tail = self.tail_from(most);
+        let blocks = self.texts(tail).iter().map(|text| Block::text(text)).collect();
+        let kept = &self.list[tail..];
+        let is_bound = self.cx.model().binds_thinking;
+        let unbound = is_bound && kept.iter().any(|message| message.blocks.iter().any(Block::is_thinking));
+        Compaction {
+            trigger: CompactTrigger::Auto,
+            boundary: Arc::new(Message::user(id, Origin::Boundary, blocks)),
+            tail: kept.first().map(|message| message.id),
+            unbound,
+            mechanical: matches!(self.head, Head::Mechanical),
+            tokens_before: 0,
+            tokens_after: 0,
+            duration_ms: 0,
+        }
+    }
+
+    /// Where the tail of whole rounds begins that has at most so many tokens. An earlier boundary is never part of it.
+    fn tail_from(&self, most: u64) -> usize {
+        let (mut from, mut tokens) = (self.list.len(), 0);
+        for unit in self.units.iter().rev() {
+            tokens += unit.tokens;
+            if tokens > most || self.list[unit.first].origin == Origin::Boundary {
+                break;
+            }
+            from = unit.first;
+        }
+        // The tail is named by the id of its first message, which must not be an older one's too.
+        let is_named_twice = |place: usize| {
+            let id = self.list.get(place).map(|message| message.id);
+            self.list[..place].iter().any(|message| Some(message.id) == id)
+        };
+        if is_named_twice(from) { self.list.len() } else { from }
+    }
+
+    fn texts(&self, tail: usize) -> Vec<String> {
+        let mut texts = vec![self.summary(tail)];
+        texts.extend(self.last_prompt(tail));
+        texts.extend(self.environment(tail));
+        texts.extend(self.tasks());
+        texts.extend(self.directory());
+        texts.extend(self.memory());
+        texts.extend(self.files(tail));
+        texts
+    }
+
+    fn summary(&self, tail: usize) -> String {
+        let text = match self.head {
+            Head::Summary(text) if self.level < SUMMARY_CUT_LEVEL => text.clone(),
+            Head::Summary(text) => clip(text, SUMMARY_CHARS >> (self.level - SUMMARY_CUT_LEVEL)),
+            Head::Mechanical => digest(&self.list[..tail], DIGEST_CHARS >> self.level),
+        };
+        let tail = if tail < self.list.len() {
+            " The messages after this one are the most recent ones, as they were."
+        } else {
+            ""
+        };
+        format!(
+            "This conversation was too long, so everything before this message was replaced by a summary.{tail} Go on with the \
+             work from where it stood, without remarks about the summary.\n\n{text}"
+        )
+    }
+
+    /// The last prompt, if the tail does not hold it. After an earlier compaction it stands in the boundary.
+    fn last_prompt(&self, tail: usize) -> Option<String> {
+        let is_prompt =
+            |message: &&&Arc<Message>| message.origin == Origin::Prompt && !said(message).trim().is_empty();
+        if self.list[tail..].iter().any(|message| is_prompt(&message)) {
+            return None;
+        }
+        let prompt = self.list[..tail].iter().rev().find(is_prompt).map(|message| said(message));
+        let prompt = prompt.or_else(|| {
+            let boundary = self.list.iter().find(|message| message.origin == Origin::Boundary)?;
+            boundary
+                .blocks
+                .iter()
+                .filter_map(Block::as_text)
+                .find_map(|text| text.strip_prefix(LAST_PROMPT))
+                .map(str::to_owned)
+        });
+        prompt.map(|prompt| format!("{LAST_PROMPT}{}", clip(prompt.trim(), PROMPT_CHARS >> self.level)))
+    }
+
+    /// The facts about the machine that the first prompt came with, unless the tail holds them.
+    fn environment(&self, tail: usize) -> Option<String> {
+        let find = |messages: &[&Arc<Message>]| {
+            let mut texts = messages.iter().flat_map(|message| &message.blocks).filter_map(Block::as_text);
+            texts.find(|text| text.starts_with("<environment>")).map(str::to_owned)
+        };
+        if find(&self.list[tail..]).is_some() { None } else { find(&self.list[..tail]) }
+    }
+
+    fn tasks(&self) -> Option<String> {
+        let tasks = self.found.tasks.as_ref().filter(|tasks| !tasks.trim().is_empty())?;
+        Some(format!("The task list as it is now:\n{}", clip(tasks, TASKS_CHARS >> self.level)))
+    }
+
+    fn directory(&self) -> Option<String> {
+        let cwd = &self.cx.state.carry.tools.cwd;
+        let is_moved = self.cx.config.roots.first().is_some_and(|root| *root != **cwd);
+        is_moved.then(|| format!("The working directory is now {}.", cwd.display()))
+    }
+
+    fn memory(&self) -> Vec<String> {
+        let chars = self.cx.config.context.file_chars_max >> self.level;
+        let notes = self.cx.config.memory.iter();
+        notes
+            .map(|note| format!("Instructions from {}:\n{}", note.path.display(), clip(&note.text, chars)))
+            .collect()
+    }
+
+    /// The files read last, unless the tail shows them.
+    fn files(&self, tail: usize) -> Vec<String> {
+        let policy = &self.cx.config.context;
+        let calls =
+            self.list[tail..].iter().flat_map(|message| &message.blocks).filter_map(Block::as_tool_use);
+        let in_tail: BTreeSet<String> = calls
+            .filter(|call| &*call.name == "Read")
+            .filter_map(|call| text_field(call, "file_path"))
+            .collect();
+        let files = self.found.shown.iter().filter(|(path, _)| !in_tail.contains(&*path.to_string_lossy()));
+        let text = |(path, text): &(std::path::PathBuf, Arc<str>)| {
+            format!(
+                "The file {} as it is now:\n{}",
+                path.display(),
+                clip(text, policy.file_chars_max >> self.level)
+            )
+        };
+        files.take(policy.files_attached >> (self.level / 2)).map(text).collect()
+    }
+}

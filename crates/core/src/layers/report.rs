@@ -1,0 +1,53 @@
+//! How full the context is, by what fills it.
+
+use windlass_protocol::{BlockKind, ContextReport, Message, Origin, estimate_tokens};
+
+use super::Thresholds;
+use super::tokens::{scaled, system_tokens, tools_tokens};
+use crate::config::Config;
+use crate::state::State;
+
+const PARTS: [&str; 8] =
+    ["system prompt", "tools", "summaries", "prompts", "answers", "tool calls", "tool results", "notes"];
+
+impl State {
+    /// How full the context is. The parts are estimates that add up to what is in use.
+    #[must_use]
+    pub fn context_report(&self, config: &Config) -> ContextReport {
+        let (carry, model) = (&self.carry, config.model_after(self.carry.guards.fallbacks));
+        let thresholds = Thresholds::of(config, model);
+        let mut sizes = [0_u64; PARTS.len()];
+        sizes[0] = system_tokens(config);
+        sizes[1] = tools_tokens(config);
+        for message in carry.messages.iter() {
+            for block in &message.blocks {
+                sizes[part(message, block.kind())] += u64::from(estimate_tokens(block));
+            }
+        }
+        let used = carry.tokens.total(&carry.messages, config);
+        let estimated: u64 = sizes.iter().sum();
+        let parts = PARTS
+            .into_iter()
+            .zip(sizes.map(|size| scaled(size, used, estimated)))
+            .filter(|(_, size)| *size > 0);
+        ContextReport {
+            model: model.id.clone(),
+            window: model.window_tokens,
+            used,
+            compact_at: config.context.auto_compact.then_some(thresholds.compact),
+            parts: parts.collect(),
+        }
+    }
+}
+
+/// The place in [`PARTS`] of a block.
+fn part(message: &Message, kind: &BlockKind) -> usize {
+    match (kind, &message.origin) {
+        (BlockKind::ToolUse(_), _) => 5,
+        (BlockKind::ToolResult { .. }, _) => 6,
+        (_, Origin::Boundary | Origin::Collapsed) => 2,
+        (_, Origin::Prompt) => 3,
+        (_, Origin::Model(_)) => 4,
+        _ => 7,
+    }
+}

@@ -1,0 +1,234 @@
+//! The summariser: a fork of the conversation that is asked to sum it up.
+
+use std::sync::Arc;
+
+use windlass_protocol::{
+    Block, BlockKind, MemoryNote, Message, MessageId, Origin, Outcome, Overflow, Terminal, Transcript,
+};
+
+use super::apply::without_thinking;
+use super::media::stub_text;
+use super::results::{self, answered};
+use super::rounds::units;
+use super::text::clip;
+use super::tokens::{estimated, fixed_tokens, scaled};
+use crate::config::Source;
+use crate::fork::Plan;
+use crate::step::Cx;
+
+/// A summary has at most this many tokens.
+const SUMMARY_TOKENS: u32 = 16_000;
+/// What the request has besides the transcript: the instructions, and some air.
+const ASIDE_TOKENS: u64 = 4_000;
+
+/// Why there is no summary.
+#[derive(Debug)]
+pub(crate) enum Unsummarised {
+    /// The request for it is too long, and by how much, where the provider says it.
+    TooLong(Option<Overflow>),
+    /// Anything else, for people.
+    Failed(String),
+}
+
+/// The summary that came of a fork. One that was cut at its end is better than none.
+pub(crate) fn read(outcome: &Outcome) -> Result<String, Unsummarised> {
+    let text = outcome.text.trim();
+    match outcome.terminal {
+        Terminal::Completed | Terminal::MaxOutputTokens if !text.is_empty() => Ok(text.to_owned()),
+        Terminal::PromptTooLong | Terminal::BlockingLimit => {
+            Err(Unsummarised::TooLong(outcome.failure.as_ref().and_then(|failure| failure.overflow)))
+        }
+        terminal => {
+            let errors = outcome.error_text();
+            let why = if errors.is_empty() { terminal.name().replace('_', " ") } else { errors };
+            Err(Unsummarised::Failed(format!("The summariser gave no summary: {why}")))
+        }
+    }
+}
+
+/// How many tokens of the transcript a request for a summary has room for, by estimate.
+pub(crate) fn room(cx: &Cx<'_>) -> u64 {
+    let (carry, model) = (&cx.state.carry, cx.model());
+    let aside = u64::from(SUMMARY_TOKENS.min(model.output_tokens_max)) + ASIDE_TOKENS;
+    let scale = carry.tokens.scale(&carry.messages, cx.config);
+    let room =
+        scale.estimate(model.window_tokens.saturating_sub(aside)).saturating_sub(fixed_tokens(cx.config));
+    room.max(ASIDE_TOKENS)
+}
+
+/// Less room, after the provider refused as much: by its own numbers, or by a third.
+pub(crate) fn smaller(cx: &Cx<'_>, room: u64, overflow: Option<Overflow>) -> u64 {
+    let sent = estimated(cx.state.carry.messages.iter().map(|message| &**message)).min(room);
+    let third = sent / 3 * 2;
+    match overflow.filter(|overflow| overflow.limit < overflow.needed) {
+        Some(overflow) => scaled(sent, overflow.limit, overflow.needed).saturating_mul(9) / 10,
+        None => third,
+    }
+}
+
+/// The same model, system prompt and tools, and the same messages as far as they fit: the provider has them in its cache.
+pub(crate) fn plan(cx: &Cx<'_>, instructions: &[String], room: u64) -> Plan {
+    let model = cx.model().clone();
+    let mut prompt = PROMPT.to_owned();
+    if !instructions.is_empty() {
+        prompt.push_str("\n\nWhat this summary is to heed besides:\n");
+        prompt.push_str(&instructions.join("\n\n"));
+    }
+    Plan {
+        source: Source::Compact,
+        system: cx.config.system.clone(),
+        tools: cx.config.tools.clone(),
+        messages: fit(&cx.state.carry.messages, room, model.binds_thinking),
+        prompt: prompt.into(),
+        output_tokens: SUMMARY_TOKENS.min(model.output_tokens_max),
+        model,
+    }
+}
+
+/// The transcript without its oldest rounds, so that it fits; what is left and still too long is cut.
+fn fit(messages: &Transcript, room: u64, binds_thinking: bool) -> Transcript {
+    let list: Vec<&Arc<Message>> = messages.iter().collect();
+    let mut tokens = estimated(list.iter().map(|message| &***message));
+    if tokens <= room {
+        return messages.clone();
+    }
+    let units = units(&list);
+    let (mut from, last) = (0, units.last().map_or(0, |unit| unit.first));
+    for unit in units.iter().take_while(|unit| unit.first < last) {
+        if tokens <= room {
+            break;
+        }
+        (from, tokens) = (unit.end, tokens - unit.tokens);
+    }
+    let kept = list[from..].iter().filter_map(|message| {
+        if binds_thinking { without_thinking(message) } else { Some((*message).clone()) }
+    });
+    let left_out = Message::user(MessageId(0), Origin::Continuation, vec![Block::text(LEFT_OUT)]);
+    let whole: Transcript = std::iter::once(Arc::new(left_out)).chain(kept).collect();
+    if tokens <= room { whole } else { cut(&whole, room) }
+}
+
+/// Every text cut to what fits if all are that long, and no media.
+fn cut(messages: &Transcript, room: u64) -> Transcript {
+    let blocks = messages.iter().map(|message| message.blocks.len()).sum::<usize>();
+    let chars = usize::try_from(room).unwrap_or(usize::MAX) / blocks.max(1);
+    let shorter = |block: &Block| match block.kind() {
+        BlockKind::Text(text) => Block::text(&clip(text, chars)),
+        BlockKind::ToolResult { .. } => {
+            let text = clip(&results::text(block), chars);
+            let (id, is_error) = answered(block).map_or(("", false), |(id, is_error)| (&**id, is_error));
+            Block::tool_result(id, &[Block::text(&text)], is_error)
+        }
+        BlockKind::Image | BlockKind::Document => Block::text(&stub_text(block)),
+        _ => block.clone(),
+    };
+    let cut = messages.iter().map(|message| {
+        let blocks = message.blocks.iter().map(shorter).collect();
+        Arc::new(message.with_blocks(blocks))
+    });
+    cut.collect()
+}
+
+/// What memory files say about summaries: the sections whose heading is about compaction.
+pub(crate) fn wishes(memory: &[MemoryNote]) -> Vec<String> {
+    memory.iter().flat_map(|note| sections(&note.text)).collect()
+}
+
+fn sections(text: &str) -> Vec<String> {
+    let mut sections: Vec<String> = Vec::new();
+    let mut level = None;
+    let mut in_code = false;
+    for line in text.lines() {
+        in_code ^= line.trim_start().starts_with("```");
+        let hashes = line.bytes().take_while(|byte| *byte == b'#').count();
+        let is_heading = !in_code && hashes > 0 && line[hashes..].starts_with(' ');
+        if is_heading && level.is_none_or(|level| hashes <= level) {
+            let heading = line.to_lowercase();
+            let is_about_it = heading.contains("compact") || heading.contains("summar");
+            level = is_about_it.then_some(hashes);
+            sections.extend(is_about_it.then(String::new));
+        }
+        if let (Some(_), Some(section)) = (level, sections.last_mut()) {
+            section.push_str(line);
+            section.push('\n');
+        }
+    }
+    sections.into_iter().map(|section| section.trim_end().to_owned()).collect()
+}
+
+const LEFT_OUT: &str = "(The oldest part of this conversation is left out here.)";
+
+const PROMPT: &str = "\
+The conversation has become too long and will be replaced by what you write now. Whoever goes on with the work sees your \
+summary, the last few messages and the files read last, and nothing else. Answer with the summary as plain text; call no \
+tools, and do not go on with the work itself.
+
+Write these sections, each as short as it can be without losing what the work needs, and leave out those with nothing in them:
+
+1. Request and intent: what the user asked for, every wish and limit that still holds, and each change of mind. Quote the \
+user where the wording matters.
+2. Decisions: what was decided, why, and what was ruled out.
+3. Files and code: the paths that matter, what was changed in each or is to be known of it, and the few lines of code, \
+signatures, commands or values that later steps need word for word.
+4. Errors and fixes: what went wrong, what caused it, how it was solved, and what the user said about it.
+5. Pending work: what was asked for and is not done, and background work that still runs.
+6. Next step: what was being done when the conversation ended, and the very next thing to do. If nothing is left to do, say so.
+
+State facts from the conversation only. If it begins with an earlier summary, carry over what still holds.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layers::fixture::{answer, calls, ids, prompt, results, transcript};
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let note = MemoryNote { path: "/m".into(), text: text.into() };
+        assert_eq!(wishes(&[note]), expected);
+    }
+
+    #[test]
+    fn memory_says_what_summaries_are_to_heed() {
+        check("# Build\nmake\n", &[]);
+        check(
+            "# A\nx\n## When you compact\nkeep y\n### Detail\nz\n## B\nw",
+            &["## When you compact\nkeep y\n### Detail\nz"],
+        );
+        check(
+            "# Summaries\nshort\n# Compact instructions\nkeep",
+            &["# Summaries\nshort", "# Compact instructions\nkeep"],
+        );
+        check("```\n# compact\n```\n#compact", &[]);
+    }
+
+    fn long() -> Transcript {
+        let text = "a".repeat(2_900);
+        transcript(vec![
+            prompt(1, &text),
+            calls(2, &[("t1", "Read", "{}")]),
+            results(3, &[("t1", &text)]),
+            answer(4, &text),
+            prompt(5, &text),
+            calls(6, &[("t2", "Read", "{}")]),
+            results(7, &[("t2", &text)]),
+        ])
+    }
+
+    #[track_caller]
+    fn check_fit(room: u64, left: &[u64]) {
+        let fitted = fit(&long(), room, /* binds thinking */ false);
+        assert_eq!(ids(&fitted), left);
+        let tokens = estimated(fitted.iter().map(|message| &**message));
+        assert!(tokens <= room + 500, "{tokens}");
+    }
+
+    #[test]
+    fn the_oldest_rounds_are_left_out_until_it_fits() {
+        check_fit(10_000, &[1, 2, 3, 4, 5, 6, 7]);
+        check_fit(4_500, &[0, 2, 3, 4, 5, 6, 7]);
+        check_fit(3_500, &[0, 4, 5, 6, 7]);
+        check_fit(1_200, &[0, 6, 7]);
+        // The last round alone is too long.
+        check_fit(300, &[0, 6, 7]);
+    }
+}

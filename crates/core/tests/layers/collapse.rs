@@ -1,0 +1,106 @@
+//! Spans of rounds: staged in the background, committed when the room is needed.
+
+use windlass_core::{Config, Source};
+use windlass_protocol::{Decision, FailureClass, ModelCard, Terminal};
+
+use crate::world::{Ends, World, config};
+
+fn collapsing(change: impl FnOnce(&mut Config)) -> Config {
+    let mut config = config();
+    config.small_model = Some(ModelCard::unknown("small"));
+    config.context.span_tokens = 5_000;
+    config.context.rounds_kept = 2;
+    config.context.micro_compact = false;
+    config.context.auto_compact = false;
+    change(&mut config);
+    config
+}
+
+/// Rounds of about 4 500 tokens each; the last of them brings the context to `used`.
+fn rounds(config: Config, count: usize, used: u64) -> World {
+    let mut world = World::new(config);
+    world.submit("go");
+    for n in 1..=count {
+        world.turn("Bash", "{}", &"word ".repeat(2_500), if n == count { used } else { 1_000 });
+    }
+    world
+}
+
+#[test]
+fn the_oldest_finished_rounds_are_summarised_beside_the_run() {
+    // 70 % of 167 000.
+    assert!(rounds(collapsing(|_| ()), 8, 100_000).forks.is_empty());
+    let mut world = rounds(collapsing(|_| ()), 8, 120_000);
+    assert_eq!(world.news().last_chunk().unwrap(), &["fork collapse", "request"]);
+    let [fork] = &world.forks[..] else { panic!("one fork") };
+    assert_eq!((&*fork.config.model.id, fork.config.tools.len(), &*fork.source), ("small", 0, "collapse"));
+    assert!(fork.prompt.contains("Assistant: [calls Bash]"));
+    // One at a time; the transcript changes only when the room is needed.
+    world.turn("Bash", "{}", "x", 121_000);
+    assert_eq!(world.news(), ["request"]);
+    world.forked(Ends::Says("They ran commands.")).turn("Bash", "{}", "x", 122_000);
+    assert_eq!(world.news(), ["staged", "fork collapse", "request"]);
+    assert!(!world.sent().contains("They ran commands."));
+    world.forked(Ends::Says("And more of them.")).turn("Bash", "{}", "x", 161_000);
+    assert_eq!(world.news(), ["staged", "collapsed", "fork collapse", "request"]);
+    // As few as are needed.
+    assert!(world.sent().contains("They ran commands."));
+    assert!(!world.sent().contains("And more of them."));
+    let Some(Decision::Collapsed { spans, tokens, .. }) = world.decisions.last() else { panic!() };
+    assert_eq!(spans.len(), 1);
+    assert!(*tokens > 1_000);
+}
+
+#[test]
+fn a_prompt_that_is_too_long_commits_all_at_once() {
+    let mut world = rounds(collapsing(|_| ()), 8, 120_000);
+    world.forked(Ends::Says("One.")).turn("Bash", "{}", "x", 122_000).forked(Ends::Says("Two."));
+    world.news();
+    world.fails(FailureClass::Overflow);
+    assert_eq!(world.news()[..1], ["collapsed"]);
+    let Some(Decision::Collapsed { spans, .. }) = world.decisions.last() else { panic!() };
+    assert_eq!(spans.len(), 2);
+    assert!(world.sent().contains("One.") && world.sent().contains("Two."));
+}
+
+#[test]
+fn three_failures_in_a_row_stop_staging() {
+    let mut world = rounds(collapsing(|_| ()), 8, 120_000);
+    for _ in 0..5 {
+        if world.forks.len() < 4 {
+            let open = world.forks.len();
+            if open <= 3 && world.news().contains(&"fork collapse".to_owned()) {
+                world.forked(Ends::With(Terminal::ApiError));
+            }
+        }
+        world.turn("Bash", "{}", "x", 121_000);
+    }
+    assert_eq!(world.forks.len(), 3);
+}
+
+#[test]
+fn without_a_small_model_or_outside_the_main_loop_nothing_is_staged() {
+    assert!(rounds(collapsing(|c| c.small_model = None), 8, 150_000).forks.is_empty());
+    assert!(rounds(collapsing(|c| c.context.collapse = false), 8, 150_000).forks.is_empty());
+    assert!(rounds(collapsing(|c| c.source = Source::Agent("a".into())), 8, 150_000).forks.is_empty());
+    // The last rounds never are.
+    assert!(rounds(collapsing(|c| c.context.rounds_kept = 8), 8, 150_000).forks.is_empty());
+}
+
+#[test]
+fn thinking_behind_a_collapsed_span_goes_where_it_is_bound() {
+    let mut world = rounds(collapsing(|c| c.model.binds_thinking = true), 8, 120_000);
+    world.forked(Ends::Says("One.")).turn("Bash", "{}", "x", 161_000);
+    assert!(world.sent().contains("One."));
+    assert_eq!(world.sent().matches(r#""type":"thinking""#).count(), 0);
+}
+
+#[test]
+fn the_end_of_the_run_drops_what_is_being_summarised() {
+    let mut world = rounds(collapsing(|_| ()), 8, 120_000);
+    world.news();
+    world.says("done", 121_000);
+    assert_eq!(world.news(), ["cancel fork", "done completed"]);
+    world.submit("more");
+    assert_eq!(world.news(), ["fork collapse", "request"]);
+}

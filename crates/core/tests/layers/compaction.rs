@@ -1,0 +1,289 @@
+//! Compaction: when it is due, what it asks, what it leaves, and what happens when it fails.
+
+use windlass_core::{Config, Source};
+use windlass_protocol::{
+    CompactTrigger, Compaction, Decision, Failure, FailureClass, HookAnswer, HookEvent, MemoryNote, Overflow,
+    Terminal,
+};
+
+use crate::world::{Ends, World, config};
+
+/// Six rounds of about 2 200 tokens each; the last brings the context to `used`.
+fn rounds(world: &mut World, used: u64) -> &mut World {
+    for n in 1..=6 {
+        world.turn(
+            "Read",
+            r#"{"file_path":"/f"}"#,
+            &"word ".repeat(1_200),
+            if n == 6 { used } else { 1_000 },
+        );
+    }
+    world
+}
+
+fn full(config: Config, ends: &[Ends], used: u64) -> World {
+    let mut world = World::new(config);
+    world.ends.extend(ends.iter().copied());
+    world.submit("Make it work.");
+    rounds(&mut world, used);
+    world
+}
+
+fn compaction(world: &World) -> &Compaction {
+    match world.decisions.last() {
+        Some(Decision::Compacted(compaction)) => compaction,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn check(mut world: World, expected: &[&str]) -> World {
+    let news = world.news();
+    let rest: Vec<&str> = news.iter().map(String::as_str).skip(6).collect();
+    assert_eq!(rest, expected);
+    world
+}
+
+const DONE: [&str; 4] = ["compacting Auto", "fork compact", "compacted", "request"];
+
+#[test]
+fn at_the_threshold_history_gives_way_to_a_summary() {
+    // What the last result adds is about 2 200 tokens.
+    check(full(config(), &[Ends::Says("So far.")], 164_000), &["request"]);
+    let mut world = check(full(config(), &[Ends::Says("So far.")], 165_500), &DONE);
+    let Compaction { trigger, mechanical, tokens_before, tokens_after, .. } = *compaction(&world);
+    assert_eq!((trigger, mechanical), (CompactTrigger::Auto, false));
+    assert!(tokens_before > 167_000 && tokens_after < 20_000, "{tokens_before} {tokens_after}");
+    let sent = world.sent();
+    assert!(
+        sent.contains("So far.") && sent.contains("The user's last request, word for word:\\nMake it work.")
+    );
+    assert_eq!(sent.matches("tool_use_id").count(), 1);
+    // The summariser sees the same prefix as the run.
+    let fork = &world.forks[0];
+    assert_eq!((&*fork.config.model.id, &*fork.config.system, fork.config.tools.len()), ("main", "sys", 2));
+    assert_eq!(fork.messages.len(), 13);
+    // The run goes on from there; the count begins anew.
+    world.turn("Read", "{}", "x", 20_000);
+    assert_eq!(world.news(), ["request"]);
+}
+
+#[test]
+fn a_summariser_is_never_compacted_and_the_setting_is_heeded() {
+    check(full(Config { source: Source::Compact, ..config() }, &[], 170_000), &["request"]);
+    let mut off = config();
+    off.context.auto_compact = false;
+    off.context.micro_compact = false;
+    check(full(off, &[], 170_000), &["request"]);
+}
+
+#[test]
+fn what_must_not_depend_on_the_summary_is_attached_again() {
+    let mut config = config();
+    config.memory =
+        [MemoryNote { path: "/m.md".into(), text: "# Compact\nKeep names.\n# Other\nx".into() }].into();
+    let mut world = World::new(config);
+    world.surroundings.tasks = Some("1. tests".into());
+    world.ends.push_back(Ends::Says("So far."));
+    world.submit("Make it work.");
+    rounds(&mut world, 170_000);
+    let sent = world.sent();
+    for part in ["The task list as it is now:\\n1. tests", "Instructions from /m.md:\\n# Compact"] {
+        assert!(sent.contains(part), "{part} is not in {sent}");
+    }
+    assert!(world.forks[0].prompt.ends_with("# Compact\nKeep names."), "{}", world.forks[0].prompt);
+    // The last request survives the next compaction too.
+    world.ends.push_back(Ends::Says("Further."));
+    for _ in 0..4 {
+        world.turn("Read", "{}", &"word ".repeat(1_200), 20_000);
+    }
+    rounds(&mut world, 170_000);
+    assert!(world.sent().contains("The user's last request, word for word:\\nMake it work."));
+    assert!(world.sent().contains("Further.") && !world.sent().contains("So far."));
+}
+
+#[test]
+fn thinking_goes_from_the_tail_where_it_is_bound() {
+    let mut bound = config();
+    bound.model.binds_thinking = true;
+    let world = full(bound, &[Ends::Says("So far.")], 170_000);
+    assert!(compaction(&world).unbound);
+    assert!(world.sent().contains("tool_use_id") && !world.sent().contains(r#""type":"thinking""#));
+    let world = full(config(), &[Ends::Says("So far.")], 170_000);
+    assert!(!compaction(&world).unbound);
+    assert!(world.sent().contains(r#""type":"thinking""#));
+}
+
+#[test]
+fn hooks_are_asked_first() {
+    let hooked = |answer: HookAnswer| {
+        let mut config = config();
+        config.hooks.insert(HookEvent::PreCompact);
+        let mut world = World::new(config);
+        world.hooks = answer;
+        world.ends.push_back(Ends::Says("So far."));
+        world.submit("Make it work.");
+        rounds(&mut world, 170_000);
+        world
+    };
+    let world = hooked(HookAnswer { context: vec!["Keep the table.".into()], ..HookAnswer::default() });
+    let world = check(world, &["compacting Auto", "hooks", "fork compact", "compacted", "request"]);
+    assert!(world.forks[0].prompt.ends_with("Keep the table."));
+    let world = hooked(HookAnswer { blocks: vec!["not now".into()], ..HookAnswer::default() });
+    check(world, &["compacting Auto", "hooks", "failed: A hook objects: not now", "request"]);
+}
+
+#[test]
+fn a_request_for_a_summary_that_is_too_long_is_made_shorter() {
+    let too_long = || Ends::With(Terminal::PromptTooLong);
+    let world = full(config(), &[too_long(), too_long(), Ends::Says("So far.")], 170_000);
+    let fork = "fork compact";
+    let world = check(world, &["compacting Auto", fork, fork, fork, "compacted", "request"]);
+    let sizes: Vec<usize> = world.forks.iter().map(|fork| fork.messages.to_json().len()).collect();
+    assert!(sizes.is_sorted_by(|a, b| a > b), "{sizes:?}");
+    // It is tried three times more, not for ever.
+    let world = full(config(), &[too_long(), too_long(), too_long(), too_long()], 170_000);
+    let failed = "failed: The request for the summary does not fit the window.";
+    check(world, &["compacting Auto", fork, fork, fork, fork, failed, "request"]);
+}
+
+#[test]
+fn a_summariser_that_keeps_failing_is_not_called_any_more() {
+    let mut world = full(config(), &[Ends::With(Terminal::ApiError)], 166_000);
+    let failed = "failed: The summariser gave no summary: api error";
+    assert_eq!(world.news()[6..], ["compacting Auto", "fork compact", failed, "request"]);
+    world.ends.push_back(Ends::With(Terminal::ApiError));
+    world.turn("Read", "{}", "x", 168_000);
+    assert_eq!(world.news(), ["compacting Auto", "fork compact", failed, "request"]);
+    world.ends.push_back(Ends::With(Terminal::ApiError));
+    world.turn("Read", "{}", "x", 168_000);
+    let notice = "notice: No model summarised the conversation, so it is cut down without one. The summariser gave no \
+                  summary: api error";
+    assert_eq!(
+        world.news(),
+        ["compacting Auto", "fork compact", notice, "compacted mechanically", "request"]
+    );
+    assert!(world.sent().contains("Make it work."));
+    // From now on nobody is asked.
+    for _ in 0..6 {
+        world.turn("Read", "{}", "x", 30_000);
+    }
+    world.news();
+    world.turn("Read", "{}", "x", 168_000);
+    assert_eq!(world.news(), ["compacting Auto", "compacted mechanically", "request"]);
+}
+
+#[test]
+fn a_context_that_is_full_does_not_wait_for_the_summariser() {
+    let mut world = full(config(), &[Ends::With(Terminal::ApiError)], 178_000);
+    assert_eq!(world.news().last_chunk().unwrap(), &["compacted mechanically", "request"]);
+}
+
+#[test]
+fn a_user_can_ask_for_it() {
+    let mut world = World::new(config());
+    world.submit("Make it work.");
+    for _ in 0..3 {
+        world.turn("Read", "{}", &"word ".repeat(1_200), 5_000);
+    }
+    world.says("It works.", 6_000).news();
+    world.ends.push_back(Ends::Says("So far."));
+    world.compact("the names");
+    assert_eq!(world.news(), ["compacting Manual", "fork compact", "compacted", "done completed"]);
+    assert!(world.forks[0].prompt.ends_with("the names"));
+    assert_eq!(compaction(&world).trigger, CompactTrigger::Manual);
+    world.submit("And now?");
+    assert!(world.sent().contains("So far.") && world.sent().contains("And now?"));
+
+    let mut empty = World::new(config());
+    empty.compact("");
+    assert_eq!(empty.news(), ["failed: There is nothing to compact.", "done completed"]);
+}
+
+#[test]
+fn a_refused_prompt_is_compacted_and_sent_again() {
+    let run = |ends: Ends| {
+        let mut world = World::new(config());
+        world.submit("Make it work.");
+        rounds(&mut world, 100_000);
+        world.news();
+        world.ends.push_back(ends);
+        world.fails(FailureClass::Overflow);
+        world
+    };
+    let mut world = run(Ends::Says("So far."));
+    assert_eq!(world.news(), ["compacting Reactive", "fork compact", "compacted", "request"]);
+    // Once, until there are new results.
+    world.fails(FailureClass::Overflow);
+    assert_eq!(world.news(), ["done prompt_too_long"]);
+    // Without a summary there is still a way.
+    let mut world = run(Ends::With(Terminal::ApiError));
+    assert_eq!(world.news().last_chunk().unwrap(), &["compacted mechanically", "request"]);
+}
+
+#[test]
+fn even_a_single_huge_prompt_is_reduced() {
+    let mut world = World::new(config());
+    world.ends.push_back(Ends::With(Terminal::PromptTooLong));
+    for _ in 0..3 {
+        world.ends.push_back(Ends::With(Terminal::PromptTooLong));
+    }
+    world.submit(&"word ".repeat(400_000));
+    assert_eq!(world.news().last_chunk().unwrap(), &["compacted mechanically", "request"]);
+    assert!(world.sent().len() < 100_000);
+}
+
+#[test]
+fn what_the_provider_says_about_the_window_is_heeded() {
+    let mut world = World::new(config());
+    world.submit("Make it work.");
+    rounds(&mut world, 100_000);
+    world.ends.push_back(Ends::Says("So far."));
+    let overflow = Some(Overflow { needed: 100_000, limit: 8_000 });
+    let failure = Failure { overflow, ..Failure::new(FailureClass::Overflow, "too long") };
+    let request = windlass_protocol::RequestId(u32::try_from(world.requests.len()).unwrap());
+    let event = windlass_protocol::ModelEvent::Failed(Box::new(failure));
+    world.tell(windlass_core::Event::Model { request, event });
+    assert!(compaction(&world).tokens_after <= 4_100, "{}", compaction(&world).tokens_after);
+}
+
+#[test]
+fn compaction_that_makes_no_progress_ends_the_run() {
+    let mut world = World::new(config());
+    world.submit("Make it work.");
+    for n in 0..20 {
+        world.ends.push_back(Ends::Says("So far."));
+        world.turn("Read", "{}", &"word ".repeat(1_200), 168_000);
+        if world.state.terminal().is_some() {
+            assert_eq!(n, 3);
+            break;
+        }
+    }
+    assert_eq!(world.state.terminal(), Some(Terminal::RapidRefill));
+    assert_eq!(world.decisions.len(), 3);
+    // A prompt gives it another chance.
+    world.ends.push_back(Ends::Says("So far."));
+    world.submit("Go on.");
+    assert_eq!(world.decisions.len(), 4);
+}
+
+#[test]
+fn a_long_run_is_compacted_again_and_again() {
+    let mut world = World::new(config());
+    world.submit("Make it work.");
+    let mut used = 10_000;
+    for _ in 0..300 {
+        let compactions = world.decisions.len();
+        used += 20_000;
+        if world.ends.is_empty() {
+            world.ends.push_back(Ends::Says("So far."));
+        }
+        world.turn("Read", r#"{"file_path":"/f"}"#, &"word ".repeat(500), used);
+        if world.decisions.len() > compactions {
+            used = 10_000;
+        }
+        assert!(world.state.messages().len() < 60);
+    }
+    assert!(world.decisions.len() > 20, "{}", world.decisions.len());
+    assert_eq!(world.state.terminal(), None);
+}

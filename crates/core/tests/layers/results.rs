@@ -1,0 +1,230 @@
+//! Results: stored, snipped, cleared; and the limits that act on nothing else.
+
+use std::sync::Arc;
+
+use windlass_core::{Config, ContextPolicy, Source};
+use windlass_protocol::{Block, Decision, Message, MessageId, ModelCard, Origin, Transcript};
+
+use crate::world::{World, config, tool};
+
+const USED: u64 = 1_000;
+
+#[track_caller]
+fn check(mut world: World, tool: &str, result: &str, expected: &[&str]) -> World {
+    world.submit("go").turn(tool, "{}", result, USED);
+    assert_eq!(world.news(), [&["request"], expected, &["request"]].concat());
+    world
+}
+
+#[test]
+fn a_result_over_its_tools_limit_goes_to_a_file() {
+    let long = "x".repeat(30_001);
+    let mut world = check(World::new(config()), "Bash", &long, &["store", "stored"]);
+    assert!(
+        world.sent().contains("[The full result has 30001 characters and is in /stored/t1.txt."),
+        "{}",
+        world.sent()
+    );
+    assert!(world.sent().len() < 3_000);
+    // It stays so: the world checks that the prefix does not change.
+    world.turn("Bash", "{}", "short", USED).turn("Bash", "{}", &long, USED);
+    assert_eq!(world.news(), ["request", "store", "stored", "request"]);
+    check(World::new(config()), "Bash", &"x".repeat(30_000), &[]);
+    check(World::new(config()), "Read", &long, &[]);
+}
+
+#[test]
+fn the_largest_results_of_a_message_that_is_too_large_go_to_files() {
+    let config = config();
+    let context = ContextPolicy { message_result_chars_max: 10_000, ..config.context };
+    check(
+        World::new(Config { context, ..config.clone() }),
+        "Read",
+        &"x".repeat(10_001),
+        &["store", "stored"],
+    );
+    check(World::new(Config { context, ..config }), "Read", &"x".repeat(9_900), &[]);
+}
+
+#[test]
+fn a_result_that_no_file_takes_stays_whole() {
+    let mut world = World::new(config());
+    world.can_store = false;
+    world.submit("go").turn("Bash", "{}", &"x".repeat(30_001), USED);
+    let news = world.news();
+    assert_eq!(news[..2], ["request", "store"]);
+    assert!(news[2].starts_with("notice: A result of 30001 characters (call t1) could not"), "{news:?}");
+    assert!(world.sent().len() > 30_000);
+    // It was decided; a later request does not try again.
+    world.turn("Read", "{}", "short", USED);
+    assert_eq!(world.news(), ["request"]);
+}
+
+#[test]
+fn a_summariser_stores_nothing() {
+    check(World::new(Config { source: Source::Compact, ..config() }), "Bash", &"x".repeat(30_001), &[]);
+}
+
+fn user(id: u64, origin: Origin, text: &str) -> Arc<Message> {
+    Message::user(MessageId(id), origin, vec![Block::text(text)]).into()
+}
+
+#[test]
+fn nothing_before_the_last_boundary_is_sent() {
+    let answer =
+        |id, text| Arc::new(Message::assistant(MessageId(id), "main".into(), vec![Block::text(text)]));
+    let messages: Transcript = [
+        user(1, Origin::Boundary, "oldest"),
+        answer(2, "old"),
+        user(3, Origin::Boundary, "summary"),
+        answer(4, "recent"),
+    ]
+    .into_iter()
+    .collect();
+    let (state, effects) = windlass_core::step(
+        windlass_core::State::new("/project".into(), messages),
+        windlass_core::Input::at(0, windlass_core::Event::Submit("now".into())),
+        &config(),
+    );
+    drop(effects);
+    let texts: Vec<&str> =
+        state.messages().iter().flat_map(|message| &message.blocks).filter_map(Block::as_text).collect();
+    assert_eq!(texts, ["summary", "recent", "now"]);
+}
+
+/// Ten reads of 10 000 characters, the last of which brings the context to `used`.
+fn ten_reads(config: Config, used: u64) -> World {
+    let mut world = World::new(config);
+    world.submit("go");
+    for n in 0..10 {
+        let input = format!(r#"{{"file_path":"/f{n}"}}"#);
+        world.turn("Read", &input, &"word ".repeat(4_000), if n == 9 { used } else { USED });
+    }
+    world
+}
+
+#[track_caller]
+fn check_cleared(config: Config, used: u64, expected: &[&str]) -> World {
+    let mut world = ten_reads(config, used);
+    world.news();
+    world.turn("Read", r#"{"file_path":"/g"}"#, "short", used);
+    assert_eq!(world.news(), [expected, &["request"]].concat());
+    world
+}
+
+fn without_auto(change: impl FnOnce(&mut Config)) -> Config {
+    let mut config = config();
+    config.context.auto_compact = false;
+    change(&mut config);
+    config
+}
+
+#[test]
+fn above_the_warning_threshold_old_results_are_cleared() {
+    let world = check_cleared(without_auto(|_| ()), 170_000, &[]);
+    let Some(Decision::Cleared { results, tokens, unbound_from }) = world.decisions.last() else {
+        panic!("{:?}", world.decisions)
+    };
+    let calls: Vec<&str> = results.iter().map(|(call, _)| &**call).collect();
+    // The oldest go, the newest five stay.
+    assert_eq!(calls, ["t1", "t2", "t3", "t4", "t5"]);
+    assert!(*tokens >= 20_000, "{tokens}");
+    assert_eq!(*unbound_from, None);
+    assert_eq!(world.sent().matches("[Old result, cleared").count(), 5);
+}
+
+#[test]
+fn results_are_cleared_only_where_it_is_due_and_worth_it() {
+    let none = |world: World| assert!(world.decisions.is_empty(), "{:?}", world.decisions);
+    none(check_cleared(without_auto(|_| ()), 150_000, &[]));
+    none(check_cleared(without_auto(|c| c.context.micro_compact = false), 170_000, &[]));
+    none(check_cleared(without_auto(|c| c.context.clear_at_least_tokens = 200_000), 170_000, &[]));
+    none(check_cleared(without_auto(|c| c.context.results_kept = 20), 170_000, &[]));
+    // Where the provider clears its own copy, ours stays as it is.
+    none(check_cleared(without_auto(|c| c.model.edits_context = true), 170_000, &[]));
+}
+
+#[test]
+fn thinking_that_was_bound_to_what_is_cleared_goes_with_it() {
+    let world = check_cleared(without_auto(|c| c.model.binds_thinking = true), 170_000, &[]);
+    let Some(Decision::Cleared { unbound_from: Some(_), .. }) = world.decisions.last() else {
+        panic!("{:?}", world.decisions)
+    };
+    // The thinking before the first cleared result, and that of the answer after the rewrite.
+    assert_eq!(world.sent().matches(r#""type":"thinking""#).count(), 2);
+}
+
+#[test]
+fn a_cleared_result_says_where_its_full_form_is() {
+    let mut config = without_auto(|c| c.context.results_kept = 0);
+    config.tools = [tool("Bash", Some(3_000))].into();
+    config.context.clear_at_least_tokens = 1;
+    let mut world = World::new(config);
+    world.submit("go").turn("Bash", "{}", &"x".repeat(5_000), 170_000);
+    assert!(world.sent().contains(
+        "[Old result, cleared to make room.] [The full result has 5000 characters and is in /stored/t1.txt"
+    ));
+}
+
+#[test]
+fn above_the_warning_threshold_repeated_reads_are_snipped() {
+    let run = |used| {
+        let mut world = World::new(without_auto(|c| {
+            c.context.rounds_kept = 1;
+            c.context.micro_compact = false;
+        }));
+        world.submit("go");
+        let text = "word ".repeat(2_000);
+        for _ in 0..2 {
+            world.turn("Read", r#"{"file_path":"/f"}"#, &text, USED);
+        }
+        world.turn("Bash", "{}", "done", used);
+        world
+    };
+    assert!(run(150_000).decisions.is_empty());
+    let world = run(165_000);
+    let [Decision::Snipped { messages, tokens, .. }] = &world.decisions[..] else {
+        panic!("{:?}", world.decisions)
+    };
+    assert_eq!(messages.len(), 2);
+    assert!(*tokens > 1_000);
+    assert_eq!(world.sent().matches("tool_use_id").count(), 2);
+}
+
+#[test]
+fn the_blocking_limit_holds_when_everything_else_is_off() {
+    let off = |change: fn(&mut Config)| {
+        let mut config = without_auto(|c| {
+            c.context.collapse = false;
+            c.context.reactive_compact = false;
+            c.context.micro_compact = false;
+        });
+        change(&mut config);
+        config
+    };
+    let check = |config: Config, used: u64, expected: &str| {
+        let mut world = World::new(config);
+        world.submit("go").turn("Read", "{}", "short", used);
+        assert_eq!(world.news().last().unwrap(), expected);
+    };
+    check(off(|_| ()), 176_000, "request");
+    check(off(|_| ()), 177_000, "done blocking_limit");
+    check(off(|c| c.context.collapse = true), 177_000, "request");
+    check(off(|c| c.context.reactive_compact = true), 177_000, "request");
+    check(off(|c| c.source = Source::Compact), 177_000, "request");
+}
+
+#[test]
+fn the_report_adds_up_to_what_is_in_use() {
+    let mut world = World::new(config());
+    world.submit("go").turn("Read", "{}", &"word ".repeat(1_000), 50_000);
+    let report = world.state.context_report(&world.config);
+    assert_eq!((&*report.model, report.window, report.compact_at), ("main", 200_000, Some(167_000)));
+    assert!(report.used > 50_000);
+    let sum: u64 = report.parts.iter().map(|(_, size)| size).sum();
+    assert!(report.used - sum < 10, "{report:?}");
+    let names: Vec<&str> = report.parts.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["system prompt", "tools", "prompts", "answers", "tool calls", "tool results"]);
+    let unknown = ModelCard::unknown("main");
+    assert_eq!(unknown.window_tokens, report.window);
+}

@@ -1,0 +1,318 @@
+//! A run whose world answers at once: files are written, forks are scripted, and every step is replayed from its
+//! decisions.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_core::{
+    Config, Effect, Event, Input, PermissionMode, Permissions, RepeatPolicy, State, apply, step,
+};
+use windlass_protocol::{
+    Admission, Block, CallFacts, CallKind, Decision, Failure, FailureClass, HookAnswer, Message, MessageId,
+    ModelCard, ModelEvent, ModelRequest, Outcome, RawValue, RequestId, StopReason, Surroundings, Terminal,
+    ToolOutcome, ToolSpec, Transcript, Update, Usage,
+};
+
+/// What a fork comes to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Ends {
+    Says(&'static str),
+    With(Terminal),
+}
+
+/// A fork that was asked for.
+pub(crate) struct Forked {
+    pub(crate) source: String,
+    pub(crate) config: Arc<Config>,
+    pub(crate) messages: Transcript,
+    pub(crate) prompt: String,
+}
+
+pub(crate) struct World {
+    pub(crate) config: Config,
+    pub(crate) state: State,
+    pub(crate) requests: Vec<Arc<ModelRequest>>,
+    pub(crate) decisions: Vec<Decision>,
+    pub(crate) log: Vec<String>,
+    pub(crate) forks: Vec<Forked>,
+    /// What the forks come to, in order; without more, the next one stays unanswered.
+    pub(crate) ends: VecDeque<Ends>,
+    pub(crate) hooks: HookAnswer,
+    /// Whether files can be written.
+    pub(crate) can_store: bool,
+    pub(crate) surroundings: Surroundings,
+    replayed: Transcript,
+    /// Whether a decision changed the transcript since the last request.
+    rewritten: bool,
+    at_ms: u64,
+    request: u32,
+    calls: u32,
+    result: String,
+    open: BTreeMap<u32, windlass_protocol::ForkId>,
+}
+
+pub(crate) fn tool(name: &str, result_chars_max: Option<usize>) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        description: "".into(),
+        input_schema: RawValue::from_string("{}".into()).unwrap().into(),
+        result_chars_max,
+    }
+}
+
+/// A model with a window of 200 000 tokens.
+pub(crate) fn config() -> Config {
+    Config {
+        model: ModelCard { output_tokens_max: 32_000, ..ModelCard::unknown("main") },
+        system: "sys".into(),
+        tools: [tool("Bash", Some(30_000)), tool("Read", None)].into(),
+        roots: [PathBuf::from("/project")].into(),
+        permissions: Permissions { mode: PermissionMode::BypassPermissions, ..Permissions::default() },
+        repeats: RepeatPolicy { tell_after: u32::MAX, ask_after: u32::MAX },
+        ..Config::default()
+    }
+}
+
+impl World {
+    pub(crate) fn new(config: Config) -> Self {
+        Self {
+            config,
+            state: State::new("/project".into(), Transcript::default()),
+            requests: Vec::new(),
+            decisions: Vec::new(),
+            log: Vec::new(),
+            forks: Vec::new(),
+            ends: VecDeque::new(),
+            hooks: HookAnswer::default(),
+            can_store: true,
+            surroundings: Surroundings::default(),
+            replayed: Transcript::default(),
+            rewritten: false,
+            at_ms: 0,
+            request: 0,
+            calls: 0,
+            result: String::new(),
+            open: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn submit(&mut self, text: &str) -> &mut Self {
+        self.state = std::mem::take(&mut self.state).at_rest();
+        self.tell(Event::Submit(text.into()))
+    }
+
+    pub(crate) fn compact(&mut self, focus: &str) -> &mut Self {
+        self.state = std::mem::take(&mut self.state).at_rest();
+        self.tell(Event::Compact { focus: focus.into() })
+    }
+
+    /// The model calls a tool, which answers this; `used` is what the provider reports.
+    pub(crate) fn turn(&mut self, tool: &str, input: &str, result: &str, used: u64) -> &mut Self {
+        self.calls += 1;
+        result.clone_into(&mut self.result);
+        let input = RawValue::from_string(input.to_owned()).unwrap();
+        let thinking = Block::from_json(r#"{"type":"thinking","thinking":"hm","signature":"s"}"#).unwrap();
+        let call = Block::tool_use(&format!("t{}", self.calls), tool, &input);
+        self.model(ModelEvent::Block { index: 0, block: thinking });
+        self.model(ModelEvent::Block { index: 1, block: call });
+        self.ended(StopReason::ToolUse, used)
+    }
+
+    pub(crate) fn says(&mut self, text: &str, used: u64) -> &mut Self {
+        self.model(ModelEvent::Block { index: 0, block: Block::text(text) });
+        self.ended(StopReason::EndTurn, used)
+    }
+
+    pub(crate) fn fails(&mut self, class: FailureClass) -> &mut Self {
+        self.model(ModelEvent::Failed(Box::new(Failure::new(class, "it failed"))))
+    }
+
+    /// The oldest fork that nobody answered comes to its end.
+    pub(crate) fn forked(&mut self, ends: Ends) -> &mut Self {
+        let (_, fork) = self.open.pop_first().unwrap();
+        self.tell(Event::Forked { fork, outcome: Box::new(outcome(&ends)) })
+    }
+
+    fn ended(&mut self, stop: StopReason, used: u64) -> &mut Self {
+        let usage = Usage { input_tokens: used, ..Usage::default() };
+        self.model(ModelEvent::Ended { stop, usage: Box::new(usage) })
+    }
+
+    fn model(&mut self, event: ModelEvent) -> &mut Self {
+        self.tell(Event::Model { request: RequestId(self.request), event })
+    }
+
+    pub(crate) fn tell(&mut self, event: Event) -> &mut Self {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            self.at_ms += 10;
+            let (state, effects) =
+                step(std::mem::take(&mut self.state), Input::at(self.at_ms, event), &self.config);
+            self.state = state;
+            let decided = self.decisions.len();
+            for effect in effects {
+                events.extend(self.answer(effect));
+            }
+            self.replay(decided);
+        }
+        self
+    }
+
+    /// What was said, changed by what was decided, is the transcript.
+    fn replay(&mut self, decided: usize) {
+        let known = self.replayed.iter().map(|message| message.id).max();
+        let made = |decision: &Decision| match decision {
+            Decision::Compacted(compaction) => vec![compaction.boundary.id],
+            Decision::Collapsed { spans, .. } => spans.iter().map(|span| span.summary.id).collect(),
+            _ => Vec::new(),
+        };
+        let made: Vec<MessageId> = self.decisions[decided..].iter().flat_map(made).collect();
+        let new: Vec<Arc<Message>> = self.state.messages().iter().cloned().collect();
+        for message in
+            new.into_iter().filter(|message| Some(message.id) > known && !made.contains(&message.id))
+        {
+            self.replayed.push(message);
+        }
+        for decision in &self.decisions[decided..] {
+            self.replayed = apply(decision, &self.replayed);
+        }
+        assert_eq!(self.replayed.to_json(), self.state.messages().to_json());
+    }
+
+    fn answer(&mut self, effect: Effect) -> Option<Event> {
+        match effect {
+            Effect::Emit(update) => {
+                self.hear(update);
+                None
+            }
+            Effect::CallModel { request, body } => {
+                self.request = request.0;
+                self.log.push("request".into());
+                self.check_prefix(&body);
+                self.requests.push(body);
+                None
+            }
+            Effect::Examine { call, tool_use, .. } => {
+                let facts = CallFacts {
+                    kind: CallKind::Read,
+                    shared: true,
+                    paths: Vec::new(),
+                    target: String::new(),
+                };
+                Some(Event::Examined { call, admission: Admission::Ready { tool: tool_use.name, facts } })
+            }
+            Effect::RunTool { call, .. } => {
+                Some(Event::Finished { call, outcome: ToolOutcome::text(&self.result) })
+            }
+            Effect::Store { store, results } => {
+                self.log.push("store".into());
+                let file = |(id, _): &(Arc<str>, Block)| PathBuf::from(format!("/stored/{id}.txt"));
+                let files = results.iter().map(|result| self.can_store.then(|| file(result))).collect();
+                Some(Event::Stored { store, files })
+            }
+            Effect::LookAround { look, show, .. } => {
+                let mut found = self.surroundings.clone();
+                found.shown.extend(show.into_iter().map(|(path, _)| (path, "its text".into())));
+                Some(Event::Looked { look, found: Box::new(found) })
+            }
+            Effect::RunHooks { hook, .. } => {
+                self.log.push("hooks".into());
+                Some(Event::Hooked { hook, answer: Box::new(self.hooks.clone()) })
+            }
+            Effect::Fork { fork, state, config, prompt } => {
+                self.log.push(format!("fork {}", config.source.name()));
+                let prompt = prompt.blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n");
+                let messages = state.messages().clone();
+                self.forks.push(Forked { source: config.source.name(), config, messages, prompt });
+                let Some(ends) = self.ends.pop_front() else {
+                    self.open.insert(fork.0, fork);
+                    return None;
+                };
+                Some(Event::Forked { fork, outcome: Box::new(outcome(&ends)) })
+            }
+            Effect::CancelFork(fork) => {
+                self.log.push("cancel fork".into());
+                self.open.remove(&fork.0);
+                None
+            }
+            Effect::StartTimer { timer, .. } => Some(Event::Timer(timer)),
+            _ => None,
+        }
+    }
+
+    fn hear(&mut self, update: Update) {
+        let line = match update {
+            Update::Decided(decision) => {
+                let line = decision_name(&decision).to_owned();
+                self.rewritten |= !matches!(decision, Decision::Stored(_) | Decision::Staged(_));
+                self.decisions.push(decision);
+                line
+            }
+            Update::Compacting(trigger) => format!("compacting {trigger:?}"),
+            Update::CompactionFailed(why) => format!("failed: {why}"),
+            Update::Notice(text) => format!("notice: {text}"),
+            Update::Done(outcome) => format!("done {}", outcome.terminal.name()),
+            _ => return,
+        };
+        self.log.push(line);
+    }
+
+    /// Without a decision in between, the next request begins with the bytes of the one before.
+    fn check_prefix(&mut self, body: &ModelRequest) {
+        let is_rewritten = std::mem::take(&mut self.rewritten);
+        if let (Some(before), false) = (self.requests.last(), is_rewritten) {
+            let (before, after) = (before.transcript.to_json(), body.transcript.to_json());
+            let same = before.trim_end_matches([']', '}']);
+            assert!(after.starts_with(same), "the prefix changed:\n{before}\n{after}");
+        }
+    }
+
+    /// The log since the last look, one word or two for each line.
+    pub(crate) fn news(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.log)
+    }
+
+    /// The transcript of the last request.
+    pub(crate) fn sent(&self) -> String {
+        self.requests.last().unwrap().transcript.to_json()
+    }
+}
+
+fn decision_name(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Stored(_) => "stored",
+        Decision::Snipped { .. } => "snipped",
+        Decision::Cleared { .. } => "cleared",
+        Decision::Staged(_) => "staged",
+        Decision::Collapsed { .. } => "collapsed",
+        Decision::Compacted(compaction) if compaction.mechanical => "compacted mechanically",
+        Decision::Compacted(_) => "compacted",
+        Decision::MediaStripped { .. } => "media stripped",
+        Decision::ThinkingStripped { .. } => "thinking stripped",
+    }
+}
+
+pub(crate) fn outcome(ends: &Ends) -> Outcome {
+    let (terminal, text) = match ends {
+        Ends::Says(text) => (Terminal::Completed, *text),
+        Ends::With(terminal) => (*terminal, ""),
+    };
+    Outcome {
+        terminal,
+        text: text.into(),
+        stop_reason: None,
+        iterations: 1,
+        usage: Usage::default(),
+        models: BTreeMap::new(),
+        denials: Vec::new(),
+        errors: Vec::new(),
+        warnings: Vec::new(),
+        failure: None,
+        duration_ms: 0,
+        duration_api_ms: 0,
+        structured: None,
+        deferred: None,
+        prompts: Vec::new(),
+    }
+}
