@@ -203,22 +203,6 @@ impl Inflight {
         Poll::Ready(Event::Model { request, event })
     }
 
-    /// The run has ended. What nobody waits for any more is dropped, but hooks that were told of the end hear it out.
-    pub(crate) fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let others: Vec<Stoppable> =
-            self.stops.keys().copied().filter(|job| !matches!(job, Stoppable::Hooks(_))).collect();
-        for job in others {
-            self.drop_job(job);
-        }
-        while !self.stops.is_empty() {
-            if self.poll_jobs(cx).is_none() {
-                return Poll::Pending;
-            }
-        }
-        self.clear();
-        Poll::Ready(())
-    }
-
     /// Drops everything. Work on other threads learns from its token that nobody waits any more.
     pub(crate) fn clear(&mut self) {
         for stop in std::mem::take(&mut self.stops).into_values() {

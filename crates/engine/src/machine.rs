@@ -74,7 +74,8 @@ impl Machine {
                 return Poll::Ready(Some(update));
             }
             if self.state.terminal().is_some() {
-                return self.inflight.poll_end(cx).map(|()| None);
+                self.inflight.clear();
+                return Poll::Ready(None);
             }
             let event = ready!(self.inflight.poll_event(inbox.as_deref_mut(), cx));
             self.advance(event);

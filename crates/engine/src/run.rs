@@ -14,8 +14,7 @@ use crate::session::Session;
 ///
 /// No poll, no progress: a reader that pauses pauses the model's stream and, once their pipes are full, the tools.
 /// Dropping a run stops everything it started and leaves the session ready for the next prompt. What nobody waits for,
-/// such as a summary in the background, ends with the run too; hooks that are told of its end are heard out between
-/// [`Update::Done`] and the end of the stream.
+/// such as a summary in the background, ends with the run too.
 #[must_use = "a run does nothing until it is polled"]
 pub struct Run<'session> {
     session: &'session mut Session,

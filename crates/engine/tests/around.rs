@@ -8,6 +8,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -251,6 +252,48 @@ async fn a_stop_hook_that_objects_makes_the_model_go_on() {
     assert_eq!((outcome(&updates).terminal, &*outcome(&updates).text), (Terminal::Completed, "tested"));
     let again = |update: &Update| matches!(update, Update::Continued(Transition::StopHookBlocking));
     assert_eq!(updates.iter().filter(|update| again(update)).count(), 1);
+}
+
+/// Takes its time to hear that a run failed.
+struct Mourner(Arc<AtomicUsize>, Duration);
+
+impl HookRunner for Mourner {
+    fn events(&self) -> BTreeSet<HookEvent> {
+        [HookEvent::StopFailure].into()
+    }
+
+    fn run(&self, _: HookCall, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+        let (heard, time) = (self.0.clone(), self.1);
+        async move {
+            tokio::time::sleep(time).await;
+            heard.fetch_add(1, Ordering::SeqCst);
+            HookAnswer::default()
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_hear_of_a_failure_unless_somebody_interrupts() {
+    let folder = project();
+    let heard = Arc::<AtomicUsize>::default();
+    let session = |time| {
+        let hooks = Arc::new(Mourner(heard.clone(), time));
+        let script = format!(r#"{{"responses": [{REFUSED}]}}"#);
+        builder(folder.path(), &script).hooks(hooks).build().unwrap().session()
+    };
+    let updates = run(&mut session(Duration::from_secs(5)), "go").await;
+    assert_eq!(outcome(&updates).terminal, Terminal::ApiError);
+    assert_eq!(heard.load(Ordering::SeqCst), 1);
+    let mut session = session(Duration::from_hours(24));
+    let handle = session.handle();
+    let interrupter = async {
+        tokio::time::sleep(Duration::from_hours(1)).await;
+        handle.interrupt();
+    };
+    let (updates, ()) = tokio::join!(run(&mut session, "go"), interrupter);
+    assert!(!outcome(&updates).terminal.is_success());
+    assert_eq!(heard.load(Ordering::SeqCst), 1, "nobody waits for it any more");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Looking around between two requests: which files changed on disk since the conversation saw them, what others say
 //! now, and which background tasks are running.
 //!
-//! A file that looks from outside as it did is not opened: an unchanged file costs one `stat`, about a microsecond, which
+//! A file that looks from outside as it did is not opened: an unchanged file costs one `stat`, a few microseconds, which
 //! is done at once. Only a file that looks different is read, on a thread where that may take its time.
 
 use std::collections::BTreeMap;

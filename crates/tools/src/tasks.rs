@@ -211,7 +211,10 @@ impl TaskWatch for Tasks {
                 });
             }
         }
-        table.watcher = Some(cx.waker().clone());
+        match &mut table.watcher {
+            Some(watcher) => watcher.clone_from(cx.waker()),
+            None => table.watcher = Some(cx.waker().clone()),
+        }
         Poll::Pending
     }
 }

@@ -258,36 +258,6 @@ async fn hooks_that_are_cancelled_are_gone() {
 }
 
 #[tokio::test]
-async fn hooks_are_heard_out_when_a_run_ends_and_nothing_else_is() {
-    struct Slow(Arc<AtomicUsize>);
-
-    impl HookRunner for Slow {
-        fn events(&self) -> BTreeSet<HookEvent> {
-            [HookEvent::PreCompact].into()
-        }
-
-        fn run(&self, _: HookCall, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
-            let heard = self.0.clone();
-            async move {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                heard.fetch_add(1, Ordering::SeqCst);
-                HookAnswer::default()
-            }
-            .boxed()
-        }
-    }
-
-    let (heard, alive) = (Arc::default(), Arc::default());
-    let mut inflight = inflight(builder(ONE_ANSWER, &alive).hooks(Arc::new(Slow(Arc::clone(&heard)))));
-    let effect = fork(&inflight, 1);
-    inflight.perform(effect);
-    inflight.perform(hooks());
-    assert!(poll_fn(|cx| Poll::Ready(inflight.poll_event(None, cx).is_pending())).await);
-    poll_fn(|cx| inflight.poll_end(cx)).await;
-    assert_eq!((heard.load(Ordering::SeqCst), alive.load(Ordering::SeqCst)), (1, 0));
-}
-
-#[tokio::test]
 async fn results_go_to_files_in_the_order_of_the_wish() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path().canonicalize().unwrap().join("results");
