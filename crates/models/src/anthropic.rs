@@ -206,7 +206,7 @@ impl Exchange {
                 let body = read_error_body(response).await;
                 let body = ErrorBody::parse(&String::from_utf8_lossy(&body));
                 let failure = answer_failure(status, &body, headers, &shared.endpoint.place);
-                Err(shared.refusals.learn(failure, &extras.used, &request.model).into())
+                Err(shared.refusals.learn(failure, &body.words, &extras.used, &request.model).into())
             }
         }
     }

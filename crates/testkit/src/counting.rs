@@ -51,10 +51,15 @@ impl Counted {
     }
 
     fn plain(body: &Value, cleared: Option<ClearedSpec>) -> Self {
-        let part = |name: &str| unmarked(&body[name]).to_string();
-        let text = [part("tools"), part("system"), part("messages")].concat();
+        let text = prompt_text(body);
         Self { tokens: tokens(text.len()), text, cleared }
     }
+}
+
+/// What the model reads of a request, without cache markers.
+pub(crate) fn prompt_text(body: &Value) -> String {
+    let part = |name: &str| unmarked(&body[name]).to_string();
+    [part("tools"), part("system"), part("messages")].concat()
 }
 
 /// Clears all results but so many of the newest, and says how many that were.

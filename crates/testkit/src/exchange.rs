@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::counting::prompt_text;
+
 /// A request and what came of it.
 #[derive(Clone, Debug)]
 pub struct Exchange {
@@ -73,6 +75,13 @@ impl Exchange {
     #[must_use]
     pub fn model(&self) -> String {
         self.json()["model"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// What the model reads: tools, system prompt and messages as JSON, without cache markers. As long as nothing but appending
+    /// happens, each begins with the whole of the one before it, up to the bracket that closes the messages.
+    #[must_use]
+    pub fn prompt(&self) -> String {
+        prompt_text(&self.json())
     }
 
     /// The body as JSON; `Null` if it is none or was not kept.

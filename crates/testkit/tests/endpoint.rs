@@ -74,6 +74,8 @@ async fn usage_follows_the_size_of_requests_and_what_they_share() {
     let second = usage(&client, request(&[&long, "more"])).await;
     assert!((1000..1100).contains(&second.cache_read_input_tokens), "{second:?}");
     assert!(second.cache_creation_input_tokens < 30, "{second:?}");
+    let prompts: Vec<_> = server.exchanges().iter().map(windlass_testkit::Exchange::prompt).collect();
+    assert!(prompts[1].starts_with(prompts[0].trim_end_matches([']', '}'])), "{prompts:?}");
     let changed = usage(&client, request(&["other", "more"])).await;
     assert!(changed.cache_read_input_tokens < 40, "{changed:?}");
 }

@@ -58,13 +58,19 @@ impl Refusals {
         }
     }
 
-    /// Learns from a refused request with these extras. If it was refused for one of them, the failure says that another
-    /// try is worth it: it will go out without.
-    pub(super) fn learn(&self, mut failure: Failure, used: &[Extra], model: &Arc<str>) -> Failure {
+    /// Learns from the words with which a request with these extras was refused. If it was for one of them, the failure says
+    /// that another try is worth it: it will go out without.
+    pub(super) fn learn(
+        &self,
+        mut failure: Failure,
+        words: &str,
+        used: &[Extra],
+        model: &Arc<str>,
+    ) -> Failure {
         if !matches!(failure.class, FailureClass::BadRequest | FailureClass::Server) {
             return failure;
         }
-        let Some((by, mut refused)) = refused(&failure.message.to_ascii_lowercase(), used) else {
+        let Some((by, mut refused)) = refused(&words.to_ascii_lowercase(), used) else {
             return failure;
         };
         let mut known = self.lock();
@@ -142,7 +148,7 @@ mod tests {
         refusals.accept(USED);
         let model: Arc<str> = "m".into();
         let failure = Failure::new(FailureClass::BadRequest, message);
-        let learned = refusals.learn(failure, USED, &model);
+        let learned = refusals.learn(failure, message, USED, &model);
         assert_eq!(learned.should_retry, (!same.is_empty()).then_some(true), "{message}");
         let left_out = |model: &str| -> Vec<_> {
             let model = Arc::from(model);
@@ -196,8 +202,9 @@ mod tests {
         check("This model does not support assistant message prefill.", &[], &[]);
         check("max_tokens must be greater than thinking.budget_tokens", &[], &[]);
         let refusals = Refusals::default();
-        let overloaded = Failure::new(FailureClass::Overloaded, "thinking is not supported");
-        assert_eq!(refusals.learn(overloaded.clone(), USED, &"m".into()), overloaded);
+        let words = "thinking is not supported";
+        let overloaded = Failure::new(FailureClass::Overloaded, words);
+        assert_eq!(refusals.learn(overloaded.clone(), words, USED, &"m".into()), overloaded);
     }
 
     #[test]
@@ -205,9 +212,8 @@ mod tests {
         let refusals = Refusals::default();
         let model: Arc<str> = "m".into();
         refusals.accept(&[Extra::TaskBudget]);
-        let failure =
-            Failure::new(FailureClass::BadRequest, "context_management: Extra inputs are not permitted");
-        refusals.learn(failure, USED, &model);
+        let words = "context_management: Extra inputs are not permitted";
+        refusals.learn(Failure::new(FailureClass::BadRequest, words), words, USED, &model);
         let left_out: Vec<_> = Extra::ALL.into_iter().filter(|extra| refusals.has(&model, *extra)).collect();
         assert_eq!(left_out, [Extra::Binding, Extra::Edits]);
     }

@@ -21,7 +21,7 @@ pub(crate) struct ErrorBody {
     /// The server's words, made fit for one line; empty if there are none.
     pub(crate) message: String,
     /// The same at a length that is not for people.
-    pub(super) words: String,
+    pub(crate) words: String,
     /// The provider's id of the request.
     pub(crate) request_id: Option<String>,
     /// The status that the error itself names, for answers whose own status is that of a gateway.

@@ -69,6 +69,7 @@ const RULES: &[Rule] = &[
     words(Quota, Under::Limit, &["reached your specified api usage limits"]),
     words(Quota, Under::Limit, &["usage limit reached"]),
     words(Quota, Under::Limit, &["usage limit has been reached"]),
+    words(RateLimited, Under::Limit, &["hit your", "rate limit"]),
     words(Quota, Under::Limit, &["hit your", "limit"]),
     words(Quota, Under::Limit, &["spend limit"]),
     words(Quota, Under::Limit, &["budget has been exceeded"]),
