@@ -70,7 +70,7 @@ impl Cx<'_> {
         if overruled && !blocks.is_empty() {
             let most = limits.stop_blocks;
             self.emit(Update::Notice(format!(
-                "Stop hooks objected {most} times in a row, which is the limit. This objection is overruled: {}",
+                "Stop hooks objected too often in a row (the limit is {most}). This objection is overruled: {}",
                 blocks.join(" ")
             )));
         }

@@ -3,13 +3,10 @@
 #[expect(dead_code, reason = "each file of scenarios uses its part of the language")]
 mod log;
 
-use std::sync::Arc;
-
 use log::{Scenario, check};
 use windlass_core::{Config, Interrupt, Priority, Prompt, Source, Speaker};
 use windlass_protocol::{
-    FileChange, FileSeen, MemoryNote, ModelCard, RawValue, StopReason, Surroundings, Terminal, ToolOutcome,
-    ToolSpec,
+    FileChange, FileSeen, MemoryNote, ModelCard, StopReason, Surroundings, Terminal, ToolOutcome, ToolSpec,
 };
 
 fn prompt(text: &str, speaker: Speaker, priority: Priority) -> Prompt {
@@ -48,7 +45,7 @@ fn read(scenario: Scenario, call: u32, path: &str) -> Scenario {
 }
 
 fn with_tasks(config: &mut Config) {
-    let schema: Arc<RawValue> = RawValue::from_string("{}".into()).unwrap().into();
+    let schema = log::input("any");
     let spec = ToolSpec {
         name: "TaskCreate".into(),
         description: "".into(),

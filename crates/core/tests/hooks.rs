@@ -441,6 +441,26 @@ fn an_interrupt_cancels_hooks_and_keeps_what_was_done() {
 }
 
 #[test]
+fn a_call_that_ends_after_an_interrupt_is_not_shown_to_hooks() {
+    check(
+        after()
+            .submit("x")
+            .call("read a")
+            .ended(StopReason::ToolUse)
+            .interrupt(Interrupt::Stop)
+            .finished(1, "A"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > interrupt                  cancel c1 | timer t1 800
+        > c1 finished A              result c1: A | done | note The user interrupted while tools were running. | = aborted_tools after 1
+        ",
+    );
+}
+
+#[test]
 fn a_response_that_does_not_stand_cancels_its_hooks() {
     check(
         before().submit("x").call("read a").fails(FailureClass::Cut).hooked(1, "late", nothing()),
@@ -523,7 +543,7 @@ fn a_stop_hook_that_objects_again_and_again_is_overruled() {
         > c1 finished A              result c1: A | preparing streaming | call-model #3 [user assistant(text) user assistant(read) user(result)]
         < text Done.
         < end end_turn               settling stopping | ask h2 Stop Done. (again)
-        > h2 says no                 notice Stop hooks objected 1 times in a row, which is the limit. This objection is overruled: tests fail | done | = completed after 2
+        > h2 says no                 notice Stop hooks objected too often in a row (the limit is 1). This objection is overruled: tests fail | done | = completed after 2
         ",
     );
 }
@@ -547,6 +567,17 @@ fn a_stop_hook_can_end_the_run_unless_another_objects() {
         < text Done.
         < end end_turn               settling stopping | ask h1 Stop Done.
         > h1 says both               note A hook objects to stopping here: no | again stop_hook_blocking | preparing streaming | call-model #2 [user assistant(text) user]
+        ",
+    );
+    check(
+        done()
+            .with(|config| config.stop_hook_blocks_max = 0)
+            .hooked(1, "both", HookAnswer { stop: Some("enough".into()), ..objects("no") }),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < text Done.
+        < end end_turn               settling stopping | ask h1 Stop Done.
+        > h1 says both               notice Stop hooks objected too often in a row (the limit is 0). This objection is overruled: no | notice A stop hook ends the run: enough | done | = stop_hook_prevented after 1
         ",
     );
     check(

@@ -267,6 +267,32 @@ fn calls_of_a_response_that_does_not_stand_do_not_count() {
 }
 
 #[test]
+fn calls_that_were_told_to_stop_do_not_count() {
+    let cut = |scenario: Scenario, n: u32| {
+        scenario.call("read a").fails(FailureClass::Cut).finished(n, "A").timer(2 * n)
+    };
+    check(
+        cut(cut(strict().submit("x"), 1), 2).call("read a").finished(3, "A"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < fails Cut                  cancel c1 | retract 1 | retry 1 of 10 in 375 | settling | timer t1 800
+        > c1 finished A              waiting | timer t2 275
+        > timer t2                   streaming | call-model #2 [user] same
+        < call read a                examine c2
+        > c2 is read a               run c2
+        < fails Cut                  cancel c2 | retract 1 | retry 2 of 10 in 750 | settling | timer t3 800
+        > c2 finished A              waiting | timer t4 650
+        > timer t4                   streaming | call-model #3 [user] same
+        < call read a                examine c3
+        > c3 is read a               run c3
+        > c3 finished A              result c3: A
+        ",
+    );
+}
+
+#[test]
 fn a_new_prompt_starts_from_nothing() {
     check(
         strict()
