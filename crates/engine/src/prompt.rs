@@ -51,7 +51,7 @@ pub(crate) fn introduction(cwd: &Path, memory: &[MemoryNote]) -> Vec<Block> {
 fn memory_note(memory: &[MemoryNote]) -> Block {
     let mut text = String::from("<memory>\nWhat the user and the project want to be kept in mind.\n");
     for note in memory {
-        let _ = write!(text, "\nFrom {}:\n{}\n", note.path.display(), note.text.trim());
+        let _ = write!(text, "\nInstructions from {}:\n{}\n", note.path.display(), note.text.trim());
     }
     text.push_str("</memory>");
     Block::text(&text)
@@ -164,8 +164,8 @@ mod tests {
         assert!(texts[0].starts_with("<environment>"));
         assert_eq!(
             texts[1],
-            "<memory>\nWhat the user and the project want to be kept in mind.\n\nFrom /p/A.md:\nUse tabs.\n\n\
-             From /p/B.md:\nBe brief.\n</memory>"
+            "<memory>\nWhat the user and the project want to be kept in mind.\n\nInstructions from /p/A.md:\nUse tabs.\n\n\
+             Instructions from /p/B.md:\nBe brief.\n</memory>"
         );
         assert_eq!(introduction(Path::new("/p"), &[]).len(), 1);
     }

@@ -3,6 +3,9 @@
 //!
 //! A file that looks from outside as it did is not opened: an unchanged file costs one `stat`, a few microseconds, which
 //! is done at once. Only a file that looks different is read, on a thread where that may take its time.
+//!
+//! A change within one tick of the file system's clock that keeps the size is not noticed here. Nothing is lost by that:
+//! Edit and Write compare the content itself.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
