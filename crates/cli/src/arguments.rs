@@ -39,6 +39,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) output_format: Format,
 
+    /// How prompts come in: as text, or as lines of JSON on standard input, which needs stream-json out as well
+    #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
+    pub(crate) input_format: InputFormat,
+
+    /// With stream-json in: print each prompt again when it is taken
+    #[arg(long)]
+    pub(crate) replay_user_messages: bool,
+
     /// Say on standard error what is happening: with text this happens on a terminal anyway, with json only so; stream-json needs the flag, and says everything on standard output
     #[arg(long)]
     pub(crate) verbose: bool,
@@ -71,7 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FORM")]
     thinking_display: Option<String>,
 
-    /// The JSON schema that the final answer must match; it is printed as structured_output
+    /// The JSON schema that the final answer must match; a result holds the value itself too
     #[arg(long, value_name = "SCHEMA")]
     json_schema: Option<String>,
 
@@ -140,6 +148,13 @@ pub(crate) enum Format {
     StreamJson,
 }
 
+/// How prompts come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    Text,
+    StreamJson,
+}
+
 impl Arguments {
     /// The prompt given as an argument, if it says anything.
     pub(crate) fn prompt(&self) -> Option<&str> {
@@ -191,8 +206,20 @@ impl Arguments {
 
     /// Combinations that the parser cannot judge.
     pub(crate) fn check(&self) -> Result<(), String> {
-        if !self.print {
+        let takes_lines = self.input_format == InputFormat::StreamJson;
+        if !self.print && !takes_lines {
             return Err(self.not_interactive());
+        }
+        if takes_lines && self.output_format != Format::StreamJson {
+            return Err("--input-format stream-json needs --output-format stream-json --verbose.".into());
+        }
+        if takes_lines && self.prompt().is_some() {
+            return Err("with --input-format stream-json prompts come as lines on standard input. \
+                 Leave the prompt on the command line out."
+                .into());
+        }
+        if self.replay_user_messages && !takes_lines {
+            return Err("--replay-user-messages needs --input-format stream-json.".into());
         }
         if self.output_format == Format::StreamJson && !self.verbose {
             return Err("--output-format stream-json needs --verbose. Add it.".into());
@@ -342,6 +369,12 @@ mod tests {
         check(&["-p", "go", "--output-format", "stream-json", "--verbose"], "");
         check(&["-p", "go", "--output-format=stream-json"], "needs --verbose");
         check(&["-p", "go", "--include-partial-messages"], "needs --output-format stream-json");
+        let both = ["--input-format", "stream-json", "--output-format=stream-json", "--verbose"];
+        check(&both, "");
+        check(&[&both[..], &["-p", "--replay-user-messages"]].concat(), "");
+        check(&[&both[..], &["go"]].concat(), "Leave the prompt on the command line out");
+        check(&["-p", "--input-format=stream-json"], "needs --output-format stream-json --verbose");
+        check(&["-p", "go", "--replay-user-messages"], "needs --input-format stream-json");
         check(&[], "no interactive session yet");
         check(&["fix the test"], "no interactive session yet");
         check(&["dmeo"], "Did you mean `windlass demo`?");

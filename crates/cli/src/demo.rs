@@ -16,8 +16,10 @@ use windlass_engine::{Asking, Block, CallId, Outcome, PermissionMode, Permission
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_protocol::{BlockKind, ModelCard, ToolUse};
 
-use crate::drive::{End, Signals, block_on, drive, wait_for_commands};
+use crate::drive::{End, Signals, Watch, block_on, drive, wait_for_commands};
+use crate::output::Output;
 use crate::view::{self, Clock, View};
+use crate::wiring::{Form, ModelSet};
 use crate::{complain, display, help, wiring};
 
 /// The sample project: what lies in the folder `demo` beside the sources.
@@ -48,14 +50,16 @@ fn show() -> anyhow::Result<i32> {
     let mut view = DemoView { clock: Clock::start(), open: Vec::new() };
     let run = async move {
         let mut signals = Signals::listen()?;
-        let end = drive(session.run(PROMPT), &mut view, &mut signals).await;
+        let mut output = Output::new();
+        let watch = Watch { view: &mut view, output: &mut output, signals: &mut signals };
+        let end = drive(session.run(PROMPT), watch, std::future::pending()).await;
         Ok((end, signals))
     };
     let (end, signals) = block_on(run)?;
     let outcome = match end {
         End::Done(outcome) => outcome,
         End::Signal(code) => return Ok(wait_for_commands(code, signals)),
-        End::Unread => return Ok(wait_for_commands(1, signals)),
+        End::Nothing | End::Refused | End::Unread => return Ok(wait_for_commands(1, signals)),
         End::Unshown(error) => return Err(error.into()),
     };
     let passes = test_passes(&folder)?;
@@ -88,7 +92,11 @@ fn engine(folder: &Path) -> anyhow::Result<windlass_engine::Engine> {
         cwd: folder.to_owned(),
         ..Config::default()
     };
-    let wired = wiring::wire_model(config, Arc::new(ScriptModel::new(script)), card, false);
+    let wired = wiring::wire_models(
+        config,
+        ModelSet::only(Arc::new(ScriptModel::new(script)), card),
+        Form::default(),
+    );
     Ok(wired.map_err(anyhow::Error::msg)?.engine)
 }
 

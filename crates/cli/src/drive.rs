@@ -1,5 +1,6 @@
 //! Carries a run through to its end: updates to the view, signals to the run.
 
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -32,6 +33,10 @@ const UPDATES_IN_A_ROW: u32 = 256;
 pub(crate) enum End {
     /// With its outcome, which has been shown.
     Done(Box<Outcome>),
+    /// Nothing was asked for.
+    Nothing,
+    /// Nothing was done, and it was said why.
+    Refused,
     /// Nobody reads standard output any more.
     Unread,
     /// It could not be shown.
@@ -53,16 +58,30 @@ pub(crate) fn block_on<T: Send + 'static>(
     result.map_err(io::Error::other)?
 }
 
-/// Runs to the end. A second Ctrl-C ends the process at once.
-pub(crate) async fn drive(mut run: Run<'_>, view: &mut dyn View, signals: &mut Signals) -> End {
+/// Who watches a run, and where it is shown.
+pub(crate) struct Watch<'a> {
+    pub(crate) view: &'a mut dyn View,
+    pub(crate) output: &'a mut Output,
+    pub(crate) signals: &'a mut Signals,
+}
+
+/// Runs to the end, and meanwhile does what goes on beside it. A second Ctrl-C ends the process at once.
+pub(crate) async fn drive(
+    mut run: Run<'_>,
+    watch: Watch<'_>,
+    beside: impl Future<Output = Infallible>,
+) -> End {
     let handle = run.handle();
-    let mut showing = pin!(show(&mut run, view));
+    let Watch { view, output, signals } = watch;
+    let mut showing = pin!(show(&mut run, view, output));
+    let mut beside = pin!(beside);
     let mut interrupted = false;
     loop {
         let received = tokio::select! {
             biased;
             received = signals.next() => received,
             end = &mut showing => return shown(end),
+            never = &mut beside => match never {},
         };
         match received {
             Received::Interrupt if interrupted => return End::Signal(QUIT),
@@ -77,7 +96,8 @@ pub(crate) async fn drive(mut run: Run<'_>, view: &mut dyn View, signals: &mut S
     }
 }
 
-fn shown(end: io::Result<Box<Outcome>>) -> End {
+/// How showing a run came to its end.
+pub(crate) fn shown(end: io::Result<Box<Outcome>>) -> End {
     match end {
         Ok(outcome) => End::Done(outcome),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => End::Unread,
@@ -107,20 +127,21 @@ pub(crate) fn wait_for_commands(code: i32, mut signals: Signals) -> i32 {
 }
 
 /// Shows every update. What is ready is written together; before waiting, everything is written out.
-async fn show(run: &mut Run<'_>, view: &mut dyn View) -> io::Result<Box<Outcome>> {
-    let mut output = Output::new();
+async fn show(run: &mut Run<'_>, view: &mut dyn View, output: &mut Output) -> io::Result<Box<Outcome>> {
     view.begin(&mut output.buffer);
     let mut in_a_row = 0;
     loop {
         let update = if let Some(update) = ready(run).await {
             update
         } else {
+            output.take_aside();
             output.flush().await?;
             in_a_row = 0;
-            wait(run, view, &mut output).await?
+            wait(run, view, output).await?
         };
         // A run ends with its outcome; one that ends without it has lost the machine behind it.
         let Some(update) = update else { return Err(io::ErrorKind::UnexpectedEof.into()) };
+        output.take_aside();
         view.update(&update, &mut output.buffer);
         if let Update::Done(outcome) = update {
             output.flush().await?;
@@ -155,22 +176,42 @@ async fn ready(run: &mut Run<'_>) -> Option<Option<Update>> {
     run.next().now_or_never()
 }
 
-/// Waits for the next update; the view may have something to say meanwhile.
+/// Waits for the next update; the view and others may have something to say meanwhile.
 async fn wait(run: &mut Run<'_>, view: &mut dyn View, output: &mut Output) -> io::Result<Option<Update>> {
+    let aside = output.aside();
     loop {
-        let Some(pause) = view.next_tick() else { return Ok(run.next().await) };
+        let pause = view.next_tick();
         tokio::select! {
             update = run.next() => return Ok(update),
-            () = tokio::time::sleep(pause) => view.tick(&mut output.buffer),
+            () = tick(pause) => view.tick(&mut output.buffer),
+            () = aside.left() => output.take_aside(),
         }
         output.flush().await?;
     }
 }
 
-enum Received {
+async fn tick(pause: Option<Duration>) {
+    match pause {
+        Some(pause) => tokio::time::sleep(pause).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A signal.
+pub(crate) enum Received {
     Interrupt,
     /// With the exit code that tells of it.
     Terminate(i32),
+}
+
+impl Received {
+    /// The exit code of a process that has nothing to finish.
+    pub(crate) fn exit_code(&self) -> i32 {
+        match self {
+            Self::Interrupt => QUIT,
+            Self::Terminate(code) => *code,
+        }
+    }
 }
 
 /// The signals that end a run. They are listened to until they are dropped: kept from the run to the end of the process,
@@ -192,7 +233,7 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Received {
+    pub(crate) async fn next(&mut self) -> Received {
         tokio::select! {
             _ = self.interrupt.recv() => Received::Interrupt,
             _ = self.terminate.recv() => Received::Terminate(143),

@@ -25,6 +25,14 @@ fails, what went wrong. Everything else goes to standard error: what is happenin
 Input:
   Text on standard input is added to the prompt. If the prompt is an argument and standard input stays open and \
 silent, windlass goes on without it after three seconds; redirect it from /dev/null to go on at once.
+  With --input-format stream-json each line is a prompt or a request of a host. A prompt that comes while a run goes \
+on joins it, an interrupt ends the run and not the process, and the end of input ends the process when all is done.
+
+Prompts:
+  /compact [focus]  Compact the conversation; the summary keeps what the words say
+  /context          Say how full the context is
+  /cost, /usage     Say what the session has cost
+  +500k             At the beginning or the end of a prompt: go on until so many output tokens are spent
 
 Exit codes:
   0    The run succeeded

@@ -4,12 +4,17 @@
 //! Everything said to people beside it goes to standard error, and so does why no run begins.
 
 mod arguments;
+mod commands;
+mod conversation;
 mod demo;
 mod display;
 mod drive;
 mod escape;
 mod help;
+mod hooks;
+mod jobs;
 mod layout;
+mod lines;
 mod output;
 mod print;
 mod progress;

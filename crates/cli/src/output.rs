@@ -4,11 +4,13 @@
 //! change the mode of a pipe that other processes share; so a piece is written only when it surely fits.
 
 use std::io::{self, Stdout};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
 
 /// A pipe that is ready for writing takes at least this much without blocking.
 const PIECE_BYTES: usize = 4096;
@@ -22,6 +24,25 @@ pub(crate) struct Output {
     pub(crate) buffer: Vec<u8>,
     written: usize,
     target: Target,
+    aside: Aside,
+}
+
+/// Lines for standard output from somebody who does not hold it. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Aside(Arc<(Mutex<Vec<u8>>, Notify)>);
+
+impl Aside {
+    /// Leaves whole lines to be written.
+    pub(crate) fn leave(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        let (lines, notify) = &*self.0;
+        write(&mut lines.lock().unwrap_or_else(PoisonError::into_inner));
+        notify.notify_one();
+    }
+
+    /// Waits until there is something to write.
+    pub(crate) async fn left(&self) {
+        self.0.1.notified().await;
+    }
 }
 
 enum Target {
@@ -42,7 +63,17 @@ impl Output {
             Ok(waitable) => Target::Waitable(waitable),
             Err(_) => Target::Plain(io::stdout()),
         };
-        Self { buffer: Vec::new(), written: 0, target }
+        Self { buffer: Vec::new(), written: 0, target, aside: Aside::default() }
+    }
+
+    /// Where others leave lines.
+    pub(crate) fn aside(&self) -> Aside {
+        self.aside.clone()
+    }
+
+    /// Adds what others left to the buffer.
+    pub(crate) fn take_aside(&mut self) {
+        self.buffer.append(&mut self.aside.0.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Writes the buffer out. Can be dropped at any point and called again: nothing is written twice.

@@ -4,14 +4,19 @@ use std::io::{IsTerminal as _, Write as _};
 
 use uuid::Uuid;
 use windlass_config::{Config, ConfigError, Place, Settings};
-use windlass_engine::{Outcome, SessionSeed, Transcript};
+use windlass_engine::{Outcome, Session, SessionSeed, Transcript};
 use windlass_wire::startup_failure;
 
-use crate::arguments::{Arguments, Format};
-use crate::drive::{End, Signals, block_on, drive, wait_for_commands};
+use crate::arguments::{Arguments, Format, InputFormat};
+use crate::commands::{COMPACT_OFF, Command, Spent};
+use crate::conversation::{Conversation, Ended};
+use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
+use crate::jobs::{Job, Stage};
+use crate::lines::Lines;
+use crate::output::Output;
 use crate::progress::Progress;
 use crate::view::{self, JsonView, StreamView, TextView, View, WithProgress};
-use crate::wiring::{self, Wired};
+use crate::wiring::{self, Form, Wired};
 use crate::{complain, prompt};
 
 /// Where the administrator of the machine keeps files for everybody.
@@ -20,7 +25,18 @@ const MANAGED: &str = "/etc/claude-code";
 /// Everything that is settled before the first request.
 struct Ready {
     wired: Wired,
-    prompt: String,
+    input: Input,
+}
+
+/// Where prompts come from.
+enum Input {
+    /// The command line, or standard input as text: one.
+    Prompt(String),
+    /// Lines on standard input.
+    Lines {
+        /// Whether prompts are said back.
+        replays: bool,
+    },
 }
 
 /// Runs the prompt and gives the exit code.
@@ -49,7 +65,8 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
             i32::from(!outcome.terminal.is_success())
         }
         End::Signal(code) => code,
-        End::Unread => 1,
+        End::Nothing => 0,
+        End::Refused | End::Unread => 1,
         End::Unshown(error) => {
             complain(&format!("the run cannot be shown: {error}."));
             1
@@ -95,9 +112,16 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
         let lost = arguments.swallowed_prompt().filter(|_| matches!(error, ConfigError::Directory { .. }));
         lost.map_or_else(|| error.to_string(), |lost| format!("{error} {lost}"))
     })?;
-    let wired = wiring::wire(config, arguments.include_partial_messages)?;
+    let lines = arguments.input_format == InputFormat::StreamJson;
+    let wired = wiring::wire(config, Form { partial_messages: arguments.include_partial_messages, lines })?;
+    if lines {
+        return Ok(Ready { wired, input: Input::Lines { replays: arguments.replay_user_messages } });
+    }
     let prompt = prompt::read(arguments.prompt(), arguments.swallowed_prompt())?;
-    Ok(Ready { wired, prompt })
+    if !wired.may_compact && matches!(Command::parse(&prompt), Some(Command::Compact(_))) {
+        return Err(COMPACT_OFF.into());
+    }
+    Ok(Ready { wired, input: Input::Prompt(prompt) })
 }
 
 /// Says why no run begins: on standard error, and to hosts also in the form they read.
@@ -113,8 +137,8 @@ fn refuse(arguments: &Arguments, error: &str) {
 }
 
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
-    let mut signals = Signals::listen()?;
-    let Wired { engine, seed, setup, warnings } = ready.wired;
+    let signals = Signals::listen()?;
+    let Wired { engine, seed, setup, warnings, may_compact } = ready.wired;
     let mut session = engine.session_with(seed, Transcript::default());
     if format != Format::StreamJson {
         for warning in &warnings {
@@ -134,6 +158,50 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     if let Some(progress) = progress {
         view = Box::new(WithProgress { progress, inner: view });
     }
-    let end = drive(session.run(ready.prompt.as_str()), &mut *view, &mut signals).await;
-    Ok((end, signals))
+    let output = Output::new();
+    let conversation = match ready.input {
+        Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), seed, replays),
+        Input::Prompt(prompt) => {
+            let job = match Command::parse(&prompt) {
+                Some(command) => Job::Command(command, None),
+                None => Job::Run(prompt.into()),
+            };
+            let mut stage = Stage { view, output, signals, spent: Spent::default(), may_compact };
+            let end = stage.perform(job, &mut session, std::future::pending()).await;
+            return Ok((end, stage.signals));
+        }
+    };
+    let view = conversation.noticing(view);
+    let mut stage = Stage { view, output, signals, spent: Spent::default(), may_compact };
+    let end = serve(&mut stage, &mut session, conversation).await;
+    Ok((end, stage.signals))
+}
+
+/// Does what lines on standard input ask for, until they end. Gives the end of the last job.
+async fn serve(stage: &mut Stage, session: &mut Session, mut conversation: Conversation) -> End {
+    let mut last = None;
+    loop {
+        if let Some(job) = conversation.next_job(session).await {
+            let handle = session.handle();
+            match stage.perform(job, session, conversation.join(handle)).await {
+                end @ (End::Done(_) | End::Refused) => last = Some(end),
+                end => return end,
+            }
+            continue;
+        }
+        stage.output.take_aside();
+        if let Err(error) = stage.output.flush().await {
+            return shown(Err(error));
+        }
+        match conversation.ended() {
+            None => {}
+            Some(Ended::Bad) => return End::Refused,
+            Some(Ended::Closed) => return last.unwrap_or(End::Nothing),
+        }
+        tokio::select! {
+            biased;
+            received = stage.signals.next() => return End::Signal(received.exit_code()),
+            () = conversation.read() => {}
+        }
+    }
 }

@@ -7,10 +7,10 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use windlass_engine::{CallId, Outcome, Update};
-use windlass_protocol::BlockKind;
+use windlass_protocol::{BlockKind, Decision};
 
 use crate::view::Clock;
-use crate::{display, layout};
+use crate::{commands, display, layout};
 
 /// What the changing line leaves free, so that an echoed `^C` does not break it into two.
 const FREE_COLUMNS: usize = 3;
@@ -88,8 +88,12 @@ impl Progress {
                 self.print(&format!("{} Retry {attempt} of {retries_max} in {pause}.", failure.message));
                 self.wait_for("waiting before the retry".into());
             }
+            Update::Compacting(_) => self.wait_for("compacting the conversation".into()),
             Update::Done(outcome) => return self.finish(outcome),
-            _ => return,
+            other => match remark(other) {
+                Some(text) => self.print(&text),
+                None => return,
+            },
         }
         self.redraw();
     }
@@ -170,6 +174,24 @@ impl Drop for Progress {
     }
 }
 
+/// What happened around the answers, in a line; nothing if it is of no interest to people.
+fn remark(update: &Update) -> Option<String> {
+    Some(match update {
+        Update::Decided(Decision::Compacted(compaction)) => commands::compaction_report(compaction),
+        Update::Decided(Decision::MediaStripped { .. }) => {
+            "Pictures and documents were left out, because the provider refused them.".into()
+        }
+        Update::CompactionFailed(error) => format!("The conversation could not be compacted: {error}"),
+        Update::FellBack { from, to, failure } => format!("{} {to} takes over from {from}.", failure.message),
+        Update::ToolUseSummary { summary, .. } => summary.to_string(),
+        Update::TurnsUsedUp { limit } => {
+            format!("The limit of {} is reached.", display::counted((*limit).into(), "turn"))
+        }
+        Update::Notice(text) => text.clone(),
+        _ => return None,
+    })
+}
+
 fn is_error(result: &windlass_engine::Block) -> bool {
     matches!(result.kind(), BlockKind::ToolResult { is_error: true, .. })
 }
@@ -195,6 +217,11 @@ fn write_error(text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use windlass_engine::{Block, MessageId, Transition};
+    use windlass_protocol::{CompactTrigger, Compaction, Failure, FailureClass, Message, Origin};
+
     use super::*;
 
     #[test]
@@ -219,6 +246,45 @@ mod tests {
                 assert!(line.len() <= columns.saturating_sub(3), "{line:?} in {columns}");
             }
         }
+    }
+
+    #[test]
+    fn what_happens_around_answers_is_said_in_a_line() {
+        let check = |update: Update, expected: Option<&str>| {
+            assert_eq!(remark(&update).as_deref(), expected);
+        };
+        let failure = Failure::new(FailureClass::Overloaded, "Overloaded.");
+        check(
+            Update::FellBack { from: "a".into(), to: "b".into(), failure: Box::new(failure) },
+            Some("Overloaded. b takes over from a."),
+        );
+        check(
+            Update::CompactionFailed("No answer.".into()),
+            Some("The conversation could not be compacted: No answer."),
+        );
+        check(Update::TurnsUsedUp { limit: 1 }, Some("The limit of 1 turn is reached."));
+        check(Update::Notice("Note.".into()), Some("Note."));
+        check(
+            Update::ToolUseSummary { summary: "Read a.txt".into(), tool_use_ids: vec![] },
+            Some("Read a.txt"),
+        );
+        check(Update::Continued(Transition::NextTurn), None);
+        check(Update::CacheMissed { expected: 9, read: 1, part: None }, None);
+        let boundary = Arc::new(Message::user(MessageId(1), Origin::Boundary, vec![Block::text("Summary.")]));
+        let compaction = Compaction {
+            trigger: CompactTrigger::Auto,
+            boundary,
+            tail: None,
+            unbound: false,
+            mechanical: false,
+            tokens_before: 170_000,
+            tokens_after: 9_000,
+            duration_ms: 2_100,
+        };
+        check(
+            Update::Decided(Decision::Compacted(Box::new(compaction))),
+            Some("The conversation was compacted: from 170,000 tokens to about 9,000, in 2.1 s."),
+        );
     }
 
     #[test]

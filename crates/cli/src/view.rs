@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use windlass_engine::{Outcome, SessionSeed, Terminal, Update};
@@ -22,6 +23,8 @@ pub(crate) trait View: Send {
     }
     /// Time has passed.
     fn tick(&mut self, _out: &mut Vec<u8>) {}
+    /// A prompt that cannot be run, and why.
+    fn refuse(&mut self, _error: &str, _prompt: Option<&Arc<str>>, _out: &mut Vec<u8>) {}
 }
 
 /// When things happen.
@@ -38,7 +41,8 @@ impl Clock {
         u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    fn at(self) -> At {
+    /// Both times of now.
+    pub(crate) fn at(self) -> At {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         At { wall_ms: u64::try_from(wall).unwrap_or(u64::MAX), monotonic_ms: self.ms() }
     }
@@ -150,8 +154,8 @@ impl StreamView {
 impl View for StreamView {
     fn begin(&mut self, out: &mut Vec<u8>) {
         self.translator.begin(self.clock.at(), out);
-        for warning in &self.warnings {
-            self.translator.informational(warning, "warning", out);
+        for warning in std::mem::take(&mut self.warnings) {
+            self.translator.informational(&warning, "warning", out);
         }
     }
 
@@ -166,6 +170,10 @@ impl View for StreamView {
 
     fn tick(&mut self, out: &mut Vec<u8>) {
         self.translator.heartbeat(self.clock.at(), out);
+    }
+
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.translator.refuse(error, prompt, out);
     }
 }
 
@@ -192,5 +200,8 @@ pub(crate) fn complaint(outcome: &Outcome) -> Option<String> {
         Terminal::Refused => !outcome.text.is_empty(),
         terminal => terminal.is_success(),
     };
-    (!speaks_for_itself).then(|| display::line(&outcome.error_text()))
+    (!speaks_for_itself).then(|| match outcome.error_text() {
+        text if text.is_empty() => format!("The run ended with {}.", outcome.terminal.name()),
+        text => display::line(&text),
+    })
 }

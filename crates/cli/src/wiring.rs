@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
-use windlass_engine::{Engine, SessionSeed, UnknownTools};
+use windlass_engine::{Engine, EngineBuilder, SessionSeed, Source, UnknownTools, answer_schema};
 use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
     model_card, resolve_family,
@@ -15,10 +15,12 @@ use windlass_ports::{AnyTool, ModelClient};
 use windlass_protocol::ModelCard;
 use windlass_sandbox::Launcher;
 use windlass_tools::{
-    Bash, BashSettings, Edit, Glob, GlobSettings, Grep, Read, ReadLimits, TaskStop, Tasks, Write,
+    Bash, BashSettings, Edit, Glob, GlobSettings, Grep, Lookout, Read, ReadLimits, TaskStop, Tasks, Write,
 };
 use windlass_wire::Setup;
 
+use crate::commands;
+use crate::hooks::ScriptedHooks;
 use crate::suggest::closest;
 
 /// This very program, even when its file has been replaced since.
@@ -34,37 +36,63 @@ pub(crate) struct Wired {
     pub(crate) seed: SessionSeed,
     pub(crate) setup: Setup,
     pub(crate) warnings: Vec<String>,
+    /// Whether the user may ask for a compaction.
+    pub(crate) may_compact: bool,
+}
+
+/// The models that an engine asks.
+pub(crate) struct ModelSet {
+    client: Arc<dyn ModelClient>,
+    main: ModelCard,
+    fallbacks: Vec<ModelCard>,
+    small: Option<ModelCard>,
+}
+
+impl ModelSet {
+    /// One model and no other.
+    pub(crate) fn only(client: Arc<dyn ModelClient>, main: ModelCard) -> Self {
+        Self { client, main, fallbacks: Vec::new(), small: None }
+    }
 }
 
 /// Puts the engine together. Each error is for the user.
-pub(crate) fn wire(config: Config, partial_messages: bool) -> Result<Wired, String> {
-    let (model, card) = model(&config)?;
-    wire_model(config, model, card, partial_messages)
+pub(crate) fn wire(config: Config, form: Form) -> Result<Wired, String> {
+    let models = models(&config)?;
+    wire_models(config, models, form)
 }
 
-/// Puts an engine together for a given model.
-pub(crate) fn wire_model(
-    config: Config,
-    model: Arc<dyn ModelClient>,
-    card: ModelCard,
-    partial_messages: bool,
-) -> Result<Wired, String> {
+/// How a host speaks with us.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Form {
+    /// Whether it wants the pieces of messages.
+    pub(crate) partial_messages: bool,
+    /// Whether it sends lines.
+    pub(crate) lines: bool,
+}
+
+/// Puts an engine together for given models.
+pub(crate) fn wire_models(config: Config, models: ModelSet, form: Form) -> Result<Wired, String> {
     let seed = SessionSeed(Uuid::new_v4().as_u128());
-    let tools = tools(&config, seed);
-    let assumption = assumption(&card);
-    let setup = setup(&config, &card, partial_messages);
-    let limits = &config.settings.limits;
-    let mut builder = Engine::builder(model, card)
+    let tasks = Tasks::new(None);
+    let tools = tools(&config, seed, &tasks);
+    let mut warnings: Vec<String> =
+        std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
+    warnings.extend(config.warnings.iter().cloned());
+    let may_compact = config.settings.context.compact_command;
+    let setup = setup(&config, &models.main, form);
+    let mut builder = limits(Engine::builder(models.client, models.main), &config)?
+        .fallback_models(models.fallbacks)
+        .small_model(models.small)
         .tools(tools.clone())
+        .lookout(Arc::new(Lookout::new(tasks.clone())))
+        .tasks(tasks)
         .working_directory(config.cwd)
         .permissions(config.permissions)
-        .turns_max(config.turns_max)
-        .retry(config.settings.retry)
-        .partial_messages(partial_messages)
-        .shared_calls_max(limits.shared_calls_max)
-        .early_start(limits.early_start);
-    if let Some(cap) = limits.output.explicit {
-        builder = builder.output_tokens_max(cap);
+        .memory(config.memory)
+        .source(if form.lines { Source::Sdk } else { Source::Print })
+        .partial_messages(form.partial_messages);
+    if !config.scripted_hooks.is_empty() {
+        builder = builder.hooks(Arc::new(ScriptedHooks::new(config.scripted_hooks)));
     }
     for path in config.added_directories {
         builder = builder.add_directory(path);
@@ -75,28 +103,86 @@ pub(crate) fn wire_model(
     if let Some(text) = config.append_system_prompt {
         builder = builder.append_system_prompt(text);
     }
-    let engine = builder.build().map_err(|error| error.to_string())?;
-    let warnings = unknown_tools(&engine, &tools).into_iter().chain(assumption).collect();
+    let engine = builder.build().map_err(|error| format!("{error}."))?;
+    warnings.extend(unknown_tools(&engine, &tools));
     let tools = engine.tool_names().iter().map(ToString::to_string).collect();
     let cwd = shown(engine.working_directory());
-    Ok(Wired { engine, seed, setup: Setup { tools, cwd, ..setup }, warnings })
+    Ok(Wired { engine, seed, setup: Setup { tools, cwd, ..setup }, warnings, may_compact })
 }
 
-/// The model client and what is known about its model.
-fn model(config: &Config) -> Result<(Arc<dyn ModelClient>, ModelCard), String> {
+/// Every number that was stated.
+fn limits(builder: EngineBuilder, config: &Config) -> Result<EngineBuilder, String> {
+    let limits = &config.settings.limits;
+    let schema =
+        config.json_schema.as_ref().map(|schema| answer_schema(schema.get(), limits.schema_retries_max));
+    Ok(builder
+        .thinking(config.thinking)
+        .effort(config.effort)
+        .answer(schema.transpose().map_err(|error| format!("--json-schema: {error}."))?)
+        .turns_max(config.turns_max)
+        .budget_usd(config.budget_usd)
+        .task_budget(config.task_budget)
+        .token_budget(limits.token_budget)
+        .continuation(limits.continuation)
+        .output(limits.output)
+        .context(config.context)
+        .retry(config.settings.retry)
+        .repeats(limits.repeats)
+        .stop_hook_blocks_max(limits.stop_hook_blocks_max)
+        .pauses_max(limits.pauses_max)
+        .tool_use_summaries(limits.tool_use_summaries)
+        .shared_calls_max(limits.shared_calls_max)
+        .early_start(limits.early_start))
+}
+
+/// The model client and what is known about its models.
+fn models(config: &Config) -> Result<ModelSet, String> {
     let Settings { api, models, .. } = &config.settings;
     let named = resolve_family(&config.model.name, &models.families);
     if let Some(path) = &models.script {
         let script = Script::load(config.cwd.join(path)).map_err(|error| error.to_string())?;
         let named = if config.model.by_flag { named } else { &script.model };
-        let card = ModelCard { known: true, ..card(named, models) };
-        return Ok((Arc::new(ScriptModel::new(script)), card));
+        let card = |name: &str| ModelCard { known: true, ..card(name, models) };
+        let (main, fallbacks) = (card(named), fallbacks(config, named)?);
+        let fallbacks = fallbacks.iter().map(|name| card(name)).collect();
+        let small = Some(small(&main, models));
+        return Ok(ModelSet { client: Arc::new(ScriptModel::new(script)), main, fallbacks, small });
     }
     if !can_reach(api) {
         return Err(NO_KEY.into());
     }
     let client = AnthropicClient::new(client_settings(api)).map_err(|error| error.to_string())?;
-    Ok((Arc::new(client), card(named, models)))
+    let main = card(named, models);
+    let fallbacks = fallbacks(config, named)?.iter().map(|name| card(name, models)).collect();
+    let small = Some(small(&main, models));
+    Ok(ModelSet { client: Arc::new(client), main, fallbacks, small })
+}
+
+/// The ids of the models that take over. One that does so from itself, or twice, is a mistake.
+fn fallbacks(config: &Config, main: &str) -> Result<Vec<String>, String> {
+    let mut ids = Vec::new();
+    for name in &config.fallbacks {
+        let id = resolve_family(name, &config.settings.models.families).to_owned();
+        if id == main || ids.contains(&id) {
+            return Err(format!(
+                "--fallback-model {name} is {} already. Give another model.",
+                if id == main { "the model" } else { "among the fallback models" }
+            ));
+        }
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+/// The model for summaries in the background. Where we do not know the model, we do not know its siblings either.
+fn small(main: &ModelCard, models: &Models) -> ModelCard {
+    match &models.small {
+        Some(name) => model_card(resolve_family(name, &models.families)),
+        None if model_card(&main.id).known || models.families.contains_key("haiku") => {
+            model_card(resolve_family("haiku", &models.families))
+        }
+        None => main.clone(),
+    }
 }
 
 /// Whether somebody said where to go or who asks.
@@ -165,7 +251,7 @@ fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn setup(config: &Config, card: &ModelCard, partial_messages: bool) -> Setup {
+fn setup(config: &Config, card: &ModelCard, form: Form) -> Setup {
     let api = &config.settings.api;
     Setup {
         additional_directories: config.added_directories.iter().map(|path| shown(path)).collect(),
@@ -173,7 +259,9 @@ fn setup(config: &Config, card: &ModelCard, partial_messages: bool) -> Setup {
         permission_mode: config.permissions.mode.name().to_owned(),
         api_key_source: if api.key.is_some() { "ANTHROPIC_API_KEY" } else { "none" }.to_owned(),
         betas: api.betas.clone(),
-        partial_messages,
+        slash_commands: commands::NAMES.map(str::to_owned).to_vec(),
+        capabilities: if form.lines { vec!["interrupt_receipt_v1".into()] } else { Vec::new() },
+        partial_messages: form.partial_messages,
         ..Setup::default()
     }
 }
@@ -200,9 +288,8 @@ fn unknown_tool(flag: &str, given: &str, known: &[&str]) -> String {
 }
 
 /// The tools, in the order the model sees them.
-fn tools(config: &Config, seed: SessionSeed) -> Vec<Arc<dyn AnyTool>> {
+fn tools(config: &Config, seed: SessionSeed, tasks: &Arc<Tasks>) -> Vec<Arc<dyn AnyTool>> {
     let Settings { shell, files, .. } = &config.settings;
-    let tasks = Tasks::new(None);
     let bash = BashSettings {
         timeout_default: Duration::from_millis(shell.timeout_ms),
         timeout_max: Duration::from_millis(shell.timeout_ms_max),
@@ -229,7 +316,7 @@ fn tools(config: &Config, seed: SessionSeed) -> Vec<Arc<dyn AnyTool>> {
         Arc::new(Glob::new(glob)),
         Arc::new(Grep::default()),
         Arc::new(Read::new(ReadLimits { tokens_max: files.read_tokens_max, ..ReadLimits::default() })),
-        Arc::new(TaskStop::new(tasks)),
+        Arc::new(TaskStop::new(tasks.clone())),
         Arc::new(Write),
     ]
 }

@@ -121,8 +121,6 @@ pub struct Limits {
     pub shared_calls_max: usize,
     /// Which calls may start while the model still talks.
     pub early_start: EarlyStart,
-    /// How long a cancelled call may take to stop.
-    pub stop_grace_ms: u64,
 }
 
 impl Default for Limits {
@@ -139,7 +137,6 @@ impl Default for Limits {
             tool_use_summaries: standard.tool_use_summaries,
             shared_calls_max: standard.shared_calls_max,
             early_start: standard.early_start,
-            stop_grace_ms: standard.stop_grace_ms,
         }
     }
 }

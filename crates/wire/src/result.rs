@@ -147,11 +147,9 @@ pub(crate) fn append(outcome: &Outcome, ending: &Ending<'_>, out: &mut Vec<u8>) 
             errors: answer.is_none().then_some(&*errors),
             stop_reason: outcome.stop_reason.as_deref(),
             session_id: ending.session_id,
-            total_cost_usd: ending.spent.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?)),
+            total_cost_usd: total_cost(ending.spent),
             usage: UsageJson::new(&outcome.usage),
-            model_usage: (ending.spent.iter())
-                .map(|(model, spend)| (&**model, ModelUsageJson::new(spend)))
-                .collect(),
+            model_usage: model_usage(ending.spent),
             permission_denials: outcome.denials.iter().map(|d| denial_json(d, detail)).collect(),
             structured_output: outcome.structured.as_ref().filter(|_| success).map(|raw| &*raw.0),
             deferred_tool_use: outcome.deferred.as_ref().filter(|_| success).map(|call| DeferredJson {
@@ -215,6 +213,23 @@ fn denial_json(denial: &Denial, detail: Detail) -> DenialJson<'_> {
 /// Appends the `result` of a run that could not start.
 pub fn startup_failure(seed: SessionSeed, errors: &[String], out: &mut Vec<u8>) {
     let mut ids = LineIds::new(seed);
+    let ending = Ending {
+        session_id: ids.session(),
+        uuid: ids.next(),
+        result_index: 0,
+        ttft_ms: None,
+        spent: &BTreeMap::new(),
+    };
+    append_refusal(errors, &[], &ending, out);
+}
+
+/// Appends the `result` of prompts that nothing was done about.
+pub(crate) fn append_refusal(
+    errors: &[String],
+    prompts: &[Arc<str>],
+    ending: &Ending<'_>,
+    out: &mut Vec<u8>,
+) {
     let usage = Usage::default();
     let line = ResultLine {
         kind: "result",
@@ -228,19 +243,27 @@ pub fn startup_failure(seed: SessionSeed, errors: &[String], out: &mut Vec<u8>) 
         result: None,
         errors: Some(errors),
         stop_reason: None,
-        session_id: ids.session(),
-        total_cost_usd: Some(0.0),
+        session_id: ending.session_id,
+        total_cost_usd: total_cost(ending.spent),
         usage: UsageJson::new(&usage),
-        model_usage: BTreeMap::new(),
+        model_usage: model_usage(ending.spent),
         permission_denials: Vec::new(),
         structured_output: None,
         deferred_tool_use: None,
         terminal_reason: Some("turn_setup_failed"),
-        result_index: 0,
-        prompts: None,
-        uuid: ids.next(),
+        result_index: ending.result_index,
+        prompts: Prompts::new(prompts),
+        uuid: ending.uuid,
     };
     fit::append_plain(out, &line);
+}
+
+fn total_cost(spent: &BTreeMap<Arc<str>, ModelSpend>) -> Option<f64> {
+    spent.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?))
+}
+
+fn model_usage(spent: &BTreeMap<Arc<str>, ModelSpend>) -> BTreeMap<&str, ModelUsageJson> {
+    spent.iter().map(|(model, spend)| (&**model, ModelUsageJson::new(spend))).collect()
 }
 
 #[cfg(test)]

@@ -402,15 +402,31 @@ impl Translator {
                 None => drop(self.spent.insert(model.clone(), spend.clone())),
             }
         }
-        let ending = Ending {
+        let ending = self.ending();
+        result::append(outcome, &ending, out);
+        self.results += 1;
+    }
+
+    /// Appends the `result` of a prompt that nothing was done about, and why.
+    pub fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        let ending = self.ending();
+        result::append_refusal(
+            &[error.to_owned()],
+            prompt.map(std::slice::from_ref).unwrap_or_default(),
+            &ending,
+            out,
+        );
+        self.results += 1;
+    }
+
+    fn ending(&mut self) -> Ending<'_> {
+        Ending {
             session_id: self.ids.session(),
             uuid: self.ids.next(),
             result_index: self.results,
             ttft_ms: self.ttft_ms,
             spent: &self.spent,
-        };
-        result::append(outcome, &ending, out);
-        self.results += 1;
+        }
     }
 
     /// The failure that ended the run, in the form hosts show: an answer nobody gave.

@@ -71,25 +71,44 @@ fn a_prompt_that_got_lost_is_found() {
 
 #[test]
 fn what_the_reference_has_and_we_do_not_is_said() {
-    let flags = [
-        "--resume",
-        "-r",
-        "--continue",
-        "-c",
-        "--fallback-model",
-        "--max-budget-usd",
-        "--effort",
-        "--json-schema",
-        "--mcp-config",
-        "--settings",
-        "--input-format",
-        "--debug=api",
-    ];
+    let flags = ["--resume", "-r", "--continue", "-c", "--mcp-config", "--settings", "--debug=api"];
     for flag in flags {
         let name = flag.split('=').next().unwrap();
         check(&["-p", "go", flag, "x"], &[&format!("windlass: {name} is not supported yet.")]);
     }
     check(&["mcp", "list"], &["`windlass mcp` is not supported yet"]);
+}
+
+/// Flags with nonsense: one clear line, and for hosts a result that says the same.
+#[test]
+fn limits_and_forms_that_cannot_be_meant() {
+    let check = |flags: &[&str], words: &[&str]| {
+        let stage = Stage::hello();
+        check_refused(&stage.run(&[&["-p", "go"][..], flags].concat()), words);
+        let finished = stage.run(&[&STREAM[..], flags].concat());
+        assert_eq!(finished.code(), Some(1));
+        let result = result(&finished);
+        assert_eq!(
+            (&result["subtype"], &result["is_error"]),
+            (&"error_during_execution".into(), &true.into())
+        );
+        let error = result["errors"][0].as_str().unwrap().to_owned();
+        assert_eq!(finished.stderr, format!("windlass: {error}\n"));
+        assert!(words.iter().all(|word| error.contains(word)), "{error}");
+        assert_eq!(stage.server.exchanges().len(), 0, "nothing was sent");
+    };
+    check(&["--max-budget-usd", "0"], &["--max-budget-usd 0", "an amount above 0"]);
+    check(&["--max-budget-usd=-1"], &["--max-budget-usd -1"]);
+    check(&["--max-budget-usd", "1", "--model", "local-7b"], &["local-7b", "price", "not known"]);
+    check(&["--fallback-model", "opus"], &["--fallback-model opus is the model already"]);
+    check(&["--fallback-model", "sonnet,sonnet"], &["among the fallback models already"]);
+    check(&["--effort", "hard"], &["--effort hard", "low, medium, high, xhigh or max"]);
+    check(&["--thinking", "lots"], &["--thinking lots"]);
+    check(&["--thinking", "disabled", "--max-thinking-tokens", "5000"], &["contradicts"]);
+    check(&["--json-schema", "{"], &["--json-schema {", "it is not JSON"]);
+    check(&["--json-schema", r#"{"type": 5}"#], &["--json-schema", "not a JSON schema"]);
+    check(&["--task-budget", "5"], &["--task-budget 5", "from 20000 on"]);
+    check(&["--autocompact", "5"], &["--autocompact 5"]);
 }
 
 #[test]
@@ -103,6 +122,13 @@ fn variables_are_checked() {
     check("ANTHROPIC_BASE_URL", "localhost:80", &["localhost:80", "http://"]);
     check("CLAUDE_CODE_CLIENT_CERT", "a.pem", &["CLAUDE_CODE_CLIENT_KEY"]);
     check("WINDLASS_SCRIPT", "none.json", &["none.json"]);
+    check(
+        "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE",
+        "101",
+        &["CLAUDE_AUTOCOMPACT_PCT_OVERRIDE=101", "from 1 to 100"],
+    );
+    check("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "0", &["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=0"]);
+    check("WINDLASS_SCRIPTED_HOOKS", "none.json", &["WINDLASS_SCRIPTED_HOOKS=none.json", "does not exist"]);
 }
 
 #[test]

@@ -20,17 +20,32 @@ fn check(response: &str, text: &str, warning: &str) {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_or_is_empty_is_noticed() {
-    check(
-        r#"{"blocks": [{"text": "You must not de"}], "stop_reason": "max_tokens"}"#,
-        "You must not de",
-        "cut off at the output limit",
+fn an_answer_that_stays_cut_off_is_an_error() {
+    let cut = r#"[{"blocks": [{"text": "You must not de"}], "stop_reason": "max_tokens", "repeat": 9}]"#;
+    let stage = Stage::new(cut);
+    let finished = stage.run(&STREAM);
+    assert_eq!((finished.code(), finished.stderr.as_str()), (Some(1), ""));
+    assert_eq!(result(&finished)["terminal_reason"], "max_output_tokens");
+    let caps: Vec<_> = (0..5).map(|n| stage.request(n)["max_tokens"].as_u64().unwrap()).collect();
+    assert_eq!(caps[..2], [8_000, 64_000], "a larger cap first, then the request to go on");
+    assert_eq!(stage.server.exchanges().len(), 5);
+}
+
+#[test]
+fn an_answer_that_fills_the_window_and_cannot_be_helped_is_an_error() {
+    let full = r#"[{"blocks": [{"text": "And th"}], "stop_reason": "model_context_window_exceeded"}]"#;
+    let finished = Stage::new(full).run(&STREAM);
+    assert_eq!(
+        (finished.code(), &result(&finished)["terminal_reason"]),
+        (Some(1), &"prompt_too_long".into())
     );
-    check(
-        r#"{"blocks": [{"text": "And th"}], "stop_reason": "model_context_window_exceeded"}"#,
-        "And th",
-        "context window is full",
-    );
+    let text = Stage::new(full).run(&["-p", "go"]);
+    assert_eq!(text.code(), Some(1));
+    assert!(text.stdout.lines().count() == 2, "the answer, and what went wrong: {}", text.stdout);
+}
+
+#[test]
+fn an_empty_answer_is_noticed() {
     check(r#"{"blocks": [], "stop_reason": "end_turn"}"#, "", "last answer is empty");
 }
 

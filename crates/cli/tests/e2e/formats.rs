@@ -146,6 +146,10 @@ fn help_says_what_there_is() {
         "manual",
         "-V",
         "--verbose",
+        "--max-budget-usd",
+        "--input-format",
+        "/compact [focus]",
+        "+500k",
     ];
     for arguments in [&["--help"][..], &["-h"], &["help"]] {
         check(arguments, &flags);

@@ -1,17 +1,22 @@
 //! The real binary against a scripted server: what users and hosts can rely on.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod answers;
 mod bad_input;
+mod commands;
+mod conversation;
 mod demo;
 mod endings;
 mod environment;
 mod failures;
 mod formats;
+mod hooks;
+mod memory;
 mod permissions;
 mod prompts;
 mod provider;
 mod signals;
+mod structured;
 mod support;
 mod terminal;

@@ -108,11 +108,12 @@ fn the_model_and_its_limits_come_from_flag_or_environment() {
         let request = stage.request(0);
         assert_eq!((request["model"].as_str(), request["max_tokens"].as_u64()), (Some(model), Some(cap)));
     };
-    check(&[], &[], "claude-opus-5-5", 32_000);
-    check(&["--model", "sonnet"], &[("ANTHROPIC_MODEL", "x")], "claude-sonnet-5-5", 32_000);
-    check(&["--model=haiku"], &[("ANTHROPIC_DEFAULT_HAIKU_MODEL", "tiny")], "tiny", 32_000);
+    check(&[], &[], "claude-opus-5-5", 8_000);
+    check(&["--model", "sonnet"], &[("ANTHROPIC_MODEL", "x")], "claude-sonnet-5-5", 8_000);
+    check(&["--model=haiku"], &[("ANTHROPIC_DEFAULT_HAIKU_MODEL", "tiny")], "tiny", 8_000);
     check(&[], &[("ANTHROPIC_MODEL", "claude-3-5-haiku")], "claude-3-5-haiku", 8_000);
     check(&[], &[("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "77")], "claude-opus-5-5", 77);
+    check(&[], &[("WINDLASS_OUTPUT_TOKENS_FIRST", "99")], "claude-opus-5-5", 99);
 }
 
 #[test]

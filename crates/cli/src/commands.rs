@@ -1,0 +1,214 @@
+//! Prompts that are commands: answered without a turn of the model.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use windlass_engine::{Outcome, Terminal, Usage};
+use windlass_protocol::{Compaction, ContextReport, ModelSpend};
+
+use crate::display;
+
+/// The names of the commands, without their slash.
+pub(crate) const NAMES: [&str; 4] = ["compact", "context", "cost", "usage"];
+
+/// What to say where compaction is turned off.
+pub(crate) const COMPACT_OFF: &str =
+    "/compact is turned off by DISABLE_COMPACT. Unset the variable to use it.";
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Compact the conversation; the summary keeps what the words say.
+    Compact(String),
+    /// Say how full the context is.
+    Context,
+    /// Say what the session has cost.
+    Cost,
+}
+
+impl Command {
+    /// The command that a prompt is, if it is one.
+    pub(crate) fn parse(prompt: &str) -> Option<Self> {
+        let prompt = prompt.trim();
+        let (name, rest) = prompt.split_once(char::is_whitespace).unwrap_or((prompt, ""));
+        let rest = rest.trim();
+        match (name, rest) {
+            ("/compact", focus) => Some(Self::Compact(focus.to_owned())),
+            ("/context", "" | "all") => Some(Self::Context),
+            ("/cost" | "/usage", "") => Some(Self::Cost),
+            _ => None,
+        }
+    }
+}
+
+/// What the runs of a session took.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spent {
+    models: BTreeMap<Arc<str>, ModelSpend>,
+    duration_ms: u64,
+    duration_api_ms: u64,
+}
+
+impl Spent {
+    /// Adds what a run took.
+    pub(crate) fn add(&mut self, outcome: &Outcome) {
+        self.duration_ms += outcome.duration_ms;
+        self.duration_api_ms += outcome.duration_api_ms;
+        for (model, spend) in &outcome.models {
+            let Some(total) = self.models.get_mut(model) else {
+                self.models.insert(model.clone(), spend.clone());
+                continue;
+            };
+            total.usage.add(&spend.usage);
+            total.cost_usd = total.cost_usd.zip(spend.cost_usd).map(|(a, b)| a + b);
+        }
+    }
+
+    /// What to say about it.
+    pub(crate) fn report(&self) -> String {
+        let total = self.models.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?));
+        let mut text = format!(
+            "Cost: {}\nTime: {}, of which {} waiting for models\n",
+            display::cost(total),
+            display::duration(self.duration_ms),
+            display::duration(self.duration_api_ms)
+        );
+        if self.models.is_empty() {
+            text.push_str("No model was asked yet.\n");
+        }
+        for (model, spend) in &self.models {
+            let usage = &spend.usage;
+            let _ = writeln!(
+                text,
+                "  {model}: {} in, {} read from the cache, {} written to it, {} out, {}",
+                display::counted(usage.input_tokens, "token"),
+                display::number(usage.cache_read_input_tokens),
+                display::number(usage.cache_creation_input_tokens),
+                display::number(usage.output_tokens),
+                display::cost(spend.cost_usd)
+            );
+        }
+        text
+    }
+}
+
+/// What to say about the context.
+pub(crate) fn context_report(report: &ContextReport) -> String {
+    let share = |tokens: u64| (tokens * 100).checked_div(report.window).unwrap_or_default();
+    let mut text = format!(
+        "Context of {}: {} of {} tokens ({} %)\n",
+        report.model,
+        display::number(report.used),
+        display::number(report.window),
+        share(report.used)
+    );
+    let free = ("free", report.window.saturating_sub(report.used));
+    for (name, tokens) in report.parts.iter().copied().chain([free]) {
+        let _ = writeln!(text, "  {name:16} {:>11} ({} %)", display::number(tokens), share(tokens));
+    }
+    match report.compact_at {
+        Some(tokens) => {
+            let _ =
+                writeln!(text, "The conversation is compacted from {} tokens on.", display::number(tokens));
+        }
+        None => text.push_str("The conversation is not compacted by itself.\n"),
+    }
+    text
+}
+
+/// What to say about a compaction that worked.
+pub(crate) fn compaction_report(compaction: &Compaction) -> String {
+    let by = if compaction.mechanical { " without a model" } else { "" };
+    format!(
+        "The conversation was compacted{by}: from {} to about {}, in {}.",
+        display::counted(compaction.tokens_before, "token"),
+        display::number(compaction.tokens_after),
+        display::duration(compaction.duration_ms)
+    )
+}
+
+/// The outcome of a command that asked no model.
+pub(crate) fn outcome(text: String, prompt: Option<Arc<str>>) -> Outcome {
+    Outcome {
+        terminal: Terminal::Completed,
+        text,
+        stop_reason: None,
+        iterations: 0,
+        usage: Usage::default(),
+        models: BTreeMap::new(),
+        denials: Vec::new(),
+        errors: Vec::new(),
+        warnings: Vec::new(),
+        failure: None,
+        duration_ms: 0,
+        duration_api_ms: 0,
+        structured: None,
+        deferred: None,
+        prompts: prompt.into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_whole_prompts() {
+        let check = |prompt: &str, expected: Option<Command>| assert_eq!(Command::parse(prompt), expected);
+        check("/compact", Some(Command::Compact(String::new())));
+        check(" /compact keep the\n\nnames ", Some(Command::Compact("keep the\n\nnames".into())));
+        check("/context", Some(Command::Context));
+        check("/context all", Some(Command::Context));
+        check("/cost\n", Some(Command::Cost));
+        check("/usage", Some(Command::Cost));
+        check("/cost of what?", None);
+        check("/compactly", None);
+        check("/etc/hosts", None);
+        check("say /cost", None);
+        for name in NAMES {
+            assert!(Command::parse(&format!("/{name}")).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn reports_are_for_people() {
+        let report = ContextReport {
+            model: "claude-test".into(),
+            window: 200_000,
+            used: 50_000,
+            compact_at: Some(167_000),
+            parts: vec![("system prompt", 10_000), ("messages", 40_000)],
+        };
+        assert_eq!(
+            context_report(&report),
+            "Context of claude-test: 50,000 of 200,000 tokens (25 %)\n\
+             \u{20} system prompt         10,000 (5 %)\n\
+             \u{20} messages              40,000 (20 %)\n\
+             \u{20} free                 150,000 (75 %)\n\
+             The conversation is compacted from 167,000 tokens on.\n"
+        );
+        let off = context_report(&ContextReport { compact_at: None, ..report });
+        assert!(off.ends_with("The conversation is not compacted by itself.\n"), "{off}");
+        let mut spent = Spent::default();
+        assert_eq!(
+            spent.report(),
+            "Cost: $0.0000\nTime: 0 ms, of which 0 ms waiting for models\nNo model was asked yet.\n"
+        );
+        let usage = Usage { input_tokens: 1_000, output_tokens: 20, ..Usage::default() };
+        let spend = ModelSpend { usage, cost_usd: Some(0.25), window_tokens: 1, output_tokens_max: 1 };
+        let run = Outcome {
+            models: BTreeMap::from([("claude-test".into(), spend)]),
+            duration_ms: 1_500,
+            duration_api_ms: 700,
+            ..outcome(String::new(), None)
+        };
+        spent.add(&run);
+        spent.add(&run);
+        assert_eq!(
+            spent.report(),
+            "Cost: $0.5000\nTime: 3.0 s, of which 1.4 s waiting for models\n\
+             \u{20} claude-test: 2,000 tokens in, 0 read from the cache, 0 written to it, 40 out, $0.5000\n"
+        );
+    }
+}

@@ -1,0 +1,249 @@
+//! What a host says over standard input: prompts and requests come as lines, while runs go on and between them.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use uuid::Uuid;
+use windlass_engine::{Handle, Priority, Prompt, Session, SessionSeed, Update};
+use windlass_wire::{InputLine, InputPriority, InputPrompt, control_error, control_success, replay};
+
+use crate::commands::Command;
+use crate::complain;
+use crate::jobs::Job;
+use crate::lines::{Lines, Next};
+use crate::output::Aside;
+use crate::view::{Clock, View};
+
+/// How many prompts wait at most before no more are read.
+const WAITING_MAX: usize = 100;
+
+/// What a host sends, in order, until it is done.
+pub(crate) struct Conversation {
+    lines: Lines,
+    aside: Aside,
+    clock: Clock,
+    seed: SessionSeed,
+    /// Whether prompts are said back.
+    replays: bool,
+    /// Read, and not handed to the session yet.
+    queue: VecDeque<Item>,
+    handed: Handed,
+    ended: Option<Ended>,
+}
+
+/// Something a host wants done.
+enum Item {
+    Prompt { prompt: Prompt, wants_answer: bool },
+    Command { command: Command, id: Arc<str> },
+}
+
+/// Why nothing more comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The host is done.
+    Closed,
+    /// A line could not be understood; it was said.
+    Bad,
+}
+
+/// Prompts that were handed to the session and are in no run yet. Cheap to clone.
+#[derive(Clone, Default)]
+struct Handed(Arc<Mutex<Vec<HandedPrompt>>>);
+
+struct HandedPrompt {
+    id: Arc<str>,
+    wants_answer: bool,
+}
+
+impl Handed {
+    fn with<T>(&self, use_it: impl FnOnce(&mut Vec<HandedPrompt>) -> T) -> T {
+        use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A view that also notes which prompts a run has taken.
+struct Noticing {
+    inner: Box<dyn View>,
+    handed: Handed,
+}
+
+impl Conversation {
+    pub(crate) fn new(lines: Lines, aside: Aside, seed: SessionSeed, replays: bool) -> Self {
+        let (queue, handed) = (VecDeque::new(), Handed::default());
+        Self { lines, aside, clock: Clock::start(), seed, replays, queue, handed, ended: None }
+    }
+
+    /// The same view, which also notes which prompts runs have taken.
+    pub(crate) fn noticing(&self, inner: Box<dyn View>) -> Box<dyn View> {
+        Box::new(Noticing { inner, handed: self.handed.clone() })
+    }
+
+    /// Why nothing more comes, if nothing does.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        self.ended
+    }
+
+    /// What to do between runs, if there is something.
+    pub(crate) async fn next_job(&mut self, session: &mut Session) -> Option<Job> {
+        while let Some(Item::Prompt { prompt, wants_answer: false }) = self.queue.front() {
+            let prompt = prompt.clone();
+            self.hand_over(&session.handle(), &prompt, false).await;
+            self.queue.pop_front();
+            // Nobody else takes it while nothing runs.
+            session.waiting();
+        }
+        let owed = self.pay();
+        match self.queue.pop_front() {
+            Some(Item::Prompt { prompt, .. }) => Some(Job::Run(prompt)),
+            Some(command) if owed => {
+                self.queue.push_front(command);
+                Some(Job::Run(Prompt::default()))
+            }
+            Some(Item::Command { command, id }) => Some(Job::Command(command, Some(id))),
+            None => owed.then(|| Job::Run(Prompt::default())),
+        }
+    }
+
+    /// Whether the session holds prompts that want an answer. It is owed once: a run that ends without taking them must not
+    /// be followed by others for ever.
+    fn pay(&self) -> bool {
+        self.handed.with(|handed| {
+            let mut owed = false;
+            for prompt in handed {
+                owed |= std::mem::take(&mut prompt.wants_answer);
+            }
+            owed
+        })
+    }
+
+    /// Takes one line while nothing runs, and so nothing can be interrupted.
+    pub(crate) async fn read(&mut self) {
+        self.next_line().await;
+    }
+
+    /// Takes lines while a run goes on: prompts join it, an interrupt ends it. Can be dropped at any point.
+    pub(crate) async fn join(&mut self, handle: Handle) -> Infallible {
+        loop {
+            while let Some(Item::Prompt { prompt, wants_answer }) = self.queue.front() {
+                let (prompt, wants_answer) = (prompt.clone(), *wants_answer);
+                self.hand_over(&handle, &prompt, wants_answer).await;
+                self.queue.pop_front();
+            }
+            if self.ended.is_some() || self.queue.len() >= WAITING_MAX {
+                return std::future::pending().await;
+            }
+            if self.next_line().await {
+                handle.interrupt();
+            }
+        }
+    }
+
+    /// Hands a prompt to the session. It is noted only once it is there.
+    async fn hand_over(&self, handle: &Handle, prompt: &Prompt, wants_answer: bool) {
+        if handle.steer(prompt.clone()).await.is_ok()
+            && let Some(id) = prompt.id.clone()
+        {
+            self.handed.with(|handed| handed.push(HandedPrompt { id, wants_answer }));
+        }
+    }
+
+    /// Reads a line and does what can be done at once. Says whether it asks for an interrupt.
+    async fn next_line(&mut self) -> bool {
+        let line = match self.lines.next().await {
+            Next::Line(line) => line,
+            Next::End => {
+                self.ended = Some(Ended::Closed);
+                return false;
+            }
+            Next::Bad(problem) => {
+                self.give_up(&problem);
+                return false;
+            }
+        };
+        match InputLine::parse(&line) {
+            Ok(InputLine::Prompt(prompt)) => self.take(prompt),
+            Ok(InputLine::Interrupt { request_id }) => {
+                let waiting = self.waiting();
+                self.aside.leave(|out| control_success(&request_id, &waiting, out));
+                return true;
+            }
+            Ok(InputLine::Unsupported { request_id, subtype }) => {
+                let error = format!("the request {subtype} is not supported yet; interrupt is");
+                self.aside.leave(|out| control_error(&request_id, &error, out));
+            }
+            Ok(InputLine::Ignored) => {}
+            Ok(InputLine::Unknown(kind)) => {
+                complain(&format!("a line of type {kind} on standard input is not known and was skipped."));
+            }
+            Err(problem) => self.give_up(&format!("a line on standard input cannot be used: {problem}")),
+        }
+        false
+    }
+
+    fn give_up(&mut self, problem: &str) {
+        complain(&format!("{problem}. Nothing more is read; what was taken before is finished."));
+        self.ended = Some(Ended::Bad);
+    }
+
+    fn take(&mut self, input: InputPrompt) {
+        let id = input.uuid.clone().unwrap_or_else(|| Uuid::new_v4().to_string().into());
+        if self.replays {
+            let at = self.clock.at();
+            self.aside.leave(|out| replay(self.seed, &id, &input.blocks, at, out));
+        }
+        let command = input.text().filter(|_| !input.verbatim && input.wants_answer).and_then(Command::parse);
+        self.queue.push_back(match command {
+            Some(command) => Item::Command { command, id },
+            None => Item::Prompt {
+                wants_answer: input.wants_answer,
+                prompt: Prompt {
+                    blocks: input.blocks,
+                    id: Some(id),
+                    priority: match input.priority {
+                        InputPriority::Now => Priority::Now,
+                        InputPriority::Next => Priority::Next,
+                        InputPriority::Later => Priority::Later,
+                    },
+                    ..Prompt::default()
+                },
+            },
+        });
+    }
+
+    /// The prompts that are in no run yet.
+    fn waiting(&self) -> Vec<Arc<str>> {
+        let mut waiting: Vec<Arc<str>> =
+            self.handed.with(|handed| handed.iter().map(|prompt| prompt.id.clone()).collect());
+        waiting.extend(self.queue.iter().filter_map(|item| match item {
+            Item::Prompt { prompt, .. } => prompt.id.clone(),
+            Item::Command { id, .. } => Some(id.clone()),
+        }));
+        waiting
+    }
+}
+
+impl View for Noticing {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.inner.begin(out);
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        if let Update::PromptsStarted(ids) = update {
+            self.handed.with(|handed| handed.retain(|prompt| !ids.contains(&prompt.id)));
+        }
+        self.inner.update(update, out);
+    }
+
+    fn next_tick(&self) -> Option<std::time::Duration> {
+        self.inner.next_tick()
+    }
+
+    fn tick(&mut self, out: &mut Vec<u8>) {
+        self.inner.tick(out);
+    }
+
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.inner.refuse(error, prompt, out);
+    }
+}

@@ -1,0 +1,120 @@
+//! What a user wants done: a prompt or a command, from its beginning to its result.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use windlass_engine::{Outcome, Prompt, Session, Update};
+use windlass_protocol::Decision;
+
+use crate::commands::{self, COMPACT_OFF, Command, Spent};
+use crate::drive::{End, Signals, Watch, drive, shown};
+use crate::output::Output;
+use crate::view::View;
+
+/// What to do next.
+pub(crate) enum Job {
+    /// Run this prompt, and whatever waits before it.
+    Run(Prompt),
+    /// Do this; the id is the prompt's, if it has one.
+    Command(Command, Option<Arc<str>>),
+}
+
+/// Everything a job needs besides the session.
+pub(crate) struct Stage {
+    pub(crate) view: Box<dyn View>,
+    pub(crate) output: Output,
+    pub(crate) signals: Signals,
+    /// What the session took so far.
+    pub(crate) spent: Spent,
+    /// Whether the user may ask for a compaction.
+    pub(crate) may_compact: bool,
+}
+
+impl Stage {
+    /// Does a job, and meanwhile what goes on beside it.
+    pub(crate) async fn perform(
+        &mut self,
+        job: Job,
+        session: &mut Session,
+        beside: impl Future<Output = Infallible>,
+    ) -> End {
+        let end = match job {
+            Job::Run(prompt) => drive(session.run(prompt), self.watch(), beside).await,
+            Job::Command(Command::Compact(_), id) if !self.may_compact => return self.refuse(id).await,
+            Job::Command(Command::Compact(focus), id) => {
+                let mut view = CompactView { inner: &mut *self.view, report: None, prompt: id };
+                let (output, signals) = (&mut self.output, &mut self.signals);
+                drive(session.compact(focus), Watch { view: &mut view, output, signals }, beside).await
+            }
+            Job::Command(Command::Context, id) => {
+                let text = commands::context_report(&session.context_report());
+                return self.answer(commands::outcome(text, id)).await;
+            }
+            Job::Command(Command::Cost, id) => {
+                return self.answer(commands::outcome(self.spent.report(), id)).await;
+            }
+        };
+        if let End::Done(outcome) = &end {
+            self.spent.add(outcome);
+        }
+        end
+    }
+
+    fn watch(&mut self) -> Watch<'_> {
+        Watch { view: &mut *self.view, output: &mut self.output, signals: &mut self.signals }
+    }
+
+    /// Shows the answer to a command that no model was asked for.
+    async fn answer(&mut self, outcome: Outcome) -> End {
+        let outcome = Box::new(outcome);
+        self.view.begin(&mut self.output.buffer);
+        self.output.take_aside();
+        self.view.update(&Update::Done(outcome.clone()), &mut self.output.buffer);
+        shown(self.output.flush().await.map(|()| outcome))
+    }
+
+    async fn refuse(&mut self, id: Option<Arc<str>>) -> End {
+        self.view.begin(&mut self.output.buffer);
+        self.output.take_aside();
+        self.view.refuse(COMPACT_OFF, id.as_ref(), &mut self.output.buffer);
+        match self.output.flush().await {
+            Ok(()) => End::Refused,
+            Err(error) => shown(Err(error)),
+        }
+    }
+}
+
+/// Any view of a compaction that the user asked for: its result says what came of it.
+struct CompactView<'a> {
+    inner: &'a mut dyn View,
+    report: Option<String>,
+    prompt: Option<Arc<str>>,
+}
+
+impl View for CompactView<'_> {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.inner.begin(out);
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        if let Update::Decided(Decision::Compacted(compaction)) = update {
+            self.report = Some(commands::compaction_report(compaction));
+        }
+        let Update::Done(outcome) = update else { return self.inner.update(update, out) };
+        let mut outcome = outcome.clone();
+        if outcome.terminal.is_success() {
+            outcome.text = self.report.take().unwrap_or_else(|| "There was nothing to compact.".into());
+        }
+        outcome.prompts.extend(self.prompt.take());
+        self.inner.update(&Update::Done(outcome), out);
+    }
+
+    fn next_tick(&self) -> Option<Duration> {
+        self.inner.next_tick()
+    }
+
+    fn tick(&mut self, out: &mut Vec<u8>) {
+        self.inner.tick(out);
+    }
+}
