@@ -6,7 +6,10 @@ use std::sync::Arc;
 use windlass_protocol::{ForkId, ModelCard, ToolSpec, Transcript};
 
 use crate::budget;
-use crate::config::{Asking, Config, ContextPolicy, OutputPolicy, PermissionMode, Permissions, Source};
+use crate::config::{
+    Asking, Config, ContextPolicy, OutputPolicy, PermissionMode, Permissions, Source, ThinkingMode,
+    ThinkingWish,
+};
 use crate::event::{Effect, Prompt};
 use crate::state::State;
 use crate::step::Cx;
@@ -38,8 +41,13 @@ impl Cx<'_> {
     }
 }
 
+const NO_THINKING: ThinkingWish =
+    ThinkingWish { mode: ThinkingMode::Disabled, budget_tokens: None, display: None };
+
 /// A fork answers once, changes nothing, and asks nobody.
 fn fork_config(plan: &Plan, parent: &Config) -> Config {
+    // Only the summariser of the whole conversation shares the provider's cache, which these settings are part of.
+    let is_same_prefix = plan.source == Source::Compact;
     Config {
         model: plan.model.clone(),
         system: plan.system.clone(),
@@ -50,6 +58,8 @@ fn fork_config(plan: &Plan, parent: &Config) -> Config {
         turns_max: Some(2),
         token_budget: None,
         task_budget: None,
+        thinking: if is_same_prefix { parent.thinking } else { NO_THINKING },
+        effort: parent.effort.filter(|_| is_same_prefix),
         output: OutputPolicy { explicit: Some(plan.output_tokens), recoveries_max: 0, ..parent.output },
         context: ContextPolicy {
             auto_compact: false,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Block, ForkId, HookAnswer, HookId, LookId, Message, ModelRequest, Origin, Outcome, StoreId, Surroundings,
-    Terminal, Transition, Update,
+    Terminal, Update,
 };
 
 use crate::budget::{self, TokenBudget};
@@ -89,14 +89,22 @@ pub(crate) enum Forced {
     Reactive,
 }
 
+impl Preparing {
+    /// Whether a layer waits for the answer to this question.
+    pub(crate) fn waits_for(&self, asked: Asked) -> bool {
+        self.asked == Some(asked)
+    }
+}
+
 impl Cx<'_> {
     /// The run begins. What was typed during the last one and never sent goes first.
     pub(crate) fn on_submit(&mut self, phase: Phase, prompt: Prompt) -> Phase {
         let Phase::Idle = phase else { return self.on_steer(phase, prompt) };
         let total = prompt.token_budget.or(self.config.token_budget);
-        let text: Vec<&str> = prompt.blocks.iter().filter_map(Block::as_text).collect();
-        if self.config.source.is_main() {
-            self.effects.push(Effect::Prefetch(text.join("\n").into()));
+        // What stands before the last text is context that the engine or a host put there.
+        let text = prompt.blocks.iter().rev().find_map(Block::as_text);
+        if let Some(text) = text.filter(|_| self.config.source.is_main()) {
+            self.effects.push(Effect::Prefetch(text.into()));
         }
         let mut waiting = std::mem::take(&mut self.state.carry.waiting);
         waiting.push_last(prompt);
@@ -174,7 +182,7 @@ impl Cx<'_> {
     /// An answer that a layer waits for. Others are late news.
     pub(crate) fn on_reply(&mut self, phase: Phase, asked: Asked, reply: Reply) -> Phase {
         match phase {
-            Phase::Preparing(mut preparing) if preparing.asked == Some(asked) => {
+            Phase::Preparing(mut preparing) if preparing.waits_for(asked) => {
                 preparing.asked = None;
                 self.go_through_layers(*preparing, Some(reply))
             }
@@ -192,9 +200,6 @@ impl Cx<'_> {
     }
 
     fn send_next(&mut self, preparing: &Preparing) -> Phase {
-        if matches!(preparing.forced, Some(Forced::Manual { .. })) {
-            return self.end(Terminal::Completed, None);
-        }
         if !budget::usd_left(&self.state.ledger, self.config) {
             return self.end(Terminal::MaxBudgetUsd, None);
         }
@@ -225,7 +230,8 @@ fn last_gate(cx: &mut Cx<'_>, preparing: &mut Preparing, _: Option<Reply>) -> St
     }
     cx.take_out_foreign_thinking();
     let carry = &mut cx.state.carry;
-    let paused = carry.transition == Some(Transition::PauseTurnResume);
+    // Within a run the user's side speaks after every answer but a paused one.
+    let paused = carry.transition.is_some();
     if carry.checked.advance(&carry.messages, paused) {
         return Step::Passed;
     }

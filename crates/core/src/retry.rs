@@ -133,25 +133,7 @@ pub(crate) fn given_up(mut failure: Failure, attempts: Attempts, policy: &RetryP
         _ if attempts.retries > 0 => failure.message.push_str(" Try again later."),
         _ => (),
     }
-    if let Some(at) = failure.resets_at {
-        let _ = write!(failure.message, " It is available again at {} UTC.", minute_of(at));
-    }
     failure
-}
-
-/// A time as people write it, to the minute.
-fn minute_of(seconds: u64) -> String {
-    let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
-    // Counted from the first of March of the year 0, so that a leap day is the last day of its year.
-    let since = days + 719_468;
-    let (era, day_of_era) = (since / 146_097, since % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year}-{month:02}-{day:02} {:02}:{:02}", minutes / 60, minutes % 60)
 }
 
 /// Failures that a second try can cure. The others need somebody to act.
@@ -294,15 +276,6 @@ mod tests {
         check(&failure(FailureClass::Quota), spent, Retry::GiveUp, 0);
         check(&failure(FailureClass::Overloaded), spent, Retry::Again, 225_000);
         check(&failure(FailureClass::Server), spent, Retry::FallBackOrGiveUp, 0);
-    }
-
-    #[test]
-    fn a_time_is_written_as_people_write_it() {
-        let check = |seconds, expected: &str| assert_eq!(minute_of(seconds), expected);
-        check(0, "1970-01-01 00:00");
-        check(951_782_400, "2000-02-29 00:00");
-        check(1_793_461_500, "2026-10-31 15:45");
-        check(4_107_542_399, "2100-02-28 23:59");
     }
 
     #[test]

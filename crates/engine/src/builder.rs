@@ -8,7 +8,7 @@ use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClien
 use windlass_protocol::{ModelCard, SessionSeed, Transcript};
 
 use crate::check::check;
-use crate::prompt::default_system_prompt;
+use crate::prompt::{default_system_prompt, form_of_answer};
 use crate::session::Session;
 use crate::toolbox::Toolbox;
 
@@ -219,11 +219,10 @@ impl EngineBuilder {
         config.roots = roots.into();
         config.tools = toolbox.specs(&config.permissions.disallowed);
         let base = self.system_prompt.unwrap_or_else(|| default_system_prompt(&config.tools));
-        config.system = match self.append {
-            Some(text) if base.is_empty() => text.into(),
-            Some(text) => format!("{base}\n\n{text}").into(),
-            None => base.into(),
-        };
+        let form = config.answer.as_ref().map(|answer| form_of_answer(&answer.schema));
+        let parts = [Some(base), self.append, form];
+        let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+        config.system = parts.join("\n\n").into();
         let shared = Shared {
             config: Arc::new(config),
             model: self.model,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windlass_protocol::{Block, MemoryNote, ToolSpec};
+use windlass_protocol::{Block, MemoryNote, RawValue, ToolSpec};
 
 /// A budget without `k` or `m` has at least this many digits.
 const PLAIN_DIGITS_MIN: usize = 4;
@@ -38,6 +38,14 @@ pub fn default_system_prompt(tools: &[ToolSpec]) -> String {
         );
     }
     text
+}
+
+/// What the system prompt says about the form of the final answer.
+pub(crate) fn form_of_answer(schema: &RawValue) -> String {
+    format!(
+        "A program reads your final answer. It must be one JSON value that matches this JSON schema, with nothing before or \
+         after it:\n{schema}"
+    )
 }
 
 /// What the first prompt begins with, so that the system prompt stays the same: where and when the session takes place,

@@ -286,7 +286,8 @@ pub struct Outcome {
     pub text: String,
     /// The model's last stop reason.
     pub stop_reason: Option<Arc<str>>,
-    /// Iterations of the loop: requests that were made, retries not counted.
+    /// How often the model was asked with something new: the prompt, and each time results. What is asked again to cure
+    /// or complete an answer does not count.
     pub iterations: u32,
     /// Usage of this run.
     pub usage: Usage,

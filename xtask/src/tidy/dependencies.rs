@@ -78,6 +78,7 @@ const LICENCES: &[&str] = &[
     "BSL-1.0",
     "ISC",
     "MIT",
+    "MIT-0",
     "Unicode-3.0",
     "Unlicense",
     "Zlib",

@@ -4,7 +4,8 @@
 //! the reduction is mechanical, so that there is always a way to go on.
 
 use windlass_protocol::{
-    CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, Outcome, Surroundings, Terminal, Update,
+    CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, Outcome, Overflow, Surroundings, Terminal,
+    Update,
 };
 
 use super::boundary::{self, Head};
@@ -21,6 +22,8 @@ pub(crate) struct Compacting {
     trigger: CompactTrigger,
     started_at_ms: u64,
     tokens_before: u64,
+    /// How many compactions in a row before this one made no progress.
+    no_progress: u32,
     /// What the summary is to keep.
     instructions: Vec<String>,
     /// How often the request for the summary was made shorter.
@@ -57,13 +60,12 @@ pub(crate) fn reducible(cx: &Cx<'_>) -> bool {
 
 fn start(cx: &mut Cx<'_>, preparing: &mut Preparing) -> Step {
     let Some((trigger, focus)) = due(cx, preparing) else { return Step::Passed };
-    if trigger == CompactTrigger::Auto {
-        let policy = &cx.config.context;
-        let compactions = cx.state.carry.compactions.due_again(policy.refill_turns);
-        cx.state.carry.compactions.no_progress = compactions;
-        if compactions >= policy.no_progress_max {
-            return Step::End(Terminal::RapidRefill);
-        }
+    let no_progress = match trigger {
+        CompactTrigger::Auto => cx.state.carry.compactions.due_again(cx.config.context.refill_turns),
+        CompactTrigger::Manual | CompactTrigger::Reactive => cx.state.carry.compactions.no_progress,
+    };
+    if trigger == CompactTrigger::Auto && no_progress >= cx.config.context.no_progress_max {
+        return Step::End(Terminal::RapidRefill);
     }
     if !boundary::has_past(&cx.state.carry.messages) {
         return fail(cx, trigger, "There is nothing to compact.");
@@ -72,11 +74,16 @@ fn start(cx: &mut Cx<'_>, preparing: &mut Preparing) -> Step {
     let tokens_before = cx.context_tokens();
     let mut instructions = summariser::wishes(&cx.config.memory);
     instructions.extend((!focus.trim().is_empty()).then(|| focus.clone()));
-    let room = summariser::room(cx);
+    let mut room = summariser::room(cx);
+    if trigger == CompactTrigger::Reactive {
+        // What the provider has just refused would be refused again.
+        room = summariser::smaller(cx, room, refusal(cx));
+    }
     let compacting = Compacting {
         trigger,
         started_at_ms: cx.at_ms,
         tokens_before,
+        no_progress,
         instructions,
         shrinks: 0,
         room,
@@ -122,9 +129,16 @@ fn hear_hooks(cx: &mut Cx<'_>, compacting: &mut Compacting, answer: HookAnswer) 
 fn fail(cx: &mut Cx<'_>, trigger: CompactTrigger, why: &str) -> Step {
     cx.emit(Update::CompactionFailed(why.to_owned()));
     match trigger {
-        CompactTrigger::Auto | CompactTrigger::Manual => Step::Passed,
+        CompactTrigger::Auto => Step::Passed,
+        CompactTrigger::Manual => report(cx, format!("Nothing was compacted. {why}")),
         CompactTrigger::Reactive => Step::End(Terminal::PromptTooLong),
     }
+}
+
+/// A run that only compacts ends with what came of it.
+fn report(cx: &mut Cx<'_>, text: String) -> Step {
+    cx.state.ledger.text = text;
+    Step::End(Terminal::Completed)
 }
 
 fn summarise(cx: &mut Cx<'_>, work: &mut Work, compacting: Box<Compacting>) -> Step {
@@ -195,47 +209,83 @@ fn finish(cx: &mut Cx<'_>, work: &mut Work, compacting: &Compacting, found: &Sur
     let duration_ms = cx.at_ms.saturating_sub(compacting.started_at_ms);
     let goal = goal(cx, compacting);
     let Some(mut compaction) = boundary::build(cx, head, found, goal) else {
-        cx.state.carry.compactions.noted(cx.state.carry.turn_count, /* progress */ false);
+        note(cx, compacting, /* made progress */ false);
         return fail(cx, trigger, "The conversation is as short as it can be.");
     };
     compaction.trigger = trigger;
     compaction.tokens_before = tokens_before;
     compaction.duration_ms = duration_ms;
-    let made_progress = compaction.tokens_after <= Thresholds::of(cx.config, cx.model()).compact / 2;
+    let tokens_after = compaction.tokens_after;
+    let made_progress = tokens_after <= Thresholds::of(cx.config, cx.model()).compact / 2;
     cx.change(Decision::Compacted(Box::new(compaction)));
-    let carry = &mut cx.state.carry;
-    carry.tokens = super::TokenCount::default();
-    carry.compactions.noted(carry.turn_count, made_progress);
-    if let Some(fork) = carry.staged.drop_all() {
+    cx.state.carry.tokens = super::TokenCount::default();
+    note(cx, compacting, made_progress);
+    if let Some(fork) = cx.state.carry.staged.drop_all() {
         cx.effects.push(Effect::CancelFork(fork));
     }
     work.compacted = true;
-    Step::Passed
+    match trigger {
+        CompactTrigger::Auto | CompactTrigger::Reactive => Step::Passed,
+        CompactTrigger::Manual => report(
+            cx,
+            format!(
+                "The conversation was compacted: about {tokens_before} tokens before, {tokens_after} after."
+            ),
+        ),
+    }
 }
 
 /// How many tokens the request may have afterwards: half of the threshold, or of what the provider said it takes.
 fn goal(cx: &Cx<'_>, compacting: &Compacting) -> u64 {
     let half = Thresholds::of(cx.config, cx.model()).compact / 2;
-    let is_refused = compacting.trigger == CompactTrigger::Reactive;
-    let refused =
-        cx.state.carry.withheld.as_ref().filter(|_| is_refused).and_then(|failure| failure.overflow);
-    refused.map_or(half, |overflow| {
-        half.min(scaled(compacting.tokens_before, overflow.limit, overflow.needed) / 2)
-    })
+    let refusal = refusal(cx).filter(|_| compacting.trigger == CompactTrigger::Reactive);
+    let fits = |overflow: Overflow| scaled(compacting.tokens_before, overflow.limit, overflow.needed);
+    refusal.map_or(half, |overflow| half.min(fits(overflow) / 2))
+}
+
+/// How far the refused prompt is over the window, where the provider said so.
+fn refusal(cx: &Cx<'_>) -> Option<Overflow> {
+    cx.state.carry.withheld.as_ref().and_then(|failure| failure.overflow)
+}
+
+/// A compaction was made, or tried in vain.
+fn note(cx: &mut Cx<'_>, compacting: &Compacting, made_progress: bool) {
+    let carry = &mut cx.state.carry;
+    carry.compactions = Compactions {
+        compacted: true,
+        turns_since: 0,
+        failures: carry.compactions.failures,
+        no_progress: compacting.no_progress,
+        above_half: !made_progress,
+        rewritten_at_tokens: carry.compactions.rewritten_at_tokens,
+        decided_to: carry.compactions.decided_to,
+    };
 }
 
 impl Compactions {
     /// How many compactions in a row made no progress, now that one is due again.
     fn due_again(&self, refill_turns: u32) -> u32 {
-        let is_refilled = self.compacted && self.turns_since <= refill_turns;
-        if is_refilled || (self.compacted && self.above_half) { self.no_progress + 1 } else { 0 }
+        let is_poor = self.above_half || self.turns_since <= refill_turns;
+        if self.compacted && is_poor { self.no_progress + 1 } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(compacted: bool, turns_since: u32, above_half: bool, expected: u32) {
+        let compactions =
+            Compactions { compacted, turns_since, above_half, no_progress: 1, ..Compactions::default() };
+        assert_eq!(compactions.due_again(3), expected);
     }
 
-    /// One was made, or tried in vain.
-    fn noted(&mut self, turn: u32, made_progress: bool) {
-        self.compacted = true;
-        self.turns_since = 0;
-        self.turn = turn;
-        self.above_half = !made_progress;
+    #[test]
+    fn a_compaction_made_no_progress_if_it_left_much_or_is_due_again_soon() {
+        check(false, 0, false, 0);
+        check(true, 3, false, 2);
+        check(true, 4, false, 0);
+        check(true, 100, true, 2);
     }
 }
