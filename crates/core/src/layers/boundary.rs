@@ -37,7 +37,7 @@ const LAST_PROMPT: &str = "The user's last request, word for word:\n";
 
 /// Whether there is anything that a boundary could stand for.
 pub(crate) fn has_past(messages: &Transcript) -> bool {
-    messages.iter().any(|message| message.origin != Origin::Boundary) || messages.len() > 1
+    messages.iter().any(|message| message.origin != Origin::Boundary)
 }
 
 /// The compaction that leaves at most `goal` tokens, or as few as possible; nothing if it would make nothing shorter.

@@ -85,9 +85,12 @@ pub(crate) fn drain(cx: &mut Cx<'_>) {
 fn commit(cx: &mut Cx<'_>, threshold: u64) {
     let total = cx.context_tokens();
     let carry = &mut cx.state.carry;
+    if carry.staged.is_empty() || total < threshold {
+        return;
+    }
     let (scale, messages) = (carry.tokens.scale(&carry.messages, cx.config), carry.messages.clone());
     let (mut spans, mut freed) = (Vec::new(), 0);
-    while total.saturating_sub(freed) >= threshold.max(1) && !carry.staged.ready.is_empty() {
+    while total.saturating_sub(freed) >= threshold && !carry.staged.ready.is_empty() {
         let span = carry.staged.ready.remove(0);
         // A span that another layer cut is no longer what was summarised.
         let Some(place) = place_of(&span, &messages) else { continue };
@@ -148,16 +151,11 @@ fn next_span(cx: &Cx<'_>) -> Option<std::ops::Range<usize>> {
     let units = units(&messages);
     let old_to = newest_from(&units, policy.rounds_kept);
     let last_prompt = messages.iter().rposition(|message| message.origin == Origin::Prompt);
-    let is_staged = |place: usize| {
-        carry
-            .staged
-            .ready
-            .iter()
-            .any(|span| place_of(span, &carry.messages).is_some_and(|at| at.contains(&place)))
-    };
+    let staged: Vec<_> =
+        carry.staged.ready.iter().filter_map(|span| place_of(span, &carry.messages)).collect();
     let may_go = |place: usize| {
         let is_summary = matches!(messages[place].origin, Origin::Boundary | Origin::Collapsed);
-        !is_summary && Some(place) != last_prompt && !is_staged(place)
+        !is_summary && Some(place) != last_prompt && !staged.iter().any(|span| span.contains(&place))
     };
     let (mut span, mut tokens) = (0..0, 0);
     for unit in units.iter().take_while(|unit| unit.end <= old_to) {
@@ -176,23 +174,26 @@ fn next_span(cx: &Cx<'_>) -> Option<std::ops::Range<usize>> {
     None
 }
 
-/// The summary of a span is there, or is not.
+/// The summary of a span is there, or is not. One that is longer than the span is none.
 pub(crate) fn on_staged(cx: &mut Cx<'_>, outcome: &Outcome) {
     let Some(Running { first, last, .. }) = cx.state.carry.staged.running.take() else { return };
-    let text = outcome.text.trim();
-    if outcome.terminal != Terminal::Completed || text.is_empty() {
+    let text =
+        format!("[A part of this conversation, in short; it went on after it.]\n\n{}", outcome.text.trim());
+    let id = cx.message_id();
+    let summary = Arc::new(Message::user(id, Origin::Collapsed, vec![Block::text(&text)]));
+    let span = Collapse { first, last, summary };
+    let messages = &cx.state.carry.messages;
+    // Another layer may have taken the span away meanwhile.
+    let Some(place) = place_of(&span, messages) else { return };
+    let old = messages.iter().skip(*place.start()).take(place.end() - place.start() + 1);
+    let is_shorter = u64::from(span.summary.tokens()) < estimated(old.map(|message| &**message));
+    if outcome.terminal != Terminal::Completed || outcome.text.trim().is_empty() || !is_shorter {
         cx.state.carry.staged.failures += 1;
         return;
     }
     cx.state.carry.staged.failures = 0;
-    let text = format!("[A part of this conversation, in short; it went on after it.]\n\n{text}");
-    let id = cx.message_id();
-    let summary = Arc::new(Message::user(id, Origin::Collapsed, vec![Block::text(&text)]));
-    let span = Collapse { first, last, summary };
-    if place_of(&span, &cx.state.carry.messages).is_some() {
-        cx.state.carry.staged.ready.push(span.clone());
-        cx.emit(Update::Decided(Decision::Staged(span)));
-    }
+    cx.state.carry.staged.ready.push(span.clone());
+    cx.emit(Update::Decided(Decision::Staged(span)));
 }
 
 const SYSTEM: &str = "You write short, exact records of parts of a software session between a user and an assistant with \

@@ -46,9 +46,10 @@ pub(crate) fn plan(cx: &Cx<'_>) -> Option<Decision> {
         if scale.real(tokens) >= wanted {
             break;
         }
-        tokens += old.frees;
+        let Some(placeholder) = placeholder(old.result) else { continue };
+        tokens += old.tokens.saturating_sub(u64::from(estimate_tokens(&placeholder)));
         first = first.min(old.place);
-        results.push((old.tool_use_id, old.placeholder));
+        results.push((old.tool_use_id.clone(), placeholder));
     }
     let tokens = scale.real(tokens);
     if results.is_empty() || tokens < policy.clear_at_least_tokens {
@@ -59,15 +60,15 @@ pub(crate) fn plan(cx: &Cx<'_>) -> Option<Decision> {
     Some(Decision::Cleared { results, tokens, unbound_from })
 }
 
-struct Old {
+struct Old<'a> {
     place: usize,
-    tool_use_id: Arc<str>,
-    placeholder: Block,
-    frees: u64,
+    tool_use_id: &'a Arc<str>,
+    result: &'a Block,
+    tokens: u64,
 }
 
 /// The results that can be cleared, in the order in which they go: the large ones first, the oldest of them first.
-fn old_results(cx: &Cx<'_>) -> Vec<Old> {
+fn old_results<'a>(cx: &'a Cx<'_>) -> Vec<Old<'a>> {
     let messages = &cx.state.carry.messages;
     let uses = tool_uses(messages);
     let is_compactable = |id: &str| uses.get(id).is_some_and(|call| COMPACTABLE.contains(&&*call.name));
@@ -80,12 +81,9 @@ fn old_results(cx: &Cx<'_>) -> Vec<Old> {
         .collect();
     found.truncate(found.len().saturating_sub(cx.config.context.results_kept));
     let old =
-        found.into_iter().filter(|(_, _, block)| !is_cleared(block)).filter_map(|(place, id, block)| {
-            let placeholder = placeholder(block)?;
-            let frees =
-                u64::from(estimate_tokens(block)).saturating_sub(u64::from(estimate_tokens(&placeholder)));
-            Some(Old { place, tool_use_id: id.clone(), placeholder, frees })
+        found.into_iter().filter(|(_, _, block)| !is_cleared(block)).map(|(place, tool_use_id, result)| {
+            Old { place, tool_use_id, result, tokens: u64::from(estimate_tokens(result)) }
         });
-    let (large, small): (Vec<Old>, Vec<Old>) = old.partition(|old| old.frees >= LARGE_TOKENS);
-    large.into_iter().chain(small.into_iter().filter(|old| old.frees >= SMALL_TOKENS)).collect()
+    let (large, small): (Vec<Old<'_>>, Vec<Old<'_>>) = old.partition(|old| old.tokens >= LARGE_TOKENS);
+    large.into_iter().chain(small.into_iter().filter(|old| old.tokens >= SMALL_TOKENS)).collect()
 }

@@ -61,8 +61,6 @@ pub(crate) struct Compactions {
     pub(crate) compacted: bool,
     /// Turns since the last compaction.
     pub(crate) turns_since: u32,
-    /// The turn after which it happened.
-    pub(crate) turn: u32,
     /// Summariser failures in a row; they count for the whole session.
     pub(crate) failures: u32,
     /// Compactions in a row that made no progress.

@@ -32,7 +32,7 @@ impl State {
             .filter(|(_, size)| *size > 0);
         ContextReport {
             model: model.id.clone(),
-            window: model.window_tokens,
+            window: Thresholds::window(config, model),
             used,
             compact_at: config.context.auto_compact.then_some(thresholds.compact),
             parts: parts.collect(),

@@ -71,8 +71,9 @@ pub(crate) fn placeholder(result: &Block) -> Option<Block> {
 
 /// Whether a result was cleared before.
 pub(crate) fn is_cleared(result: &Block) -> bool {
-    // The placeholder is the whole content and has no sign that JSON writes differently.
-    result.json().contains(&format!(r#""content":"{CLEARED}"#))
+    // The placeholder is the whole content, and JSON writes all of it as it is.
+    let content = result.json().find(r#""content":""#).map(|place| &result.json()[place + 11..]);
+    content.is_some_and(|content| content.starts_with(CLEARED))
 }
 
 #[cfg(test)]

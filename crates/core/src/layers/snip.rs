@@ -26,32 +26,27 @@ pub(crate) fn snip(cx: &mut Cx<'_>, preparing: &mut Preparing, _: Option<Reply>)
     if !is_due || preparing.forced.is_some() || cx.config.source.is_summariser() {
         return Step::Passed;
     }
-    let rewrites_anyway = was_drained || micro_compact::plan(cx).is_some();
-    let least = if rewrites_anyway { 1 } else { WORTH_TOKENS };
-    if let Some(decision) = plan(cx, least) {
+    if let Some((decision, tokens)) = plan(cx)
+        && (tokens >= WORTH_TOKENS || was_drained || micro_compact::plan(cx).is_some())
+    {
         cx.change(decision);
     }
     Step::Passed
 }
 
-fn plan(cx: &Cx<'_>, least: u64) -> Option<Decision> {
+/// What can go, and how many tokens that frees.
+fn plan(cx: &Cx<'_>) -> Option<(Decision, u64)> {
     let carry = &cx.state.carry;
     let messages: Vec<&Arc<Message>> = carry.messages.iter().collect();
     let useless = useless(&messages, cx.config.context.rounds_kept);
     let first = *useless.first()?;
     let estimate = super::tokens::estimated(useless.iter().map(|place| &**messages[*place]));
     let tokens = carry.tokens.scale(&carry.messages, cx.config).real(estimate);
-    if tokens < least {
-        return None;
-    }
     let is_bound = cx.model().binds_thinking;
     let unbound_from =
         is_bound.then(|| bound_after(&messages, first, |place| useless.contains(&place))).flatten();
-    Some(Decision::Snipped {
-        messages: useless.iter().map(|place| messages[*place].id).collect(),
-        tokens,
-        unbound_from,
-    })
+    let messages = useless.iter().map(|place| messages[*place].id).collect();
+    Some((Decision::Snipped { messages, tokens, unbound_from }, tokens))
 }
 
 /// The places of the messages that can go.

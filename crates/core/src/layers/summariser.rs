@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, BlockKind, MemoryNote, Message, MessageId, Origin, Outcome, Overflow, Terminal, Transcript,
+    Block, BlockKind, MemoryNote, Message, MessageId, Origin, Outcome, Overflow, RawValue, Terminal,
+    Transcript,
 };
 
+use super::Thresholds;
 use super::apply::without_thinking;
 use super::media::stub_text;
 use super::results::{self, answered};
 use super::rounds::units;
 use super::text::clip;
-use super::tokens::{estimated, fixed_tokens, scaled};
+use super::tokens::{estimated, scaled};
 use crate::config::Source;
 use crate::fork::Plan;
 use crate::step::Cx;
@@ -46,14 +48,21 @@ pub(crate) fn read(outcome: &Outcome) -> Result<String, Unsummarised> {
     }
 }
 
-/// How many tokens of the transcript a request for a summary has room for, by estimate.
+/// How many tokens of the transcript a request for a summary has room for, by estimate: what is over the window goes.
 pub(crate) fn room(cx: &Cx<'_>) -> u64 {
     let (carry, model) = (&cx.state.carry, cx.model());
-    let aside = u64::from(SUMMARY_TOKENS.min(model.output_tokens_max)) + ASIDE_TOKENS;
+    let aside = u64::from(output_tokens(cx)) + ASIDE_TOKENS;
+    let needed = cx.context_tokens().saturating_add(aside);
+    let excess = needed.saturating_sub(Thresholds::window(cx.config, model));
     let scale = carry.tokens.scale(&carry.messages, cx.config);
-    let room =
-        scale.estimate(model.window_tokens.saturating_sub(aside)).saturating_sub(fixed_tokens(cx.config));
-    room.max(ASIDE_TOKENS)
+    let all = estimated(carry.messages.iter().map(|message| &**message));
+    all.saturating_sub(scale.estimate(excess)).max(ASIDE_TOKENS)
+}
+
+/// The cap on the summary: in a small window, a quarter of it.
+fn output_tokens(cx: &Cx<'_>) -> u32 {
+    let quarter = u32::try_from(Thresholds::window(cx.config, cx.model()) / 4).unwrap_or(u32::MAX);
+    SUMMARY_TOKENS.min(cx.model().output_tokens_max).min(quarter).max(1)
 }
 
 /// Less room, after the provider refused as much: by its own numbers, or by a third.
@@ -80,7 +89,7 @@ pub(crate) fn plan(cx: &Cx<'_>, instructions: &[String], room: u64) -> Plan {
         tools: cx.config.tools.clone(),
         messages: fit(&cx.state.carry.messages, room, model.binds_thinking),
         prompt: prompt.into(),
-        output_tokens: SUMMARY_TOKENS.min(model.output_tokens_max),
+        output_tokens: output_tokens(cx),
         model,
     }
 }
@@ -120,13 +129,15 @@ fn cut(messages: &Transcript, room: u64) -> Transcript {
             Block::tool_result(id, &[Block::text(&text)], is_error)
         }
         BlockKind::Image | BlockKind::Document => Block::text(&stub_text(block)),
+        BlockKind::ToolUse(call) if call.input.get().len() > chars => {
+            let field = serde_json::Value::String(clip(call.input.get(), chars));
+            let input = RawValue::from_string(format!("{{\"cut\":{field}}}")).unwrap_or_default();
+            Block::tool_use(&call.id, &call.name, &input)
+        }
         _ => block.clone(),
     };
-    let cut = messages.iter().map(|message| {
-        let blocks = message.blocks.iter().map(shorter).collect();
-        Arc::new(message.with_blocks(blocks))
-    });
-    cut.collect()
+    let kept = messages.iter().filter_map(without_thinking);
+    kept.map(|message| Arc::new(message.with_blocks(message.blocks.iter().map(shorter).collect()))).collect()
 }
 
 /// What memory files say about summaries: the sections whose heading is about compaction.

@@ -14,11 +14,16 @@ pub(crate) struct Thresholds {
 }
 
 impl Thresholds {
+    /// The model's window, or the smaller one that the user wants.
+    pub(crate) fn window(config: &Config, model: &ModelCard) -> u64 {
+        config.context.window_tokens.map_or(model.window_tokens, |own| own.min(model.window_tokens))
+    }
+
     /// Margins that would leave less than half of a small window leave half of it: a threshold of nothing would compact
     /// for ever.
     pub(crate) fn of(config: &Config, model: &ModelCard) -> Self {
         let policy = &config.context;
-        let window = policy.window_tokens.map_or(model.window_tokens, |own| own.min(model.window_tokens));
+        let window = Self::window(config, model);
         let below = |size: u64, margin: u64| size.saturating_sub(margin).max(size / 2);
         let reserve = u64::from(model.output_tokens_max).min(policy.output_reserve_tokens);
         let effective = below(window, reserve);

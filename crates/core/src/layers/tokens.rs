@@ -29,12 +29,11 @@ impl TokenCount {
         known.saturating_add(estimated(messages.iter().rev().take(new).map(|message| &**message)))
     }
 
-    /// The estimates of old content run high; what the provider counted says by how much. Turns an estimate into what
-    /// the provider would say.
+    /// Estimates run high; what the provider counted says by how much.
     pub(crate) fn scale(&self, messages: &Transcript, config: &Config) -> Scale {
         let covered = estimated(messages.iter().take(self.covered).map(|message| &**message));
         let estimated = covered.saturating_add(fixed_tokens(config)).max(1);
-        let real = if self.covered == 0 { estimated } else { self.reported.min(estimated) };
+        let real = if self.covered == 0 { estimated } else { self.reported };
         Scale { real, estimated }
     }
 
@@ -60,9 +59,9 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// What the provider would say to an estimate.
+    /// What the provider would say to an estimate, but never more than the estimate: it says what is gained.
     pub(crate) fn real(self, estimate: u64) -> u64 {
-        scaled(estimate, self.real, self.estimated)
+        scaled(estimate, self.real.min(self.estimated), self.estimated)
     }
 
     /// The estimate of so many tokens of the provider's.

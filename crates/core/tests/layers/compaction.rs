@@ -2,8 +2,8 @@
 
 use windlass_core::{Config, Source};
 use windlass_protocol::{
-    CompactTrigger, Compaction, Decision, Failure, FailureClass, HookAnswer, HookEvent, MemoryNote, Overflow,
-    Terminal,
+    CompactTrigger, Compaction, Decision, Failure, FailureClass, HookAnswer, HookEvent, MemoryNote,
+    ModelCard, Overflow, Terminal,
 };
 
 use crate::world::{Ends, World, config};
@@ -11,12 +11,8 @@ use crate::world::{Ends, World, config};
 /// Six rounds of about 2 200 tokens each; the last brings the context to `used`.
 fn rounds(world: &mut World, used: u64) -> &mut World {
     for n in 1..=6 {
-        world.turn(
-            "Read",
-            r#"{"file_path":"/f"}"#,
-            &"word ".repeat(1_200),
-            if n == 6 { used } else { 1_000 },
-        );
+        let input = format!(r#"{{"file_path":"/f{n}"}}"#);
+        world.turn("Read", &input, &"word ".repeat(1_200), if n == 6 { used } else { 1_000 });
     }
     world
 }
@@ -88,7 +84,8 @@ fn what_must_not_depend_on_the_summary_is_attached_again() {
     world.submit("Make it work.");
     rounds(&mut world, 170_000);
     let sent = world.sent();
-    for part in ["The task list as it is now:\\n1. tests", "Instructions from /m.md:\\n# Compact"] {
+    let file = "The file /project/f as it is now:\\nits text";
+    for part in ["The task list as it is now:\\n1. tests", "Instructions from /m.md:\\n# Compact", file] {
         assert!(sent.contains(part), "{part} is not in {sent}");
     }
     assert!(world.forks[0].prompt.ends_with("# Compact\nKeep names."), "{}", world.forks[0].prompt);
@@ -145,6 +142,70 @@ fn a_request_for_a_summary_that_is_too_long_is_made_shorter() {
     let world = full(config(), &[too_long(), too_long(), too_long(), too_long()], 170_000);
     let failed = "failed: The request for the summary does not fit the window.";
     check(world, &["compacting Auto", fork, fork, fork, fork, failed, "request"]);
+}
+
+#[test]
+fn what_was_shown_of_files_is_forgotten_with_the_messages_that_showed_it() {
+    let mut world = full(config(), &[Ends::Says("So far.")], 170_000);
+    assert_eq!(world.shown.len(), 1);
+    world.turn("Read", "{}", "x", 20_000);
+    assert_eq!(world.shown.len(), 0);
+    world.turn("Read", "{}", "x", 20_000);
+    assert_eq!(world.shown.len(), 1);
+}
+
+#[test]
+fn without_money_there_is_no_summariser() {
+    let mut world = World::new(config());
+    world.submit("Make it work.");
+    for _ in 0..3 {
+        world.turn("Read", "{}", &"word ".repeat(1_200), 5_000);
+    }
+    world.says("It works.", 6_000).news();
+    world.config.budget_usd = Some(0.0);
+    world.compact("");
+    assert_eq!(world.news(), ["compacting Manual", "compacted mechanically", "done completed"]);
+}
+
+#[test]
+fn a_compaction_drops_what_was_staged() {
+    let mut config = config();
+    config.small_model = Some(ModelCard::unknown("small"));
+    config.context.span_tokens = 3_000;
+    config.context.rounds_kept = 2;
+    let mut world = World::new(config);
+    world.submit("Make it work.");
+    rounds(&mut world, 130_000);
+    assert_eq!(world.news().last_chunk().unwrap(), &["fork collapse", "request"]);
+    world.turn("Read", "{}", "x", 170_000);
+    assert_eq!(world.news(), ["compacting Auto", "fork compact"]);
+    world.answer_newest(Ends::Says("So far."));
+    assert_eq!(world.news(), ["compacted", "cancel fork", "request"]);
+}
+
+#[test]
+fn a_summariser_gets_only_what_fits_its_window() {
+    let mut world = full(config(), &[Ends::Says("So far.")], 250_000);
+    assert_eq!(world.news().last_chunk().unwrap(), &["fork compact", "compacted", "request"]);
+    let fork = &world.forks[0];
+    assert!(fork.messages.len() < 13, "{}", fork.messages.len());
+    assert!(fork.messages.to_json().contains("is left out here"));
+}
+
+#[test]
+fn failures_and_objections_are_no_sign_of_thrashing() {
+    let mut hooked = config();
+    hooked.hooks.insert(HookEvent::PreCompact);
+    let mut world = full(hooked, &[Ends::Says("So far.")], 170_000);
+    world.hooks.blocks = vec!["not now".into()];
+    for _ in 0..10 {
+        world.turn("Read", "{}", "x", 168_000);
+    }
+    assert_eq!(world.state.terminal(), None);
+    world.hooks.blocks.clear();
+    world.ends.push_back(Ends::Says("Further."));
+    world.turn("Read", "{}", "x", 168_000);
+    assert_eq!(world.decisions.len(), 2);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Config, ContextPolicy, Source};
+use windlass_core::{Config, ContextPolicy, PermissionMode, Source};
 use windlass_protocol::{Block, Decision, Message, MessageId, ModelCard, Origin, Transcript};
 
 use crate::world::{World, config, tool};
@@ -58,6 +58,20 @@ fn a_result_that_no_file_takes_stays_whole() {
     // It was decided; a later request does not try again.
     world.turn("Read", "{}", "short", USED);
     assert_eq!(world.news(), ["request"]);
+}
+
+#[test]
+fn a_stored_result_may_be_read_wherever_it_lies() {
+    let mut config = config();
+    config.permissions.mode = PermissionMode::Default;
+    let mut world = World::new(config);
+    world.submit("go").turn("Bash", "{}", &"x".repeat(30_001), USED);
+    world.file = "/stored/t1.txt".into();
+    world.turn("Read", "{}", "readable", USED);
+    assert!(world.sent().contains("readable"));
+    world.file = "/stored/other.txt".into();
+    world.turn("Read", "{}", "forbidden", USED);
+    assert!(!world.sent().contains("forbidden"));
 }
 
 #[test]

@@ -9,9 +9,9 @@ use windlass_core::{
     Config, Effect, Event, Input, PermissionMode, Permissions, RepeatPolicy, State, apply, step,
 };
 use windlass_protocol::{
-    Admission, Block, CallFacts, CallKind, Decision, Failure, FailureClass, HookAnswer, Message, MessageId,
-    ModelCard, ModelEvent, ModelRequest, Outcome, RawValue, RequestId, StopReason, Surroundings, Terminal,
-    ToolOutcome, ToolSpec, Transcript, Update, Usage,
+    Admission, Block, CallFacts, CallKind, Decision, Failure, FailureClass, FileSeen, HookAnswer, Message,
+    MessageId, ModelCard, ModelEvent, ModelRequest, Outcome, PathFact, RawValue, RequestId, ShownPart,
+    StopReason, Surroundings, Terminal, ToolOutcome, ToolSpec, Transcript, Update, Usage,
 };
 
 /// What a fork comes to.
@@ -49,6 +49,9 @@ pub(crate) struct World {
     request: u32,
     calls: u32,
     result: String,
+    /// The file that calls name, and what was shown of it when the last one ran.
+    pub(crate) file: PathBuf,
+    pub(crate) shown: Vec<ShownPart>,
     open: BTreeMap<u32, windlass_protocol::ForkId>,
 }
 
@@ -93,6 +96,8 @@ impl World {
             request: 0,
             calls: 0,
             result: String::new(),
+            file: "/project/f".into(),
+            shown: Vec::new(),
             open: BTreeMap::new(),
         }
     }
@@ -131,6 +136,12 @@ impl World {
     /// The oldest fork that nobody answered comes to its end.
     pub(crate) fn forked(&mut self, ends: Ends) -> &mut Self {
         let (_, fork) = self.open.pop_first().unwrap();
+        self.tell(Event::Forked { fork, outcome: Box::new(outcome(&ends)) })
+    }
+
+    /// The newest fork comes to its end.
+    pub(crate) fn answer_newest(&mut self, ends: Ends) -> &mut Self {
+        let (_, fork) = self.open.pop_last().unwrap();
         self.tell(Event::Forked { fork, outcome: Box::new(outcome(&ends)) })
     }
 
@@ -194,16 +205,23 @@ impl World {
                 None
             }
             Effect::Examine { call, tool_use, .. } => {
-                let facts = CallFacts {
-                    kind: CallKind::Read,
-                    shared: true,
-                    paths: Vec::new(),
-                    target: String::new(),
-                };
+                let (lexical, resolved) = (self.file.clone(), Some(self.file.clone()));
+                let paths = vec![PathFact { lexical, resolved, is_directory: false }];
+                let facts = CallFacts { kind: CallKind::Read, shared: true, paths, target: String::new() };
                 Some(Event::Examined { call, admission: Admission::Ready { tool: tool_use.name, facts } })
             }
-            Effect::RunTool { call, .. } => {
-                Some(Event::Finished { call, outcome: ToolOutcome::text(&self.result) })
+            Effect::RunTool { call, seen, .. } => {
+                self.shown = seen.into_iter().flat_map(|seen| seen.shown).collect();
+                let shown = vec![ShownPart { first: 1, count: None }];
+                let seen = FileSeen {
+                    path: self.file.clone(),
+                    hash: 1,
+                    stamp: None,
+                    lines: [].into(),
+                    whole: true,
+                    shown,
+                };
+                Some(Event::Finished { call, outcome: ToolOutcome::text(&self.result).with_seen(seen) })
             }
             Effect::Store { store, results } => {
                 self.log.push("store".into());
