@@ -70,7 +70,7 @@ impl Spent {
         let total = self.models.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?));
         let mut text = format!(
             "Cost: {}\nTime: {}, of which {} waiting for models\n",
-            display::cost(total),
+            total.map_or_else(|| "unknown".into(), |_| display::cost(total)),
             display::duration(self.duration_ms),
             display::duration(self.duration_api_ms)
         );
@@ -195,6 +195,12 @@ mod tests {
             spent.report(),
             "Cost: $0.0000\nTime: 0 ms, of which 0 ms waiting for models\nNo model was asked yet.\n"
         );
+        let unknown = ModelSpend { cost_usd: None, ..ModelSpend::default() };
+        let unpriced =
+            Outcome { models: BTreeMap::from([("x".into(), unknown)]), ..outcome(String::new(), None) };
+        let mut other = Spent::default();
+        other.add(&unpriced);
+        assert!(other.report().starts_with("Cost: unknown\n"), "{}", other.report());
         let usage = Usage { input_tokens: 1_000, output_tokens: 20, ..Usage::default() };
         let spend = ModelSpend { usage, cost_usd: Some(0.25), window_tokens: 1, output_tokens_max: 1 };
         let run = Outcome {

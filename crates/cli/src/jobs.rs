@@ -98,13 +98,21 @@ impl View for CompactView<'_> {
     }
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        if let Update::Decided(Decision::Compacted(compaction)) = update {
-            self.report = Some(commands::compaction_report(compaction));
+        match update {
+            Update::Decided(Decision::Compacted(compaction)) => {
+                self.report = Some(commands::compaction_report(compaction));
+            }
+            Update::CompactionFailed(error) => {
+                self.report = Some(format!("The conversation was not compacted: {error}"));
+            }
+            _ => {}
         }
         let Update::Done(outcome) = update else { return self.inner.update(update, out) };
         let mut outcome = outcome.clone();
         if outcome.terminal.is_success() {
             outcome.text = self.report.take().unwrap_or_else(|| "There was nothing to compact.".into());
+            // The summariser is no iteration of a loop of its own.
+            outcome.iterations = 0;
         }
         outcome.prompts.extend(self.prompt.take());
         self.inner.update(&Update::Done(outcome), out);

@@ -239,3 +239,17 @@ fn only_success_has_a_text_and_only_a_loop_has_a_reason_to_end() {
     let result = values(&lines(false, &[done(broke)])).pop().unwrap();
     assert_eq!(result["terminal_reason"], "budget_exhausted");
 }
+
+#[test]
+fn a_prompt_that_nothing_is_done_about_has_a_result_too() {
+    let mut translator = Translator::new(SessionSeed(7), Setup::default());
+    let mut out = Vec::new();
+    translator.begin(At::default(), &mut out);
+    translator.refuse("That is off.", Some(&"u1".into()), &mut out);
+    translator.update(&done(outcome(Terminal::Completed)), At::default(), &mut out);
+    let seen = values(&String::from_utf8(out).unwrap());
+    assert_eq!(seen[1]["terminal_reason"], "turn_setup_failed");
+    assert_eq!((&seen[1]["errors"], &seen[1]["user_message_uuid"]), (&json!(["That is off."]), &json!("u1")));
+    assert_eq!((&seen[1]["result_index"], &seen[2]["result_index"]), (&json!(0), &json!(1)));
+    assert_eq!(seen[1]["session_id"], seen[2]["session_id"]);
+}

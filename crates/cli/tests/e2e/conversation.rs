@@ -1,7 +1,7 @@
 //! Prompts and requests as lines on standard input.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,10 @@ struct Host {
 
 impl Host {
     fn start(stage: &Stage, arguments: &[&str]) -> Self {
-        let mut command = stage.command(&[&LINES[..], arguments].concat()).into_command();
+        Self::spawn(stage.command(&[&LINES[..], arguments].concat()).into_command())
+    }
+
+    fn spawn(mut command: Command) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
@@ -219,6 +222,82 @@ fn commands_are_prompts_too() {
     host.say(&verbatim);
     assert_eq!(host.hear_until("result").pop().unwrap()["result"], "Verbatim.");
     assert_eq!(host.end().1.code(), Some(0));
+}
+
+#[test]
+fn a_compaction_on_demand_has_a_result_of_its_own() {
+    let stage = answers(&["One.", "The user said a lot, and the answer was one.", "Two."]);
+    let command = stage.command(&LINES).env("WINDLASS_TAIL_TOKENS", "0");
+    let mut host = Host::spawn(command.into_command());
+    host.say(&prompt(&"many words ".repeat(20_000), "u1"));
+    host.hear_until("result");
+    host.say(&prompt("/compact keep the number", "u2"));
+    let lines = host.hear_until("result");
+    let subtypes: Vec<&Value> = lines.iter().map(|line| &line["subtype"]).collect();
+    assert!(subtypes.contains(&&json!("compact_boundary")), "{subtypes:?}");
+    let result = lines.last().unwrap();
+    assert!(
+        result["result"].as_str().unwrap().starts_with("The conversation was compacted: from"),
+        "{result}"
+    );
+    assert_eq!((result.get("terminal_reason"), &result["user_message_uuids"]), (None, &json!(["u2"])));
+    assert!(stage.request(1).to_string().contains("keep the number"));
+    host.say(&prompt("go on", "u3"));
+    assert_eq!(host.hear_until("result").pop().unwrap()["result"], "Two.");
+    let text = stage.last_user_text();
+    assert!(text.contains("The user said a lot"), "{text}");
+    assert!(text.len() * 2 < stage.request(0).to_string().len(), "{} bytes are left", text.len());
+}
+
+#[test]
+fn a_compaction_that_is_turned_off_is_an_error_and_not_the_end() {
+    let stage = answers(&["One."]);
+    let mut host = Host::spawn(stage.command(&LINES).env("DISABLE_COMPACT", "1").into_command());
+    host.say(&prompt("/compact", "u1"));
+    let result = host.hear_until("result").pop().unwrap();
+    assert_eq!(
+        (&result["is_error"], &result["terminal_reason"]),
+        (&json!(true), &json!("turn_setup_failed"))
+    );
+    assert!(result["errors"][0].as_str().unwrap().contains("DISABLE_COMPACT"), "{result}");
+    host.say(&prompt("go", "u2"));
+    assert_eq!(host.hear_until("result").pop().unwrap()["result"], "One.");
+    assert_eq!(host.end().1.code(), Some(0), "the last result counts");
+}
+
+/// More prompts than anybody keeps: the host waits, and none is lost.
+#[test]
+fn a_flood_of_prompts_is_answered_to_the_last() {
+    const PROMPTS: usize = 300;
+    let stage = Stage::new(
+        r#"[{"blocks": [{"tool": "Bash", "input": {"command": "sleep 0.3"}}]}, {"blocks": [{"text": "Done."}], "repeat": 400}]"#,
+    );
+    let mut host = Host::start(&stage, &["--allowedTools", "Bash"]);
+    let mut input = host.input.take().unwrap();
+    let flood = std::thread::spawn(move || {
+        for number in 0..PROMPTS {
+            writeln!(input, "{}", prompt("again", &format!("u{number}"))).unwrap();
+        }
+    });
+    let (lines, status) = host.end();
+    flood.join().unwrap();
+    let results = lines.iter().filter(|line| line["type"] == "result");
+    let answered: Vec<&Value> =
+        results.flat_map(|line| line["user_message_uuids"].as_array().unwrap()).collect();
+    let expected: Vec<Value> = (0..PROMPTS).map(|number| format!("u{number}").into()).collect();
+    assert_eq!(answered, expected.iter().collect::<Vec<_>>());
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_signal_ends_a_process_that_waits_for_lines() {
+    let stage = Stage::hello();
+    let mut host = Host::start(&stage, &[]);
+    host.say(&interrupt("there"));
+    host.hear_until("control_response");
+    let id = rustix::process::Pid::from_child(&host.child);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(host.child.wait().unwrap().code(), Some(143));
 }
 
 #[test]
