@@ -201,6 +201,10 @@ impl View for DemoView {
             _ => {}
         }
     }
+
+    fn refuse(&mut self, error: &str, _: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        out.extend_from_slice(format!("\n{}\n", help::page(&display::line(error))).as_bytes());
+    }
 }
 
 /// What a call did, with its output or its change.

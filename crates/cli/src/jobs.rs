@@ -125,4 +125,8 @@ impl View for CompactView<'_> {
     fn tick(&mut self, out: &mut Vec<u8>) {
         self.inner.tick(out);
     }
+
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.inner.refuse(error, prompt, out);
+    }
 }

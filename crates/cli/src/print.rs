@@ -8,7 +8,7 @@ use windlass_engine::{Outcome, Session, SessionSeed, Transcript};
 use windlass_wire::startup_failure;
 
 use crate::arguments::{Arguments, Format, InputFormat};
-use crate::commands::{COMPACT_OFF, Command, Spent};
+use crate::commands::{Command, Spent};
 use crate::conversation::{Conversation, Ended};
 use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
 use crate::jobs::{Job, Stage};
@@ -118,9 +118,6 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
         return Ok(Ready { wired, input: Input::Lines { replays: arguments.replay_user_messages } });
     }
     let prompt = prompt::read(arguments.prompt(), arguments.swallowed_prompt())?;
-    if !wired.may_compact && matches!(Command::parse(&prompt), Some(Command::Compact(_))) {
-        return Err(COMPACT_OFF.into());
-    }
     Ok(Ready { wired, input: Input::Prompt(prompt) })
 }
 

@@ -23,8 +23,8 @@ pub(crate) trait View: Send {
     }
     /// Time has passed.
     fn tick(&mut self, _out: &mut Vec<u8>) {}
-    /// A prompt that cannot be run, and why.
-    fn refuse(&mut self, _error: &str, _prompt: Option<&Arc<str>>, _out: &mut Vec<u8>) {}
+    /// Nothing is done about a prompt, and why.
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>);
 }
 
 /// When things happen.
@@ -72,6 +72,10 @@ impl View for WithProgress {
         self.progress.tick();
         self.inner.tick(out);
     }
+
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.inner.refuse(error, prompt, out);
+    }
 }
 
 /// The result: the final text, or what went wrong.
@@ -105,6 +109,10 @@ impl View for TextView {
         self.paragraph(&outcome.text, out);
         self.paragraph(&complaint(outcome).unwrap_or_default(), out);
     }
+
+    fn refuse(&mut self, error: &str, _: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.paragraph(error, out);
+    }
 }
 
 /// The result as one JSON object.
@@ -135,6 +143,10 @@ impl View for JsonView {
             }
             _ => {}
         }
+    }
+
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.translator.refuse(error, prompt, out);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Prompts that are commands, answered without a turn of the model.
 
-use crate::support::{Stage, check_refused, result};
+use crate::support::{Stage, check_failed, result};
 
 #[test]
 fn cost_and_context_ask_no_model() {
@@ -35,6 +35,12 @@ fn a_path_is_no_command() {
 fn compact_can_be_turned_off() {
     let stage = Stage::hello();
     let refused = stage.command(&["-p", "/compact"]).env("DISABLE_COMPACT", "1").run().unwrap();
-    check_refused(&refused, &["/compact is turned off by DISABLE_COMPACT"]);
+    check_failed(&refused, &["/compact is turned off by DISABLE_COMPACT"]);
+    let command = stage.command(&["-p", "/compact", "--output-format", "json"]);
+    let refused = result(&command.env("DISABLE_COMPACT", "1").run().unwrap());
+    assert_eq!(
+        (&refused["is_error"], &refused["terminal_reason"]),
+        (&true.into(), &"turn_setup_failed".into())
+    );
     assert_eq!(stage.server.exchanges().len(), 0, "nothing was sent");
 }

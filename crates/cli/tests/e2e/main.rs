@@ -12,6 +12,7 @@ mod environment;
 mod failures;
 mod formats;
 mod hooks;
+mod limits;
 mod memory;
 mod permissions;
 mod prompts;
