@@ -94,6 +94,9 @@ impl Cx<'_> {
 
     /// Looks for what changed around the run, if there is anything to look at.
     pub(crate) fn look_around(&mut self) -> Option<LookId> {
+        if self.config.source.is_summariser() {
+            return None;
+        }
         let known = self.known_files(FILES_MAX);
         let has_tasks = self.config.tools.iter().any(|tool| TASK_LIST_TOOLS.contains(&&*tool.name));
         if known.is_empty() && !has_tasks {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Delivery, Failure, HookAnswer, Message, ModelRequest, Origin, RawValueEq, Role, Terminal, Transcript,
-    Transition, Update,
+    Block, Decision, Delivery, Failure, HookAnswer, Message, MessageId, ModelRequest, Origin, RawValueEq,
+    Role, Terminal, Transcript, Transition, Update,
 };
 
 use crate::budget;
@@ -74,6 +74,9 @@ impl Cx<'_> {
 
     /// The same request again, after a pause. Where streams themselves fail, the answer is asked for at once.
     fn resend(&mut self, streaming: &Streaming, verdict: Option<Verdict>) -> After {
+        if !budget::usd_left(&self.state.ledger, self.config) {
+            return After::End(Terminal::MaxBudgetUsd);
+        }
         let Some(failure) = self.state.carry.withheld.take() else { return After::End(Terminal::ModelError) };
         let mut attempts = streaming.attempts.and(failure.class, streaming.has_begun);
         let delivery =
@@ -161,8 +164,24 @@ impl Cx<'_> {
             Cure::Compacted => None,
         };
         if let Some((_, decision)) = rewritten {
+            let unbound = self.unbound_by(&decision);
             self.change(decision);
+            if !unbound.is_empty() {
+                self.change(Decision::ThinkingStripped { messages: unbound });
+            }
         }
+    }
+
+    /// The messages whose thinking was bound to media that are taken out.
+    fn unbound_by(&self, decision: &Decision) -> Vec<MessageId> {
+        let Decision::MediaStripped { messages: changed } = decision else { return Vec::new() };
+        if !self.model().binds_thinking {
+            return Vec::new();
+        }
+        let is_changed = |message: &&Arc<Message>| changed.iter().any(|new| new.id == message.id);
+        let behind = self.state.carry.messages.iter().skip_while(|message| !is_changed(message));
+        let thinks = |message: &&Arc<Message>| message.blocks.iter().any(Block::is_thinking);
+        behind.filter(thinks).map(|message| message.id).collect()
     }
 
     /// The next model takes over. Thinking is bound to the model that made it and does not go with it.

@@ -179,7 +179,7 @@ impl Guards {
     pub(crate) fn token_budget_continuation(self, small_gain: bool) -> Self {
         Self {
             output_recoveries: 0,
-            reactive_done: false,
+            reactive_done: self.reactive_done,
             output_escalated: false,
             stop_hook_active: self.stop_hook_active,
             stop_blocks: self.stop_blocks,
@@ -255,11 +255,12 @@ impl Guards {
         }
     }
 
-    /// Another model takes over; what was tried for the last one may help this one too.
+    /// Another model takes over; thinking that it refuses may be taken out for it too. Compaction stays used up: it is
+    /// tried once until the next results.
     pub(crate) fn model_fallback(self) -> Self {
         Self {
             output_recoveries: self.output_recoveries,
-            reactive_done: false,
+            reactive_done: self.reactive_done,
             output_escalated: self.output_escalated,
             stop_hook_active: self.stop_hook_active,
             stop_blocks: self.stop_blocks,

@@ -141,6 +141,9 @@ impl Ledger {
             Terminal::RapidRefill => "Compaction makes no progress: the context fills up again right after it. Begin a new \
                  session, or let the work use smaller files and results."
                 .into(),
+            Terminal::PromptTooLong if self.failure.is_none() => "The context window is full, and everything that makes \
+                 room was tried. Use /compact, or begin a new session."
+                .into(),
             Terminal::PromptTooLong
             | Terminal::ImageError
             | Terminal::ApiError

@@ -56,12 +56,3 @@ pub use layers::apply;
 pub use state::{PhaseName, State};
 pub use step::step;
 pub use tool_names::{ToolNames, UnknownTools};
-
-/// The transcript after a recorded decision: what was said and what was decided give again what the model saw.
-#[must_use]
-pub fn apply_decision(
-    decision: &windlass_protocol::Decision,
-    before: &windlass_protocol::Transcript,
-) -> windlass_protocol::Transcript {
-    layers::apply(decision, before)
-}

@@ -7,6 +7,7 @@ use windlass_protocol::{
 };
 
 use crate::attach::Attached;
+use crate::budget;
 use crate::calls::CallQueue;
 use crate::event::{Effect, Interrupt};
 use crate::hooks::About;
@@ -94,6 +95,7 @@ impl Cx<'_> {
             Phase::Streaming(mut streaming) => {
                 self.state.ledger.failure = Some(failure);
                 self.effects.push(Effect::CancelModel(streaming.request));
+                self.close_account(&streaming);
                 streaming.calls.cancel_all(self);
                 self.record_answer(&mut streaming);
                 return self.leave(streaming.calls, end, None);
@@ -134,6 +136,12 @@ impl Cx<'_> {
 
     pub(crate) fn on_timer(&mut self, phase: Phase, timer: TimerId) -> Phase {
         match phase {
+            // What runs beside the run may have spent the rest of the budget meanwhile.
+            Phase::Waiting(waiting)
+                if waiting.timer == timer && !budget::usd_left(&self.state.ledger, self.config) =>
+            {
+                self.end(Terminal::MaxBudgetUsd, None)
+            }
             Phase::Waiting(waiting) if waiting.timer == timer => self.send(waiting.body, waiting.attempts),
             Phase::Settling(mut settling) if settling.deadline == Some(timer) => {
                 settling.calls.abandon(self);
@@ -182,11 +190,7 @@ impl Cx<'_> {
     /// The calls of the response are answered: ends, or looks around for what else the model should know.
     fn finish_round(&mut self, mut settling: Box<Settling>, broken: Option<Broken>) -> Phase {
         match self.decide_round(&settling, broken) {
-            Err(terminal) => {
-                self.note_end(&settling.calls, terminal);
-                self.record_results(&settling.calls, Attached::default());
-                self.end(terminal, None)
-            }
+            Err(terminal) => self.end_round(&settling.calls, terminal),
             Ok(onward) => match self.look_around() {
                 Some(look) => {
                     settling.looking = Some(look);
@@ -197,6 +201,13 @@ impl Cx<'_> {
         }
     }
 
+    /// The run ends with the results of these calls.
+    fn end_round(&mut self, calls: &CallQueue, terminal: Terminal) -> Phase {
+        self.note_end(calls, terminal);
+        self.record_results(calls, Attached::default());
+        self.end(terminal, None)
+    }
+
     /// The driver has looked around.
     pub(crate) fn on_looked(&mut self, phase: Phase, look: LookId, found: Surroundings) -> Phase {
         match phase {
@@ -204,7 +215,7 @@ impl Cx<'_> {
                 let After::NextTurn { broken } = settling.then else { return Phase::Settling(settling) };
                 match self.decide_round(&settling, broken) {
                     Ok(onward) => self.go_round(&settling.calls, onward, &found),
-                    Err(terminal) => self.end(terminal, None),
+                    Err(terminal) => self.end_round(&settling.calls, terminal),
                 }
             }
             other => self.on_reply(
@@ -296,6 +307,9 @@ impl State {
     /// after a crash: complete blocks stay, every open call is answered with what is known of it.
     #[must_use]
     pub fn at_rest(mut self) -> Self {
+        // Whoever dropped the run has dropped what ran beside it.
+        self.carry.summary = None;
+        self.carry.staged.drop_fork();
         let (model, blocks, mut calls) = match std::mem::take(&mut self.phase) {
             Phase::Streaming(streaming) => (streaming.body.model.clone(), streaming.blocks, streaming.calls),
             Phase::Settling(settling) => ("".into(), Vec::new(), settling.calls),

@@ -92,13 +92,19 @@ impl Cx<'_> {
         }
     }
 
-    /// A fork came to its end: what it took is booked, and whoever waits for it goes on.
+    /// A fork came to its end: what it took is booked, and whoever waits for it goes on. One that nobody waits for was
+    /// cancelled or has answered before.
     fn on_forked(&mut self, phase: Phase, fork: ForkId, outcome: Box<Outcome>) -> Phase {
-        self.state.ledger.book_fork(&outcome);
+        let is_staged = self.state.carry.staged.fork() == Some(fork);
+        let is_asked =
+            matches!(&phase, Phase::Preparing(preparing) if preparing.waits_for(Asked::Fork(fork)));
+        if is_staged || is_asked || self.waits_for_summary(fork) {
+            self.state.ledger.book_fork(&outcome);
+        }
         if self.on_summary(fork, &outcome) {
             return phase;
         }
-        if self.state.carry.staged.fork() == Some(fork) {
+        if is_staged {
             layers::on_staged(self, &outcome);
             return phase;
         }

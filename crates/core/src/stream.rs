@@ -240,7 +240,7 @@ impl Cx<'_> {
     }
 
     /// Books what is known of a response that never ended: its input was paid for.
-    fn close_account(&mut self, streaming: &Streaming) {
+    pub(crate) fn close_account(&mut self, streaming: &Streaming) {
         self.state.ledger.api_ms += self.at_ms.saturating_sub(streaming.sent_at_ms);
         if let Some(usage) = &streaming.usage {
             self.book(&streaming.model, usage);

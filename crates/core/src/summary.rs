@@ -50,11 +50,21 @@ impl Cx<'_> {
             self.fork(plan).map(|fork| PendingSummary { fork, tool_use_ids, text: None });
     }
 
+    /// Whether this fork is writing the summary.
+    pub(crate) fn waits_for_summary(&self, fork: ForkId) -> bool {
+        self.state
+            .carry
+            .summary
+            .as_ref()
+            .is_some_and(|pending| pending.fork == fork && pending.text.is_none())
+    }
+
     /// A fork came to its end. True if it was the summary; one that failed is forgotten.
     pub(crate) fn on_summary(&mut self, fork: ForkId, outcome: &Outcome) -> bool {
-        let Some(pending) = self.state.carry.summary.as_mut().filter(|pending| pending.fork == fork) else {
+        if !self.waits_for_summary(fork) {
             return false;
-        };
+        }
+        let Some(pending) = self.state.carry.summary.as_mut() else { return false };
         let text = outcome.text.trim();
         if outcome.terminal == Terminal::Completed && !text.is_empty() {
             pending.text = Some(text.into());
