@@ -25,6 +25,11 @@ impl Rng {
         self.bits() % n
     }
 
+    /// A number below `n`, for limits.
+    pub fn small(&mut self, n: u32) -> u32 {
+        u32::try_from(self.below(u64::from(n))).unwrap_or(0)
+    }
+
     /// True once in `n` times.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use windlass_protocol::{Block, BlockKind, Role, Transcript};
+use windlass_protocol::{Block, BlockKind, Message, MessageId, Origin, Role, Transcript, Transition};
 
 /// Whether a model API would take these messages; the error says what is wrong.
 pub fn check_request(messages: &Transcript) -> Result<(), String> {
@@ -48,6 +48,35 @@ pub fn check_request(messages: &Transcript) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The same where the provider paused the last answer: it goes back as it is, and may be the last message.
+pub(crate) fn check_sent(messages: &Transcript, is_paused: bool) -> Result<(), String> {
+    let ends_with_answer = messages.last().is_some_and(|last| last.role == Role::Assistant);
+    if is_paused && ends_with_answer {
+        check_request(&with_prompt(messages))
+    } else {
+        check_request(messages)
+    }
+}
+
+/// Whether the next request goes on with a paused answer: also if the one that did is made again.
+pub(crate) fn resumes(transition: Transition, before: bool) -> bool {
+    match transition {
+        Transition::PauseTurnResume => true,
+        Transition::ModelFallback
+        | Transition::MaxOutputTokensEscalate
+        | Transition::ReactiveCompactRetry
+        | Transition::CollapseDrainRetry => before,
+        _ => false,
+    }
+}
+
+/// The conversation and one prompt more.
+pub(crate) fn with_prompt(messages: &Transcript) -> Transcript {
+    let mut next = messages.clone();
+    next.push(Message::user(MessageId(u64::MAX), Origin::Prompt, vec![Block::text("next")]).into());
+    next
 }
 
 /// The message after tool uses begins with exactly one result for each.

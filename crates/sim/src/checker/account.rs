@@ -1,0 +1,163 @@
+//! The books of a run, kept a second time from what the caller sees: pauses, retries, tokens, money, denials, prompts, open
+//! calls.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use windlass_core::Config;
+use windlass_protocol::{CallId, FailureClass, ModelCard, Outcome, Update, Usage};
+
+/// What the updates of one run add up to.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    denials: usize,
+    usage: Usage,
+    usd: f64,
+    /// What the whole session has cost.
+    session_usd: f64,
+    /// Reported at the start of a response that has not ended.
+    begun: Option<Usage>,
+    /// Retries of the current request that followed a stall, and whether the last failure was one.
+    stalls: u32,
+    stalled: bool,
+    /// No request may go out before this time.
+    not_before_ms: u64,
+    /// Calls that were started or asked about and not answered yet.
+    open: BTreeSet<CallId>,
+    prompts: Vec<Arc<str>>,
+}
+
+type Verdict = Result<(), String>;
+
+impl Account {
+    /// The books of the next run of the same session. A response that nobody reads any more is not booked.
+    pub(super) fn next_run(&self) -> Self {
+        Self { session_usd: self.session_usd, ..Self::default() }
+    }
+
+    /// Books one update that was shown at this time.
+    pub(super) fn book(&mut self, update: &Update, now_ms: u64, config: &Config) -> Verdict {
+        match update {
+            Update::Requesting { attempt, .. } => return self.on_request(*attempt, now_ms, config),
+            Update::Responding { usage, .. } => self.begun = Some((**usage).clone()),
+            Update::Responded { usage, .. } => {
+                self.begun = None;
+                self.add(usage, config);
+            }
+            Update::Retrying { delay_ms, failure, attempt, retries_max } => {
+                self.close_response(config);
+                self.not_before_ms = now_ms + delay_ms;
+                self.stalled = failure.class == FailureClass::Stalled;
+                let most = config.retry.retries_max;
+                if attempt > retries_max || (*retries_max > most && !config.retry.patient) {
+                    return Err(format!("retry {attempt} of {retries_max}"));
+                }
+            }
+            Update::FellBack { .. } | Update::Continued(_) => self.close_response(config),
+            Update::Denied(_) => self.denials += 1,
+            Update::ToolStarted { call, .. } => drop(self.open.insert(*call)),
+            Update::Question(question) => drop(self.open.insert(question.call)),
+            Update::ToolResult { call, .. } => drop(self.open.remove(call)),
+            Update::Retracted { calls, .. } => self.open.retain(|call| !calls.contains(call)),
+            Update::PromptsStarted(ids) => {
+                if let Some(twice) = ids.iter().find(|id| self.prompts.contains(id)) {
+                    return Err(format!("the prompt {twice} was started twice"));
+                }
+                self.prompts.extend(ids.iter().cloned());
+            }
+            Update::Done(outcome) => {
+                self.close_response(config);
+                return self.compare(outcome);
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// Books what a fork took.
+    pub(super) fn book_fork(&mut self, outcome: &Outcome) {
+        self.usage.add(&outcome.usage);
+        let usd = outcome.cost_usd().unwrap_or(0.0);
+        self.usd += usd;
+        self.session_usd += usd;
+    }
+
+    fn add(&mut self, usage: &Usage, config: &Config) {
+        let usd = cost(usage, &config.model);
+        self.usd += usd;
+        self.session_usd += usd;
+        self.usage.add(usage);
+    }
+
+    /// No request and no fork goes out once the cap is reached.
+    pub(super) fn check_budget(&self, config: &Config, what: &str) -> Verdict {
+        match config.budget_usd {
+            Some(cap) if self.session_usd > cap * (1.0 + 1e-9) => {
+                Err(format!("{what} goes out after {} of {cap} USD", self.session_usd))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A first try begins a new count; a further one follows a failure.
+    fn on_request(&mut self, attempt: u32, now_ms: u64, config: &Config) -> Verdict {
+        if now_ms < self.not_before_ms {
+            return Err(format!(
+                "a request went out at {now_ms}, not after the pause until {}",
+                self.not_before_ms
+            ));
+        }
+        self.stalls = if attempt == 1 { 0 } else { self.stalls + u32::from(self.stalled) };
+        if self.stalls > config.retry.stalls_max {
+            return Err(format!("{} retries after a stall", self.stalls));
+        }
+        Ok(())
+    }
+
+    /// A response that never ended was still paid for, as far as is known.
+    fn close_response(&mut self, config: &Config) {
+        if let Some(usage) = self.begun.take() {
+            self.add(&usage, config);
+        }
+    }
+
+    fn compare(&self, outcome: &Outcome) -> Verdict {
+        if !self.open.is_empty() {
+            return Err(format!("{:?} were neither answered nor retracted", self.open));
+        }
+        if outcome.denials.len() != self.denials {
+            return Err(format!("{} denials were shown, {} reported", self.denials, outcome.denials.len()));
+        }
+        if outcome.prompts != self.prompts {
+            return Err(format!("prompts {:?} were started, {:?} reported", self.prompts, outcome.prompts));
+        }
+        let (own, reported) = (tokens(&self.usage), tokens(&outcome.usage));
+        if own != reported {
+            return Err(format!("tokens {own:?} were shown, {reported:?} reported"));
+        }
+        let usd = outcome.cost_usd().unwrap_or(f64::NAN);
+        if (usd - self.usd).abs() > 1e-9 * (1.0 + self.usd) || usd.is_nan() {
+            return Err(format!("{} USD were spent, {usd} reported", self.usd));
+        }
+        Ok(())
+    }
+}
+
+fn tokens(usage: &Usage) -> [u64; 4] {
+    [
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_creation_input_tokens,
+        usage.cache_read_input_tokens,
+    ]
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a count that large is only there to show that nothing overflows"
+)]
+fn cost(usage: &Usage, card: &ModelCard) -> f64 {
+    let price = card.price.unwrap_or_default();
+    let prices = [price.input, price.output, price.write_5m, price.read];
+    tokens(usage).iter().zip(prices).map(|(count, price)| *count as f64 * price / 1e6).sum()
+}

@@ -1,0 +1,104 @@
+//! What runs beside a run: forks, hooks, files being written, looks around. All of it is answered or cancelled before the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use windlass_core::{Config, Effect, Event};
+use windlass_protocol::{ForkId, HookCall, HookEvent, HookId};
+
+/// What is open, and which calls hooks have let pass.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    forks: BTreeSet<ForkId>,
+    hooks: BTreeMap<HookId, Asked>,
+    /// Tool uses that hooks have answered about before they ran.
+    passed: BTreeSet<Arc<str>>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    event: HookEvent,
+    tool_use: Option<Arc<str>>,
+}
+
+type Verdict = Result<(), String>;
+
+impl Beside {
+    /// Whether this fork is waited for.
+    pub(super) fn waits_for(&self, fork: ForkId) -> bool {
+        self.forks.contains(&fork)
+    }
+
+    /// Whether this question is about a call.
+    pub(super) fn asks_about_call(&self, hook: HookId) -> bool {
+        let about = [HookEvent::PreToolUse, HookEvent::PostToolUse, HookEvent::PostToolUseFailure];
+        self.hooks.get(&hook).is_some_and(|asked| about.contains(&asked.event))
+    }
+
+    /// An answer came.
+    pub(super) fn on_event(&mut self, event: &Event) {
+        match event {
+            Event::Forked { fork, .. } => drop(self.forks.remove(fork)),
+            Event::Hooked { hook, .. } => {
+                let asked = self.hooks.remove(hook);
+                self.passed.extend(asked.and_then(|asked| asked.tool_use));
+            }
+            _ => (),
+        }
+    }
+
+    pub(super) fn check(&mut self, effect: &Effect, config: &Config) -> Verdict {
+        match effect {
+            Effect::Fork { fork, config: own, .. } => {
+                if !self.forks.insert(*fork) {
+                    return Err(format!("{fork:?} was started twice"));
+                }
+                if !own.source.is_summariser() || !own.hooks.is_empty() || own.tool_use_summaries {
+                    return Err(format!("{fork:?} may do more than answer"));
+                }
+            }
+            Effect::CancelFork(fork) if !self.forks.remove(fork) => {
+                return Err(format!("{fork:?} was cancelled but does not run"));
+            }
+            // Calls of another response are other calls, whatever the provider calls them.
+            Effect::CallModel { .. } => self.passed.clear(),
+            Effect::RunHooks { hook, call } => return self.on_asked(*hook, call, config),
+            Effect::CancelHooks(hook) if self.hooks.remove(hook).is_none() => {
+                return Err(format!("{hook:?} was cancelled but is not asked"));
+            }
+            Effect::RunTool { call, tool_use, .. } => {
+                let asks = config.hooks.contains(&HookEvent::PreToolUse);
+                if asks && !self.passed.contains(&tool_use.id) {
+                    return Err(format!("{call:?} was started before its hooks answered"));
+                }
+            }
+            _ => (),
+        }
+        Ok(())
+    }
+
+    fn on_asked(&mut self, hook: HookId, call: &HookCall, config: &Config) -> Verdict {
+        let event = call.event();
+        if !config.hooks.contains(&event) {
+            return Err(format!("there are no hooks for {}", event.name()));
+        }
+        let tool_use = match call {
+            HookCall::PreToolUse { tool_use, .. } => Some(tool_use.id.clone()),
+            _ => None,
+        };
+        let is_first = tool_use.as_ref().is_none_or(|id| !self.passed.contains(id));
+        let is_new = self.hooks.insert(hook, Asked { event, tool_use }).is_none();
+        if is_first && is_new { Ok(()) } else { Err(format!("{hook:?} was asked twice")) }
+    }
+
+    /// Nobody hears what hooks say about an end by failure; everything else was answered or cancelled.
+    pub(super) fn check_end(&self) -> Verdict {
+        if let Some(fork) = self.forks.first() {
+            return Err(format!("{fork:?} is left running at the end"));
+        }
+        let left = self.hooks.iter().find(|(_, asked)| asked.event != HookEvent::StopFailure);
+        left.map_or(Ok(()), |(hook, asked)| {
+            Err(format!("{hook:?} of {:?} is left running at the end", asked.event))
+        })
+    }
+}
