@@ -14,10 +14,10 @@ use windlass_core::{
     step,
 };
 use windlass_protocol::{
-    Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, Delta, Failure, FailureClass, ForkId,
-    HookAnswer, HookCall, HookId, LookId, MemoryNote, Message, ModelEvent, ModelRequest, Outcome, PathFact,
-    RawValue, RequestId, StopReason, Surroundings, Terminal, TimerId, ToolOutcome, ToolUse, Transcript,
-    Transition, Update, Usage,
+    Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, Decision, Delta, Failure, FailureClass,
+    ForkId, HookAnswer, HookCall, HookId, LookId, MemoryNote, Message, ModelEvent, ModelNote, ModelRequest,
+    ModelSpend, Origin, Outcome, PathFact, RawValue, RequestId, Role, StopReason, Surroundings, Terminal,
+    TimerId, ToolOutcome, ToolUse, Transcript, Transition, Update, Usage,
 };
 
 /// Plays the scenario and compares its log.
@@ -43,6 +43,21 @@ pub(crate) fn notes(scenario: Scenario) -> Vec<String> {
     log.split(['|', '\n']).filter_map(|word| Some(word.split_once(" note ")?.1.trim().to_owned())).collect()
 }
 
+/// Plays the scenario; the requests it sent.
+pub(crate) fn requests(scenario: Scenario) -> Vec<Arc<ModelRequest>> {
+    scenario.play().requests
+}
+
+/// Plays the scenario; why it went round and how it ended. Turns are left out.
+pub(crate) fn course(scenario: Scenario) -> String {
+    scenario.play().course.join(" ")
+}
+
+/// Plays the scenario; what the model would see of it next.
+pub(crate) fn transcript(scenario: Scenario) -> Vec<String> {
+    shape(scenario.play().state.messages())
+}
+
 /// The input of a call that is written `tool argument`.
 pub(crate) fn input(words: &str) -> Arc<RawValue> {
     tool_use(words).input
@@ -52,6 +67,13 @@ pub(crate) struct Scenario {
     config: Config,
     /// Whether the log shows what results, denials and questions say.
     wordy: bool,
+    /// What a request is shown with, besides the shape of its transcript.
+    request_words: Option<fn(&ModelRequest) -> String>,
+    /// What the end is shown with.
+    outcome_words: Option<fn(&Outcome) -> String>,
+    /// The conversation it begins with.
+    history: Transcript,
+    wall_s: u64,
     events: Vec<(String, Told)>,
 }
 
@@ -64,7 +86,15 @@ enum Told {
 impl Scenario {
     pub(crate) fn new() -> Self {
         let config = Config { roots: ["/project".into()].into(), ..Config::default() };
-        Self { config, wordy: false, events: Vec::new() }
+        Self {
+            config,
+            wordy: false,
+            request_words: None,
+            outcome_words: None,
+            history: Transcript::default(),
+            wall_s: 0,
+            events: Vec::new(),
+        }
     }
 
     /// With another configuration.
@@ -76,6 +106,30 @@ impl Scenario {
     /// The log shows what results, denials and questions say.
     pub(crate) fn wordy(mut self) -> Self {
         self.wordy = true;
+        self
+    }
+
+    /// The log shows this of each request.
+    pub(crate) fn showing_requests(mut self, words: fn(&ModelRequest) -> String) -> Self {
+        self.request_words = Some(words);
+        self
+    }
+
+    /// The log shows this of the end.
+    pub(crate) fn showing_outcome(mut self, words: fn(&Outcome) -> String) -> Self {
+        self.outcome_words = Some(words);
+        self
+    }
+
+    /// Begins with a conversation.
+    pub(crate) fn resumed(mut self, messages: Vec<Message>) -> Self {
+        self.history = messages.into_iter().map(Arc::new).collect();
+        self
+    }
+
+    /// So many seconds after 1970.
+    pub(crate) fn wall_s(mut self, seconds: u64) -> Self {
+        self.wall_s = seconds;
         self
     }
 
@@ -112,6 +166,18 @@ impl Scenario {
 
     pub(crate) fn submit(self, text: &str) -> Self {
         self.other(format!("> submit {text}"), Event::Submit(text.into()))
+    }
+
+    pub(crate) fn submit_prompt(self, words: &str, prompt: Prompt) -> Self {
+        self.other(format!("> submit {words}"), Event::Submit(prompt))
+    }
+
+    pub(crate) fn compact(self, focus: &str) -> Self {
+        self.other(format!("> compact {focus}"), Event::Compact { focus: focus.into() })
+    }
+
+    pub(crate) fn store_fails(self) -> Self {
+        self.other("> log fails".into(), Event::StoreFailed("the disk is full".into()))
     }
 
     pub(crate) fn steer(self, text: &str) -> Self {
@@ -164,6 +230,14 @@ impl Scenario {
         self.other(line, Event::Forked { fork: ForkId(fork), outcome: Box::new(outcome(terminal, text)) })
     }
 
+    /// A fork ended with this text and cost so much.
+    pub(crate) fn forked_for(self, fork: u32, text: &str, usd: f64) -> Self {
+        let spend = ModelSpend { cost_usd: Some(usd), ..ModelSpend::default() };
+        let models = BTreeMap::from([("small".into(), spend)]);
+        let outcome = Box::new(Outcome { models, ..outcome(Terminal::Completed, text) });
+        self.other(format!("> f{fork} for {usd} USD"), Event::Forked { fork: ForkId(fork), outcome })
+    }
+
     pub(crate) fn timer(self, timer: u32) -> Self {
         self.other(format!("> timer t{timer}"), Event::Timer(TimerId(timer)))
     }
@@ -191,6 +265,15 @@ impl Scenario {
         self.model(format!("< text {text}"), ModelEvent::Block { index: 0, block: Block::text(text) })
     }
 
+    pub(crate) fn thinking(self, text: &str) -> Self {
+        let block = thinking(text);
+        self.model(format!("< thinking {text}"), ModelEvent::Block { index: 0, block })
+    }
+
+    pub(crate) fn note(self, words: &str, note: ModelNote) -> Self {
+        self.model(format!("< note {words}"), ModelEvent::Note(note))
+    }
+
     pub(crate) fn call(self, words: &str) -> Self {
         let ToolUse { name, input, .. } = tool_use(words);
         let id = format!("toolu_{}", self.events.len());
@@ -212,6 +295,24 @@ impl Scenario {
         self.model(format!("< end {}", stop.name()), ModelEvent::Ended { stop, usage: Box::default() })
     }
 
+    /// The response ended after so many tokens went in and out.
+    pub(crate) fn ended_at(self, stop: StopReason, input_tokens: u64, output_tokens: u64) -> Self {
+        let usage = Box::new(Usage { input_tokens, output_tokens, ..Usage::default() });
+        let line = format!("< end {} {input_tokens}+{output_tokens}", stop.name());
+        self.model(line, ModelEvent::Ended { stop, usage })
+    }
+
+    pub(crate) fn ended_using(self, words: &str, stop: StopReason, usage: Usage) -> Self {
+        self.model(
+            format!("< end {} {words}", stop.name()),
+            ModelEvent::Ended { stop, usage: Box::new(usage) },
+        )
+    }
+
+    pub(crate) fn fails_with(self, words: &str, failure: Failure) -> Self {
+        self.model(format!("< fails {words}"), ModelEvent::Failed(Box::new(failure)))
+    }
+
     pub(crate) fn fails(self, class: FailureClass) -> Self {
         let failure = Failure::new(class, "it failed");
         self.model(format!("< fails {class:?}"), ModelEvent::Failed(Box::new(failure)))
@@ -228,15 +329,19 @@ impl Scenario {
     }
 
     fn play(self) -> Player {
-        let state = State::new("/project".into(), Transcript::default());
+        let state = State::new("/project".into(), self.history);
         let mut player = Player {
             config: self.config,
             state,
             at_ms: 0,
-            body: None,
+            wall_s: self.wall_s,
+            requests: Vec::new(),
             request: 0,
             inputs: BTreeMap::new(),
             wordy: self.wordy,
+            request_words: self.request_words,
+            outcome_words: self.outcome_words,
+            course: Vec::new(),
             log: String::new(),
         };
         for (line, told) in self.events {
@@ -244,6 +349,10 @@ impl Scenario {
                 Told::Other(Event::Submit(prompt)) => {
                     player.state = std::mem::take(&mut player.state).at_rest();
                     Event::Submit(prompt)
+                }
+                Told::Other(event @ Event::Compact { .. }) => {
+                    player.state = std::mem::take(&mut player.state).at_rest();
+                    event
                 }
                 Told::Other(event) => event,
                 Told::Model(event) => Event::Model { request: RequestId(player.request), event },
@@ -258,11 +367,15 @@ struct Player {
     config: Config,
     state: State,
     at_ms: u64,
-    body: Option<Arc<ModelRequest>>,
+    wall_s: u64,
+    requests: Vec<Arc<ModelRequest>>,
     request: u32,
     /// What the model asked for, by call.
     inputs: BTreeMap<CallId, Arc<RawValue>>,
     wordy: bool,
+    request_words: Option<fn(&ModelRequest) -> String>,
+    outcome_words: Option<fn(&Outcome) -> String>,
+    course: Vec<&'static str>,
     log: String,
 }
 
@@ -270,7 +383,7 @@ impl Player {
     fn tell(&mut self, line: String, event: Event) {
         let mut pending = VecDeque::from([(line, event)]);
         while let Some((line, event)) = pending.pop_front() {
-            let input = Input::at(self.at_ms, event);
+            let input = Input { wall_s: self.wall_s, ..Input::at(self.at_ms, event) };
             self.at_ms += 100;
             let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
             self.state = state;
@@ -288,6 +401,23 @@ impl Player {
         }
     }
 
+    fn end_words(&mut self, outcome: &Outcome) -> String {
+        self.course.push(outcome.terminal.name());
+        let errors = match &outcome.failure {
+            Some(_) => format!(": {}", outcome.errors.join("; ")),
+            None => String::new(),
+        };
+        let more = self.outcome_words.map(|words| format!(" {}", words(outcome))).unwrap_or_default();
+        format!("= {} after {}{errors}{more}", outcome.terminal.name(), outcome.iterations)
+    }
+
+    fn request_words(&self, request: RequestId, body: &Arc<ModelRequest>) -> String {
+        let same = self.requests.last().is_some_and(|before| Arc::ptr_eq(before, body));
+        let again = if same { " same" } else { "" };
+        let more = self.request_words.map(|words| format!(" {}", words(body))).unwrap_or_default();
+        format!("call-model #{} [{}]{again}{more}", request.0, shape(&body.transcript).join(" "))
+    }
+
     /// One effect in words. Phases are put where their first visible effect is.
     fn note(&mut self, effect: Effect, edges: &mut VecDeque<PhaseName>, words: &mut Vec<String>) {
         let up_to = |edges: &mut VecDeque<PhaseName>, last: &[PhaseName]| -> Option<String> {
@@ -297,16 +427,18 @@ impl Player {
         match effect {
             Effect::Emit(Update::Done(outcome)) => {
                 words.extend(up_to(edges, &[PhaseName::Done]));
-                let errors = if outcome.failure.is_some() {
-                    format!(": {}", outcome.errors.join("; "))
-                } else {
-                    String::new()
-                };
-                words.push(format!("= {} after {}{errors}", outcome.terminal.name(), outcome.iterations));
+                words.push(self.end_words(&outcome));
             }
             Effect::Emit(Update::UserText { blocks, synthetic: true, .. }) => {
                 words.extend(up_to(edges, &[PhaseName::Done]));
                 words.push(format!("note {}", untagged(&texts(&blocks))));
+            }
+            Effect::Emit(Update::Continued(transition)) if transition != Transition::NextTurn => {
+                self.course.push(transition.name());
+                words.push(format!("again {}", transition.name()));
+            }
+            Effect::Emit(Update::TurnsUsedUp { limit }) if self.wordy => {
+                words.push(format!("turns used up {limit}"));
             }
             Effect::Emit(update) => {
                 let said = if self.wordy { said(&update) } else { None };
@@ -314,11 +446,9 @@ impl Player {
             }
             Effect::CallModel { request, body } => {
                 words.extend(up_to(edges, &[PhaseName::Streaming]));
-                let same = self.body.as_ref().is_some_and(|before| Arc::ptr_eq(before, &body));
-                let shape: Vec<String> = shape(&body.transcript);
-                let again = if same { " same" } else { "" };
-                words.push(format!("call-model #{} [{}]{again}", request.0, shape.join(" ")));
-                (self.request, self.body) = (request.0, Some(body));
+                words.push(self.request_words(request, &body));
+                self.request = request.0;
+                self.requests.push(body);
             }
             Effect::Examine { call, .. } => {
                 words.extend(up_to(edges, &[PhaseName::Settling]));
@@ -377,12 +507,16 @@ fn hook_words(call: &HookCall) -> String {
 /// What an update about a call says.
 fn said(update: &Update) -> Option<String> {
     let text = match update {
-        Update::ToolResult { result, .. } => result_text(result),
+        Update::ToolResult { result, .. } => clipped(result_text(result)),
         Update::Denied(denial) => denial.reason.clone(),
         Update::Question(question) => question.reason.clone(),
         _ => return None,
     };
     Some(format!(": {}", untagged(&text)))
+}
+
+fn clipped(text: String) -> String {
+    if text.len() < 400 { text } else { format!("{}…", text.chars().take(20).collect::<String>()) }
 }
 
 /// What a result says.
@@ -411,8 +545,15 @@ fn update_words(update: &Update) -> Option<String> {
             format!("retry {attempt} of {retries_max} in {delay_ms}")
         }
         Update::Repaired(repairs) => format!("repaired {repairs:?}"),
-        Update::Continued(transition) if *transition != Transition::NextTurn => {
-            format!("again {}", transition.name())
+        Update::FellBack { from, to, .. } => format!("fall back from {from} to {to}"),
+        Update::Compacting(trigger) => format!("compacting {trigger:?}").to_lowercase(),
+        Update::CompactionFailed(why) => format!("not compacted: {why}"),
+        Update::Decided(decision) => decision_words(decision),
+        Update::ClearedByProvider { tool_results, tokens, .. } => {
+            format!("provider cleared {tool_results} results, {tokens} tokens")
+        }
+        Update::CacheMissed { expected, read, part } => {
+            format!("cache missed: {read} of {expected}, {part:?}")
         }
         Update::Notice(text) => format!("notice {text}"),
         Update::PromptsStarted(ids) => format!("started {}", ids.join(",")),
@@ -421,6 +562,20 @@ fn update_words(update: &Update) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+fn decision_words(decision: &Decision) -> String {
+    match decision {
+        Decision::Stored(results) => format!("stored {}", results.len()),
+        Decision::Snipped { messages, .. } => format!("snipped {}", messages.len()),
+        Decision::Cleared { results, .. } => format!("cleared {}", results.len()),
+        Decision::Staged(_) => "staged".into(),
+        Decision::Collapsed { spans, .. } => format!("collapsed {}", spans.len()),
+        Decision::Compacted(compaction) if compaction.mechanical => "compacted mechanically".into(),
+        Decision::Compacted(_) => "compacted".into(),
+        Decision::MediaStripped { messages } => format!("media stripped from {}", messages.len()),
+        Decision::ThinkingStripped { messages } => format!("thinking stripped from {}", messages.len()),
+    }
 }
 
 fn phases(list: &[PhaseName]) -> Option<String> {
@@ -438,20 +593,25 @@ fn message_shape(message: &Message) -> String {
         BlockKind::ToolUse(tool_use) => tool_use.name.to_string(),
         BlockKind::ToolResult { is_error: true, .. } => "result!".into(),
         BlockKind::ToolResult { .. } => "result".into(),
+        BlockKind::Thinking | BlockKind::RedactedThinking => "thinking".into(),
+        BlockKind::Image => "picture".into(),
         _ => "text".into(),
     };
-    match message.role {
-        windlass_protocol::Role::Assistant => {
+    match (&message.origin, message.role) {
+        (Origin::Boundary, _) => "boundary".into(),
+        (Origin::Collapsed, _) => "collapsed".into(),
+        (_, Role::Assistant) => {
             format!("assistant({})", message.blocks.iter().map(block).collect::<Vec<_>>().join(","))
         }
-        windlass_protocol::Role::User if message.blocks.iter().any(|b| block(b).starts_with("result")) => {
+        (_, Role::User) if message.blocks.iter().any(|b| block(b).starts_with("result")) => {
             let words = message.blocks.iter().map(|b| b.as_text().map_or_else(|| block(b), shortened));
             format!("user({})", words.collect::<Vec<_>>().join(","))
         }
-        windlass_protocol::Role::User if message.blocks.len() > 1 => {
-            format!("user({})", texts(&message.blocks))
+        (_, Role::User) if message.blocks.len() > 1 => {
+            let words = message.blocks.iter().map(|b| b.as_text().map_or_else(|| block(b), shortened));
+            format!("user({})", words.collect::<Vec<_>>().join("/"))
         }
-        windlass_protocol::Role::User => "user".into(),
+        (_, Role::User) => "user".into(),
     }
 }
 
@@ -482,6 +642,12 @@ fn outcome(terminal: Terminal, text: &str) -> Outcome {
         deferred: None,
         prompts: Vec::new(),
     }
+}
+
+/// A block of thinking.
+pub(crate) fn thinking(text: &str) -> Block {
+    let json = format!(r#"{{"type":"thinking","thinking":"{text}","signature":"of {text}"}}"#);
+    Block::from_json(&json).expect("a block")
 }
 
 fn texts(blocks: &[Block]) -> String {
@@ -521,4 +687,14 @@ fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
 
 fn raw(json: &str) -> Arc<RawValue> {
     RawValue::from_string(json.into()).expect("JSON").into()
+}
+
+/// A tool of this name.
+pub(crate) fn tool(name: &str) -> windlass_protocol::ToolSpec {
+    windlass_protocol::ToolSpec {
+        name: name.into(),
+        description: "".into(),
+        input_schema: raw("{}"),
+        result_chars_max: None,
+    }
 }
