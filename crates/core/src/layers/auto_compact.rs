@@ -46,7 +46,7 @@ pub(crate) fn auto_compact(cx: &mut Cx<'_>, preparing: &mut Preparing, reply: Op
             summarise(cx, work, compacting)
         }
         Reply::Forked(outcome) => on_summary(cx, work, compacting, &outcome),
-        Reply::Looked(found) => finish(cx, work, &compacting, &found),
+        Reply::Looked(found) => finish(cx, &compacting, &found),
         Reply::Stored(_) => Step::Passed,
     }
 }
@@ -203,7 +203,7 @@ fn look(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>, head:
     Step::Asked(Asked::Look(look))
 }
 
-fn finish(cx: &mut Cx<'_>, work: &mut Work, compacting: &Compacting, found: &Surroundings) -> Step {
+fn finish(cx: &mut Cx<'_>, compacting: &Compacting, found: &Surroundings) -> Step {
     let Compacting { trigger, tokens_before, .. } = *compacting;
     let head = compacting.head.as_ref().unwrap_or(&Head::Mechanical);
     let duration_ms = cx.at_ms.saturating_sub(compacting.started_at_ms);
@@ -223,7 +223,6 @@ fn finish(cx: &mut Cx<'_>, work: &mut Work, compacting: &Compacting, found: &Sur
     if let Some(fork) = cx.state.carry.staged.drop_all() {
         cx.effects.push(Effect::CancelFork(fork));
     }
-    work.compacted = true;
     match trigger {
         CompactTrigger::Auto | CompactTrigger::Reactive => Step::Passed,
         CompactTrigger::Manual => report(

@@ -95,28 +95,23 @@ impl Parts<'_> {
         }
     }
 
-    /// Where the tail of whole rounds begins that has at most so many tokens. An earlier boundary is never part of it.
+    /// Where the tail of whole rounds begins that has at most so many tokens.
     fn tail_from(&self, most: u64) -> usize {
         let (mut from, mut tokens) = (self.list.len(), 0);
         for unit in self.units.iter().rev() {
             tokens += unit.tokens;
-            if tokens > most || self.list[unit.first].origin == Origin::Boundary {
+            if tokens > most {
                 break;
             }
             from = unit.first;
         }
-        // The tail is named by the id of its first message, which must not be an older one's too.
-        let is_named_twice = |place: usize| {
-            let id = self.list.get(place).map(|message| message.id);
-            self.list[..place].iter().any(|message| Some(message.id) == id)
-        };
-        if is_named_twice(from) { self.list.len() } else { from }
+        from
     }
 
     fn texts(&self, tail: usize) -> Vec<String> {
         let mut texts = vec![self.summary(tail)];
         texts.extend(self.last_prompt(tail));
-        texts.extend(self.environment(tail));
+        texts.extend(self.environment());
         texts.extend(self.tasks());
         texts.extend(self.directory());
         texts.extend(self.memory());
@@ -161,13 +156,10 @@ impl Parts<'_> {
         prompt.map(|prompt| format!("{LAST_PROMPT}{}", clip(prompt.trim(), PROMPT_CHARS >> self.level)))
     }
 
-    /// The facts about the machine that the first prompt came with, unless the tail holds them.
-    fn environment(&self, tail: usize) -> Option<String> {
-        let find = |messages: &[&Arc<Message>]| {
-            let mut texts = messages.iter().flat_map(|message| &message.blocks).filter_map(Block::as_text);
-            texts.find(|text| text.starts_with("<environment>")).map(str::to_owned)
-        };
-        if find(&self.list[tail..]).is_some() { None } else { find(&self.list[..tail]) }
+    /// The facts about the machine that the first prompt came with.
+    fn environment(&self) -> Option<String> {
+        let mut texts = self.list.iter().flat_map(|message| &message.blocks).filter_map(Block::as_text);
+        texts.find(|text| text.starts_with("<environment>")).map(str::to_owned)
     }
 
     fn tasks(&self) -> Option<String> {

@@ -6,7 +6,7 @@ use windlass_protocol::{Block, Decision, Message, estimate_tokens};
 
 use super::Thresholds;
 use super::apply::bound_after;
-use super::results::{answered, is_cleared, placeholder};
+use super::results::{answered, placeholder};
 use super::rounds::tool_uses;
 use crate::prepare::{Preparing, Reply, Step};
 use crate::step::Cx;
@@ -16,7 +16,7 @@ const COMPACTABLE: [&str; 10] =
     ["Read", "Grep", "Glob", "Bash", "BashOutput", "WebFetch", "WebSearch", "Edit", "Write", "NotebookEdit"];
 /// Results from this size on are large and go first.
 const LARGE_TOKENS: u64 = 1_000;
-/// Results below this size are not worth a placeholder.
+/// Less than this is not worth a placeholder; what was cleared before frees nothing.
 const SMALL_TOKENS: u64 = 100;
 
 pub(crate) fn micro_compact(cx: &mut Cx<'_>, preparing: &mut Preparing, _: Option<Reply>) -> Step {
@@ -47,7 +47,11 @@ pub(crate) fn plan(cx: &Cx<'_>) -> Option<Decision> {
             break;
         }
         let Some(placeholder) = placeholder(old.result) else { continue };
-        tokens += old.tokens.saturating_sub(u64::from(estimate_tokens(&placeholder)));
+        let frees = old.tokens.saturating_sub(u64::from(estimate_tokens(&placeholder)));
+        if frees < SMALL_TOKENS {
+            continue;
+        }
+        tokens += frees;
         first = first.min(old.place);
         results.push((old.tool_use_id.clone(), placeholder));
     }
@@ -80,10 +84,12 @@ fn old_results<'a>(cx: &'a Cx<'_>) -> Vec<Old<'a>> {
         .filter(|(_, id, _)| is_compactable(id))
         .collect();
     found.truncate(found.len().saturating_sub(cx.config.context.results_kept));
-    let old =
-        found.into_iter().filter(|(_, _, block)| !is_cleared(block)).map(|(place, tool_use_id, result)| {
-            Old { place, tool_use_id, result, tokens: u64::from(estimate_tokens(result)) }
-        });
+    let old = found.into_iter().map(|(place, tool_use_id, result)| Old {
+        place,
+        tool_use_id,
+        result,
+        tokens: u64::from(estimate_tokens(result)),
+    });
     let (large, small): (Vec<Old<'_>>, Vec<Old<'_>>) = old.partition(|old| old.tokens >= LARGE_TOKENS);
-    large.into_iter().chain(small.into_iter().filter(|old| old.tokens >= SMALL_TOKENS)).collect()
+    large.into_iter().chain(small).collect()
 }

@@ -46,8 +46,6 @@ pub(crate) use tool_result_budget::tool_result_budget;
 /// What the layers of one iteration have done so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Work {
-    /// Whether the transcript was compacted.
-    compacted: bool,
     /// The results that are being put into files.
     storing: Vec<tool_result_budget::Large>,
     /// The compaction in the making.

@@ -35,6 +35,8 @@ fn the_oldest_finished_rounds_are_summarised_beside_the_run() {
     let [fork] = &world.forks[..] else { panic!("one fork") };
     assert_eq!((&*fork.config.model.id, fork.config.tools.len(), &*fork.source), ("small", 0, "collapse"));
     assert!(fork.prompt.contains("Assistant: [calls Bash]"));
+    // The last prompt is never collapsed.
+    assert!(!fork.prompt.contains("User: go"));
     // One at a time; the transcript changes only when the room is needed.
     world.turn("Bash", "{}", "x", 121_000);
     assert_eq!(world.news(), ["request"]);
@@ -64,18 +66,34 @@ fn a_prompt_that_is_too_long_commits_all_at_once() {
 }
 
 #[test]
-fn three_failures_in_a_row_stop_staging() {
+fn a_drain_snips_what_says_nothing_any_more() {
+    let mut world = rounds(collapsing(|_| ()), 8, 1_000);
+    let read = r#"{"file_path":"/f"}"#;
+    world.turn("Read", read, "text", 1_000).turn("Read", read, "text", 1_000);
+    world.turn("Bash", "{}", "x", 1_000).turn("Bash", "{}", "x", 120_000);
+    world.forked(Ends::Says("One.")).news();
+    world.fails(FailureClass::Overflow);
+    assert_eq!(world.news()[..2], ["collapsed", "snipped"]);
+}
+
+/// How many spans were begun when their summaries end so, one after the other.
+fn begun(ends: &[Ends]) -> usize {
     let mut world = rounds(collapsing(|_| ()), 8, 120_000);
-    for _ in 0..5 {
-        if world.forks.len() < 4 {
-            let open = world.forks.len();
-            if open <= 3 && world.news().contains(&"fork collapse".to_owned()) {
-                world.forked(Ends::With(Terminal::ApiError));
-            }
-        }
-        world.turn("Bash", "{}", "x", 121_000);
+    for ends in ends {
+        world.forked(*ends).turn("Bash", "{}", &"word ".repeat(2_500), 121_000);
     }
-    assert_eq!(world.forks.len(), 3);
+    world.forks.len()
+}
+
+#[test]
+fn three_failures_in_a_row_stop_staging() {
+    let bad = Ends::With(Terminal::ApiError);
+    assert_eq!(begun(&[bad, bad]), 3);
+    assert_eq!(begun(&[bad, bad, bad]), 3);
+    assert_eq!(begun(&[bad, bad, Ends::Says("One."), bad, bad]), 6);
+    // A summary that is longer than what it stands for is none.
+    let long: &'static str = "word ".repeat(20_000).leak();
+    assert_eq!(begun(&[bad, bad, Ends::Says(long)]), 3);
 }
 
 #[test]

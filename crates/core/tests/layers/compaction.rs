@@ -1,8 +1,8 @@
 //! Compaction: when it is due, what it asks, what it leaves, and what happens when it fails.
 
-use windlass_core::{Config, Source};
+use windlass_core::{Config, Event, Prompt, Source};
 use windlass_protocol::{
-    CompactTrigger, Compaction, Decision, Failure, FailureClass, HookAnswer, HookEvent, MemoryNote,
+    Block, CompactTrigger, Compaction, Decision, Failure, FailureClass, HookAnswer, HookEvent, MemoryNote,
     ModelCard, Overflow, Terminal,
 };
 
@@ -55,6 +55,7 @@ fn at_the_threshold_history_gives_way_to_a_summary() {
         sent.contains("So far.") && sent.contains("The user's last request, word for word:\\nMake it work.")
     );
     assert_eq!(sent.matches("tool_use_id").count(), 1);
+    assert!(world.state.context_report(&world.config).used < 20_000);
     // The summariser sees the same prefix as the run.
     let fork = &world.forks[0];
     assert_eq!((&*fork.config.model.id, &*fork.config.system, fork.config.tools.len()), ("main", "sys", 2));
@@ -274,6 +275,8 @@ fn a_refused_prompt_is_compacted_and_sent_again() {
     };
     let mut world = run(Ends::Says("So far."));
     assert_eq!(world.news(), ["compacting Reactive", "fork compact", "compacted", "request"]);
+    // What was refused is not sent to the summariser as it is.
+    assert!(world.forks[0].messages.len() < 13);
     // Once, until there are new results.
     world.fails(FailureClass::Overflow);
     assert_eq!(world.news(), ["done prompt_too_long"]);
@@ -326,6 +329,68 @@ fn compaction_that_makes_no_progress_ends_the_run() {
     world.ends.push_back(Ends::Says("So far."));
     world.submit("Go on.");
     assert_eq!(world.decisions.len(), 4);
+    while world.state.terminal().is_none() {
+        world.ends.push_back(Ends::Says("So far."));
+        world.turn("Read", "{}", &"word ".repeat(1_200), 168_000);
+    }
+    assert_eq!(world.decisions.len(), 6);
+}
+
+#[test]
+fn a_compaction_that_leaves_more_than_half_makes_no_progress() {
+    let mut world = World::new(Config { system: "word ".repeat(60_000).into(), ..config() });
+    world.submit("Make it work.");
+    while world.state.terminal().is_none() && world.decisions.len() < 10 {
+        for _ in 0..5 {
+            world.turn("Read", "{}", "x", 120_000);
+        }
+        world.ends.push_back(Ends::Says("So far."));
+        world.turn("Read", "{}", &"word ".repeat(1_200), 168_000);
+    }
+    assert_eq!((world.state.terminal(), world.decisions.len()), (Some(Terminal::RapidRefill), 3));
+}
+
+#[test]
+fn failures_that_are_not_in_a_row_do_not_add_up() {
+    let (bad, good) = (Ends::With(Terminal::ApiError), Ends::Says("So far."));
+    let mut world = full(config(), &[bad], 166_000);
+    for ends in [bad, good, bad, bad] {
+        for _ in 0..4 {
+            world.turn("Read", "{}", "x", 100_000);
+        }
+        world.ends.push_back(ends);
+        world.turn("Read", "{}", "x", 168_000);
+    }
+    assert_eq!(world.decisions.len(), 1);
+    assert_eq!(world.forks.len(), 5);
+}
+
+#[test]
+fn a_summary_that_was_cut_is_better_than_none() {
+    let world = full(config(), &[Ends::Cut("So far, bu")], 170_000);
+    check(world, &DONE);
+}
+
+#[test]
+fn in_a_small_window_the_summary_is_small_too() {
+    let mut config = config();
+    config.model.window_tokens = 20_000;
+    let world = full(config, &[], 6_000);
+    assert_eq!(world.forks[0].config.output.explicit, Some(5_000));
+}
+
+#[test]
+fn the_facts_about_the_machine_are_kept() {
+    let mut world = World::new(config());
+    let blocks = ["<environment>\nDate: today\n</environment>", "Make it work."].map(Block::text).into();
+    world.tell(Event::Submit(Prompt { blocks, ..Prompt::default() }));
+    for said in ["So far.", "Further."] {
+        world.ends.push_back(Ends::Says(said));
+        rounds(&mut world, 170_000);
+        let sent = world.sent();
+        assert!(sent.contains(said) && sent.contains("word for word:\\nMake it work."));
+        assert_eq!(sent.matches("<environment>").count(), 1);
+    }
 }
 
 #[test]

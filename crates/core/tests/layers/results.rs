@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use windlass_core::{Config, ContextPolicy, PermissionMode, Source};
-use windlass_protocol::{Block, Decision, Message, MessageId, ModelCard, Origin, Transcript};
+use windlass_protocol::{
+    Block, Decision, FailureClass, Message, MessageId, ModelCard, Origin, Terminal, Transcript,
+};
 
-use crate::world::{World, config, tool};
+use crate::world::{Ends, World, config, tool};
 
 const USED: u64 = 1_000;
 
@@ -26,6 +28,8 @@ fn a_result_over_its_tools_limit_goes_to_a_file() {
         world.sent()
     );
     assert!(world.sent().len() < 3_000);
+    // What was sent before is still in the provider's cache.
+    assert_eq!(world.requests.last().unwrap().breakpoints, [0, 2]);
     // It stays so: the world checks that the prefix does not change.
     world.turn("Bash", "{}", "short", USED).turn("Bash", "{}", &long, USED);
     assert_eq!(world.news(), ["request", "store", "stored", "request"]);
@@ -47,6 +51,17 @@ fn the_largest_results_of_a_message_that_is_too_large_go_to_files() {
 }
 
 #[test]
+fn of_several_results_only_as_many_go_as_have_to() {
+    let mut config = config();
+    config.context.message_result_chars_max = 10_000;
+    let mut world = World::new(config);
+    let sizes = [3_000, 9_000, 4_000].map(|size| "x".repeat(size));
+    world.submit("go").turn_of("Read", "{}", &sizes.each_ref().map(String::as_str), USED);
+    let [Decision::Stored(stored)] = &world.decisions[..] else { panic!("{:?}", world.decisions) };
+    assert_eq!(stored.iter().map(|stored| &*stored.tool_use_id).collect::<Vec<_>>(), ["t2"]);
+}
+
+#[test]
 fn a_result_that_no_file_takes_stays_whole() {
     let mut world = World::new(config());
     world.can_store = false;
@@ -55,9 +70,9 @@ fn a_result_that_no_file_takes_stays_whole() {
     assert_eq!(news[..2], ["request", "store"]);
     assert!(news[2].starts_with("notice: A result of 30001 characters (call t1) could not"), "{news:?}");
     assert!(world.sent().len() > 30_000);
-    // It was decided; a later request does not try again.
-    world.turn("Read", "{}", "short", USED);
-    assert_eq!(world.news(), ["request"]);
+    // It was decided; a later request does not try again, not even the one after a refusal.
+    world.fails(FailureClass::Overflow);
+    assert_eq!(world.news(), ["compacting Reactive", "fork compact"]);
 }
 
 #[test]
@@ -106,20 +121,20 @@ fn nothing_before_the_last_boundary_is_sent() {
     assert_eq!(texts, ["summary", "recent", "now"]);
 }
 
-/// Ten reads of 10 000 characters, the last of which brings the context to `used`.
-fn ten_reads(config: Config, used: u64) -> World {
+/// Reads of 20 000 characters each, the last of which brings the context to `used`.
+fn reads(config: Config, count: usize, used: u64) -> World {
     let mut world = World::new(config);
     world.submit("go");
-    for n in 0..10 {
+    for n in 1..=count {
         let input = format!(r#"{{"file_path":"/f{n}"}}"#);
-        world.turn("Read", &input, &"word ".repeat(4_000), if n == 9 { used } else { USED });
+        world.turn("Read", &input, &"word ".repeat(4_000), if n == count { used } else { USED });
     }
     world
 }
 
 #[track_caller]
 fn check_cleared(config: Config, used: u64, expected: &[&str]) -> World {
-    let mut world = ten_reads(config, used);
+    let mut world = reads(config, 10, used);
     world.news();
     world.turn("Read", r#"{"file_path":"/g"}"#, "short", used);
     assert_eq!(world.news(), [expected, &["request"]].concat());
@@ -151,11 +166,33 @@ fn above_the_warning_threshold_old_results_are_cleared() {
 fn results_are_cleared_only_where_it_is_due_and_worth_it() {
     let none = |world: World| assert!(world.decisions.is_empty(), "{:?}", world.decisions);
     none(check_cleared(without_auto(|_| ()), 150_000, &[]));
+    none(check_cleared(without_auto(|c| c.source = Source::Compact), 170_000, &[]));
     none(check_cleared(without_auto(|c| c.context.micro_compact = false), 170_000, &[]));
     none(check_cleared(without_auto(|c| c.context.clear_at_least_tokens = 200_000), 170_000, &[]));
     none(check_cleared(without_auto(|c| c.context.results_kept = 20), 170_000, &[]));
     // Where the provider clears its own copy, ours stays as it is.
     none(check_cleared(without_auto(|c| c.model.edits_context = true), 170_000, &[]));
+}
+
+#[test]
+fn no_more_results_are_cleared_than_it_takes_and_none_twice() {
+    let mut world = reads(without_auto(|c| c.context.clear_at_least_tokens = 5_000), 20, 130_000);
+    world.turn("Read", "{}", "short", 160_000);
+    let count = |decision: Option<&Decision>| match decision {
+        Some(Decision::Cleared { results, .. }) => results.len(),
+        other => panic!("{other:?}"),
+    };
+    assert!((4..=10).contains(&count(world.decisions.last())));
+    world.turn("Read", "{}", "short", 120_000).turn("Read", "{}", "short", 160_000);
+    let calls = |decision: &Decision| match decision {
+        Decision::Cleared { results, .. } => results.iter().map(|(call, _)| call.clone()).collect(),
+        _ => Vec::new(),
+    };
+    let mut all: Vec<Arc<str>> = world.decisions.iter().flat_map(calls).collect();
+    let cleared = all.len();
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), cleared);
 }
 
 #[test]
@@ -180,29 +217,49 @@ fn a_cleared_result_says_where_its_full_form_is() {
     ));
 }
 
+/// Two reads of the same file of so many words, then another call that brings the context to `used`.
+fn two_reads(words: usize, used: u64, change: impl FnOnce(&mut Config)) -> World {
+    let mut config = without_auto(|c| {
+        c.context.rounds_kept = 1;
+        c.context.micro_compact = false;
+    });
+    change(&mut config);
+    let mut world = World::new(config);
+    world.submit("go").turn("Bash", "{}", "first", USED);
+    for _ in 0..2 {
+        world.turn("Read", r#"{"file_path":"/f"}"#, &"word ".repeat(words), USED);
+    }
+    world.turn("Bash", "{}", &"word ".repeat(2_000), used);
+    world
+}
+
 #[test]
 fn above_the_warning_threshold_repeated_reads_are_snipped() {
-    let run = |used| {
-        let mut world = World::new(without_auto(|c| {
-            c.context.rounds_kept = 1;
-            c.context.micro_compact = false;
-        }));
-        world.submit("go");
-        let text = "word ".repeat(2_000);
-        for _ in 0..2 {
-            world.turn("Read", r#"{"file_path":"/f"}"#, &text, USED);
-        }
-        world.turn("Bash", "{}", "done", used);
-        world
-    };
-    assert!(run(150_000).decisions.is_empty());
-    let world = run(165_000);
-    let [Decision::Snipped { messages, tokens, .. }] = &world.decisions[..] else {
+    assert!(two_reads(2_000, 150_000, |_| ()).decisions.is_empty());
+    let world = two_reads(2_000, 165_000, |_| ());
+    let [Decision::Snipped { messages, tokens, unbound_from: None }] = &world.decisions[..] else {
         panic!("{:?}", world.decisions)
     };
     assert_eq!(messages.len(), 2);
     assert!(*tokens > 1_000);
-    assert_eq!(world.sent().matches("tool_use_id").count(), 2);
+    assert_eq!(world.sent().matches("tool_use_id").count(), 3);
+    // Thinking behind it goes where it was bound to it.
+    let world = two_reads(2_000, 165_000, |c| c.model.binds_thinking = true);
+    let [Decision::Snipped { unbound_from: Some(_), .. }] = &world.decisions[..] else {
+        panic!("{:?}", world.decisions)
+    };
+    assert_eq!(world.sent().matches(r#""type":"thinking""#).count(), 1);
+}
+
+#[test]
+fn little_is_snipped_only_when_the_cache_is_lost_anyway() {
+    assert!(two_reads(50, 165_000, |_| ()).decisions.is_empty());
+    let mut world = two_reads(50, 165_000, |c| {
+        c.context.micro_compact = true;
+        c.context.results_kept = 0;
+        c.context.clear_at_least_tokens = 1_000;
+    });
+    assert_eq!(world.news().last_chunk().unwrap(), &["snipped", "cleared", "request"]);
 }
 
 #[test]
@@ -226,6 +283,12 @@ fn the_blocking_limit_holds_when_everything_else_is_off() {
     check(off(|c| c.context.collapse = true), 177_000, "request");
     check(off(|c| c.context.reactive_compact = true), 177_000, "request");
     check(off(|c| c.source = Source::Compact), 177_000, "request");
+    // A user who asks for a compaction is not told of the limit.
+    let mut world = World::new(off(|_| ()));
+    world.submit("go").turn("Read", "{}", "short", 100_000).says("done", 178_000);
+    world.ends.push_back(Ends::With(Terminal::ApiError));
+    world.compact("");
+    assert_eq!(world.news().last().unwrap(), "done completed");
 }
 
 #[test]

@@ -18,6 +18,7 @@ use windlass_protocol::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Ends {
     Says(&'static str),
+    Cut(&'static str),
     With(Terminal),
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct World {
     at_ms: u64,
     request: u32,
     calls: u32,
-    result: String,
+    results: VecDeque<String>,
     /// The file that calls name, and what was shown of it when the last one ran.
     pub(crate) file: PathBuf,
     pub(crate) shown: Vec<ShownPart>,
@@ -95,7 +96,7 @@ impl World {
             at_ms: 0,
             request: 0,
             calls: 0,
-            result: String::new(),
+            results: VecDeque::new(),
             file: "/project/f".into(),
             shown: Vec::new(),
             open: BTreeMap::new(),
@@ -114,13 +115,20 @@ impl World {
 
     /// The model calls a tool, which answers this; `used` is what the provider reports.
     pub(crate) fn turn(&mut self, tool: &str, input: &str, result: &str, used: u64) -> &mut Self {
-        self.calls += 1;
-        result.clone_into(&mut self.result);
-        let input = RawValue::from_string(input.to_owned()).unwrap();
+        self.turn_of(tool, input, &[result], used)
+    }
+
+    /// The model calls a tool once for each of these results.
+    pub(crate) fn turn_of(&mut self, tool: &str, input: &str, results: &[&str], used: u64) -> &mut Self {
         let thinking = Block::from_json(r#"{"type":"thinking","thinking":"hm","signature":"s"}"#).unwrap();
-        let call = Block::tool_use(&format!("t{}", self.calls), tool, &input);
         self.model(ModelEvent::Block { index: 0, block: thinking });
-        self.model(ModelEvent::Block { index: 1, block: call });
+        for (index, result) in (1..).zip(results) {
+            self.calls += 1;
+            self.results.push_back((*result).to_owned());
+            let input = RawValue::from_string(input.to_owned()).unwrap();
+            let block = Block::tool_use(&format!("t{}", self.calls), tool, &input);
+            self.model(ModelEvent::Block { index, block });
+        }
         self.ended(StopReason::ToolUse, used)
     }
 
@@ -221,7 +229,10 @@ impl World {
                     whole: true,
                     shown,
                 };
-                Some(Event::Finished { call, outcome: ToolOutcome::text(&self.result).with_seen(seen) })
+                Some(Event::Finished {
+                    call,
+                    outcome: ToolOutcome::text(&self.results.pop_front().unwrap()).with_seen(seen),
+                })
             }
             Effect::Store { store, results } => {
                 self.log.push("store".into());
@@ -314,6 +325,7 @@ fn decision_name(decision: &Decision) -> &'static str {
 pub(crate) fn outcome(ends: &Ends) -> Outcome {
     let (terminal, text) = match ends {
         Ends::Says(text) => (Terminal::Completed, *text),
+        Ends::Cut(text) => (Terminal::MaxOutputTokens, *text),
         Ends::With(terminal) => (*terminal, ""),
     };
     Outcome {
