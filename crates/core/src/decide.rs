@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, Decision, Delivery, Failure, HookAnswer, Message, MessageId, ModelRequest, Origin, RawValueEq,
-    Role, Terminal, Transcript, Transition, Update,
+    Block, Decision, Delivery, Failure, HookAnswer, Message, MessageId, ModelRequest, RawValueEq, Terminal,
+    Transcript, Transition, Update,
 };
 
-use crate::budget;
 use crate::gate::Watermark;
 use crate::guards::Cure;
 use crate::hooks::{About, Stopping};
-use crate::ladder::{self, Answer, Fault, Form, Limits, Next, RUNGS, Retry, Situation, StopHooks};
+use crate::ladder::{self, Answer, Next, RUNGS, Retry, Situation};
 use crate::layers;
 use crate::retry::{self, Attempts, Verdict};
 use crate::settle::{After, Broken};
@@ -31,7 +30,11 @@ impl Cx<'_> {
         reported: Option<u64>,
     ) -> Phase {
         let verdict = self.judge_failure(&streaming);
-        let situation = self.situation(&streaming, answer, verdict);
+        let situation = Situation {
+            retry: verdict.map_or(Retry::GiveUp, |verdict| verdict.retry),
+            form: self.form(&streaming),
+            ..self.situation(answer, &streaming.calls)
+        };
         let next = ladder::decide(&RUNGS, &situation);
         if stands(&streaming, &situation, next) {
             self.record_answer(&mut streaming);
@@ -74,9 +77,6 @@ impl Cx<'_> {
 
     /// The same request again, after a pause. Where streams themselves fail, the answer is asked for at once.
     fn resend(&mut self, streaming: &Streaming, verdict: Option<Verdict>) -> After {
-        if !budget::usd_left(&self.state.ledger, self.config) {
-            return After::End(Terminal::MaxBudgetUsd);
-        }
         let Some(failure) = self.state.carry.withheld.take() else { return After::End(Terminal::ModelError) };
         let mut attempts = streaming.attempts.and(failure.class, streaming.has_begun);
         let delivery =
@@ -195,85 +195,13 @@ impl Cx<'_> {
         self.emit(Update::FellBack { from, to, failure });
     }
 
-    /// The facts the rungs look at.
-    fn situation(&self, streaming: &Streaming, answer: Answer, verdict: Option<Verdict>) -> Situation {
-        let (carry, config) = (&self.state.carry, self.config);
-        let form = match &config.answer {
-            Some(schema) if streaming.calls.is_empty() => {
-                let fits = structured::read(&self.said(streaming), schema).is_ok();
-                if fits { Form::Fits } else { Form::Differs }
-            }
-            _ => Form::Fits,
-        };
-        Situation {
-            guards: carry.guards,
-            limits: self.limits(),
-            answer,
-            has_calls: !streaming.calls.is_empty(),
-            settled: false,
-            acted: streaming.calls.has_acted(),
-            retry: verdict.map_or(Retry::GiveUp, |verdict| verdict.retry),
-            stopped_by_hook: false,
-            deferred: false,
-            repeated: false,
-            staged: !carry.staged.is_empty(),
-            reducible: layers::reducible(self),
-            has_media: matches!(answer, Answer::Failed(Fault::Media)) && layers::has_media(&carry.messages),
-            has_thinking: matches!(answer, Answer::Failed(Fault::Bound))
-                && layers::has_thinking(&carry.messages),
-            after_results: carry.messages.last().is_some_and(|last| is_result(last)),
-            form,
-            stop_hooks: self.stop_hooks(),
-            tokens_left: carry.budget.left(config),
-            turns_left: true,
-            usd_left: budget::usd_left(&self.state.ledger, config),
-        }
-    }
-
-    fn limits(&self) -> Limits {
-        let config = self.config;
-        let own_most = self.model().output_tokens_max;
-        Limits {
-            may_escalate: config.output.explicit.is_none() && own_most > config.output.first,
-            output_recoveries: config.output.recoveries_max,
-            stop_blocks: config.stop_hook_blocks_max,
-            continuations_min: config.continuation.continuations_min,
-            schema_tries: config.answer.as_ref().map_or(0, |answer| answer.retries_max),
-            pauses: config.pauses_max,
-            fallbacks: u32::try_from(config.fallbacks.len()).unwrap_or(u32::MAX),
-        }
-    }
-
     /// Every call of the response is answered: decides again, and says how the loop goes on, if it does.
     pub(crate) fn decide_round(
         &mut self,
         settling: &Settling,
         broken: Option<Broken>,
     ) -> Result<Onward, Terminal> {
-        let turns = self.state.carry.turn_count;
-        let turns_left = self.config.turns_max.is_none_or(|limit| turns < limit);
-        let situation = Situation {
-            guards: self.state.carry.guards,
-            limits: self.limits(),
-            answer: Answer::Called,
-            has_calls: true,
-            settled: true,
-            acted: settling.calls.has_acted(),
-            retry: Retry::GiveUp,
-            stopped_by_hook: settling.calls.stopped_by_hook().is_some(),
-            deferred: settling.calls.deferred().is_some(),
-            repeated: settling.calls.repeated(),
-            staged: false,
-            reducible: false,
-            has_media: false,
-            has_thinking: false,
-            after_results: false,
-            form: Form::Fits,
-            stop_hooks: StopHooks::Pass,
-            tokens_left: ladder::TokensLeft::NoBudget,
-            turns_left,
-            usd_left: budget::usd_left(&self.state.ledger, self.config),
-        };
+        let situation = Situation { settled: true, ..self.situation(Answer::Called, &settling.calls) };
         match ladder::decide(&RUNGS, &situation) {
             Next::End(terminal) => Err(terminal),
             _ => Ok(Onward {
@@ -335,10 +263,6 @@ fn stands(streaming: &Streaming, situation: &Situation, next: Next) -> bool {
         }
         _ => true,
     }
-}
-
-fn is_result(message: &Message) -> bool {
-    message.role == Role::User && message.origin == Origin::Results
 }
 
 const NO_PAUSE: Verdict = Verdict { retry: Retry::Again, delay_ms: 0, retries_max: 0 };

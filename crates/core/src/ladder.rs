@@ -368,6 +368,7 @@ impl Situation {
             (false, _) => Next::End(terminal),
             (true, true) => Next::RunCalls { fall_back },
             (true, false) if fall_back => Next::Again(Transition::ModelFallback),
+            (true, false) if !self.usd_left => Next::End(Terminal::MaxBudgetUsd),
             (true, false) => Next::Resend,
         }
     }

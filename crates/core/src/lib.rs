@@ -38,6 +38,7 @@ mod repeats;
 mod request;
 mod retry;
 mod settle;
+mod situation;
 mod state;
 mod step;
 mod stream;
