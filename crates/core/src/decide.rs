@@ -267,6 +267,7 @@ fn stands(streaming: &Streaming, situation: &Situation, next: Next) -> bool {
 
 const NO_PAUSE: Verdict = Verdict { retry: Retry::Again, delay_ms: 0, retries_max: 0 };
 
-const RESUME: &str = "Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the \
+/// Asks for the rest of an answer that was cut.
+pub(crate) const RESUME: &str = "Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the \
     sentence if need be: no apology, no recap. Split what is left into smaller pieces.";
 const NUDGE: &str = "You said nothing after the last results. Go on with the work, or say what you found.";

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, Delta, Failure, FailureClass, Message, MessageId, ModelEvent, ModelNote, ModelRequest, RequestId,
-    StopReason, Terminal, Transition, Update, Usage,
+    Block, Delta, Failure, FailureClass, Message, MessageId, ModelEvent, ModelNote, ModelRequest, Origin,
+    RequestId, Role, StopReason, Terminal, Update, Usage,
 };
 
 use crate::calls::CallQueue;
+use crate::decide::RESUME;
 use crate::event::{Effect, Interrupt};
 use crate::gate::{is_valid_id, valid_id};
 use crate::ladder::{Answer, Fault};
@@ -266,12 +267,8 @@ impl Cx<'_> {
     pub(crate) fn said(&self, streaming: &Streaming) -> String {
         let texts: Vec<&str> = streaming.blocks.iter().filter_map(|(_, block)| block.as_text()).collect();
         let own = texts.join("\n");
-        match self.state.carry.transition {
-            Some(Transition::MaxOutputTokensRecovery | Transition::PauseTurnResume) => {
-                format!("{}{own}", self.state.ledger.text)
-            }
-            _ => own,
-        }
+        let goes_on = self.state.carry.messages.last().is_some_and(|last| asks_for_the_rest(last));
+        if goes_on { format!("{}{own}", self.state.ledger.text) } else { own }
     }
 
     /// Takes back what was shown of a response that does not stand, results included.
@@ -283,6 +280,12 @@ impl Cx<'_> {
             self.emit(Update::Retracted { messages, calls });
         }
     }
+}
+
+/// Whether the next answer goes on where the last one stopped: it was paused and is the last word, or was cut.
+fn asks_for_the_rest(last: &Message) -> bool {
+    let is_cut = || last.blocks.iter().any(|block| block.as_text() == Some(RESUME));
+    last.role == Role::Assistant || (last.origin == Origin::Continuation && is_cut())
 }
 
 /// How a response that ended came out.

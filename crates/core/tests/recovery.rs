@@ -174,6 +174,29 @@ fn a_cut_answer_is_resumed_three_times_between_results() {
 }
 
 #[test]
+fn the_text_of_a_resumed_answer_is_whole_whoever_finishes_it() {
+    check(
+        models(&["second"])
+            .output_cap(100)
+            .showing_outcome(|outcome| outcome.text.clone())
+            .submit("x")
+            .text("Half of")
+            .ended(StopReason::MaxTokens)
+            .fails(FailureClass::NotFound)
+            .text(" the answer.")
+            .ended(StopReason::EndTurn),
+        "
+        > submit x                   preparing streaming | call-model #1 [user] first
+        < text Half of
+        < end max_tokens             note Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the sentence if need be: no apology, no recap. Split what is left into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #2 [user assistant(text) user] first
+        < fails NotFound             fall back from first to second | again model_fallback | settling preparing streaming | call-model #3 [user assistant(text) user] second
+        < text  the answer.
+        < end end_turn               settling done | = completed after 1 Half of the answer.
+        ",
+    );
+}
+
+#[test]
 fn a_prompt_that_is_too_long_is_compacted_once_between_results() {
     let refused = |scenario: Scenario| scenario.fails(FailureClass::Overflow);
     let first = || compacted(long(Scenario::new().submit("x")), 1);
@@ -235,7 +258,7 @@ fn a_window_that_fills_up_keeps_the_half_answer_and_asks_for_the_rest() {
             .ended(StopReason::ContextWindowExceeded)
             .forked(1, Terminal::Completed, "They read.")
             .looked(1, "nothing", Surroundings::default())
-            .text("the answer.")
+            .text(" the answer.")
             .ended(StopReason::EndTurn),
         "
         > submit x                   preparing streaming | call-model #1 [user]
@@ -250,8 +273,8 @@ fn a_window_that_fills_up_keeps_the_half_answer_and_asks_for_the_rest() {
         < end model_context_window_exceeded note Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the sentence if need be: no apology, no recap. Split what is left into smaller pieces. | again reactive_compact_retry | compacting reactive | fork f1 compact | settling preparing
         > f1 completed They read.    look l1 []
         > l1 finds nothing           compacted | streaming | call-model #3 [boundary assistant(text) user]
-        < text the answer.
-        < end end_turn               settling done | = completed after 2 the answer.
+        < text  the answer.
+        < end end_turn               settling done | = completed after 2 Half of the answer.
         ",
     );
     // Complete calls are worth more than a summary.
@@ -585,6 +608,10 @@ fn stop_hooks_are_overruled_after_eight_objections_in_a_row() {
     let blocks = "stop_hook_blocking ".repeat(8);
     check_course((1..=8).fold(hooked(), objected), blocks.trim_end());
     check_course((1..=9).fold(hooked(), objected), &format!("{blocks}completed"));
+    // What else an overruled hook says counts.
+    let both = HookAnswer { stop: Some("enough".into()), ..objects() };
+    let ninth = (1..=8).fold(hooked(), objected).text("Done.").ended(StopReason::EndTurn);
+    check_course(ninth.hooked(9, "no and stop", both), &format!("{blocks}stop_hook_prevented"));
     // Results do not make it a new row.
     let called = (1..=8).fold(hooked(), objected).call("read a").ended(StopReason::ToolUse).finished(1, "A");
     check_course(objected(called, 9), &format!("{blocks}completed"));
