@@ -82,9 +82,11 @@ fn what_must_not_depend_on_the_summary_is_attached_again() {
     let mut world = World::new(config);
     world.surroundings.tasks = Some("1. tests".into());
     world.ends.push_back(Ends::Says("So far."));
+    world.cwd = Some("/project/sub".into());
     world.submit("Make it work.");
     rounds(&mut world, 170_000);
     let sent = world.sent();
+    assert!(sent.contains("The working directory is now /project/sub."));
     let file = "The file /project/f as it is now:\\nits text";
     for part in ["The task list as it is now:\\n1. tests", "Instructions from /m.md:\\n# Compact", file] {
         assert!(sent.contains(part), "{part} is not in {sent}");
@@ -153,6 +155,36 @@ fn what_was_shown_of_files_is_forgotten_with_the_messages_that_showed_it() {
     assert_eq!(world.shown.len(), 0);
     world.turn("Read", "{}", "x", 20_000);
     assert_eq!(world.shown.len(), 1);
+}
+
+#[test]
+fn a_file_that_the_tail_shows_is_not_attached_too() {
+    let run = |path: &str| {
+        let mut world = World::new(config());
+        world.submit("Make it work.");
+        rounds(&mut world, 100_000);
+        world.ends.push_back(Ends::Says("So far."));
+        world.turn("Read", &format!(r#"{{"file_path":"{path}"}}"#), "x", 168_000);
+        world.sent().contains("The file /project/f as it is now")
+    };
+    assert!(run("/project/other"));
+    assert!(!run("/project/f"));
+}
+
+#[test]
+fn the_model_is_told_what_is_left_only_after_a_rewrite_in_this_run() {
+    let mut config = config();
+    config.task_budget = Some(1_000_000);
+    config.model.takes_task_budget = true;
+    let mut world = full(config, &[Ends::Says("So far.")], 170_000);
+    let remaining = |world: &World, back: usize| {
+        let requests = &world.requests;
+        requests[requests.len() - back].task_budget.unwrap().remaining
+    };
+    assert_eq!(remaining(&world, 2), None);
+    assert!(remaining(&world, 1).is_some_and(|left| left < 1_000_000));
+    world.says("done", 20_000).submit("And now?");
+    assert_eq!(remaining(&world, 1), None);
 }
 
 #[test]

@@ -196,6 +196,34 @@ fn no_more_results_are_cleared_than_it_takes_and_none_twice() {
 }
 
 #[test]
+fn what_was_cleared_is_not_cleared_again() {
+    let mut world = World::new(without_auto(|c| {
+        c.context.results_kept = 0;
+        c.context.clear_at_least_tokens = 1;
+    }));
+    world.submit("go");
+    for n in 1..=2 {
+        world.turn("Bash", "{}", &"word ".repeat(4_000), 165_000);
+        let Some(Decision::Cleared { results, .. }) = world.decisions.last() else { panic!("{n}") };
+        assert_eq!(results.iter().map(|(call, _)| call.to_string()).collect::<Vec<_>>(), [format!("t{n}")]);
+    }
+}
+
+#[test]
+fn large_results_go_before_small_ones() {
+    let mut world = World::new(without_auto(|_| ()));
+    world.submit("go").turn("Bash", "{}", &"word ".repeat(150), USED);
+    for n in 2..=16 {
+        world.turn("Bash", "{}", &"word ".repeat(4_000), if n == 16 { 160_000 } else { USED });
+    }
+    let Some(Decision::Cleared { results, .. }) = world.decisions.last() else {
+        panic!("{:?}", world.decisions)
+    };
+    assert_eq!(&*results[0].0, "t2");
+    assert!(results.iter().all(|(call, _)| &**call != "t1"));
+}
+
+#[test]
 fn thinking_that_was_bound_to_what_is_cleared_goes_with_it() {
     let world = check_cleared(without_auto(|c| c.model.binds_thinking = true), 170_000, &[]);
     let Some(Decision::Cleared { unbound_from: Some(_), .. }) = world.decisions.last() else {
@@ -283,12 +311,19 @@ fn the_blocking_limit_holds_when_everything_else_is_off() {
     check(off(|c| c.context.collapse = true), 177_000, "request");
     check(off(|c| c.context.reactive_compact = true), 177_000, "request");
     check(off(|c| c.source = Source::Compact), 177_000, "request");
-    // A user who asks for a compaction is not told of the limit.
-    let mut world = World::new(off(|_| ()));
-    world.submit("go").turn("Read", "{}", "short", 100_000).says("done", 178_000);
+}
+
+#[test]
+fn a_user_who_asks_for_a_compaction_is_not_told_of_the_limit() {
+    let mut world = World::new(without_auto(|c| {
+        c.context.collapse = false;
+        c.context.reactive_compact = false;
+    }));
+    world.submit("go").turn("Read", "{}", "short", 100_000).says("done", 178_000).news();
     world.ends.push_back(Ends::With(Terminal::ApiError));
     world.compact("");
-    assert_eq!(world.news().last().unwrap(), "done completed");
+    let failed = "failed: The summariser gave no summary: api error";
+    assert_eq!(world.news(), ["compacting Manual", "fork compact", failed, "done completed"]);
 }
 
 #[test]

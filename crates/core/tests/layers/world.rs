@@ -53,6 +53,8 @@ pub(crate) struct World {
     /// The file that calls name, and what was shown of it when the last one ran.
     pub(crate) file: PathBuf,
     pub(crate) shown: Vec<ShownPart>,
+    /// The working directory after the next call.
+    pub(crate) cwd: Option<PathBuf>,
     open: BTreeMap<u32, windlass_protocol::ForkId>,
 }
 
@@ -99,6 +101,7 @@ impl World {
             results: VecDeque::new(),
             file: "/project/f".into(),
             shown: Vec::new(),
+            cwd: None,
             open: BTreeMap::new(),
         }
     }
@@ -229,10 +232,9 @@ impl World {
                     whole: true,
                     shown,
                 };
-                Some(Event::Finished {
-                    call,
-                    outcome: ToolOutcome::text(&self.results.pop_front().unwrap()).with_seen(seen),
-                })
+                let outcome = ToolOutcome::text(&self.results.pop_front().unwrap()).with_seen(seen);
+                let cwd = self.cwd.take();
+                Some(Event::Finished { call, outcome: ToolOutcome { cwd, ..outcome } })
             }
             Effect::Store { store, results } => {
                 self.log.push("store".into());
