@@ -217,6 +217,29 @@ fn thinking_does_not_go_to_a_fallback_nor_back() {
 }
 
 #[test]
+fn each_model_is_asked_in_its_own_way() {
+    check(
+        Scenario::new()
+            .with(|config| {
+                config.model = new_model("first");
+                config.fallbacks = [old_model("second")].into();
+                config.effort = Some(Effort::Max);
+                config.task_budget = Some(100_000);
+                config.thinking.budget_tokens = Some(20_000);
+            })
+            .showing_requests(settings)
+            .submit("x")
+            .ended(StopReason::MaxTokens)
+            .fails(FailureClass::NotFound),
+        "
+        > submit x                   preparing streaming | call-model #1 [user] ≤8000, thinking adaptive, effort max, 100000 tokens, clears 20000 from 160000 on but 5
+        < end max_tokens             again max_output_tokens_escalate | settling preparing streaming | call-model #2 [user] ≤64000, thinking adaptive, effort max, 100000 tokens, clears 20000 from 160000 on but 5
+        < fails NotFound             fall back from first to second | again model_fallback | settling preparing streaming | call-model #3 [user] ≤64000, thinking up to 20000, effort -
+        ",
+    );
+}
+
+#[test]
 fn thinking_that_nothing_follows_is_not_kept() {
     check(
         Scenario::new()
