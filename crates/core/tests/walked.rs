@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_core::{Config, Effect, Event, Input, Interrupt, Source, State, step};
+use windlass_core::{Config, Effect, Event, Input, Source, State, step};
 use windlass_protocol::{
     Admission, Block, CallFacts, CallId, CallKind, Failure, FailureClass, FileSeen, ForkId, LookId, Message,
     MessageId, ModelCard, ModelEvent, ModelRequest, ModelSpend, Origin, Outcome, Price, RawValue, RequestId,
@@ -287,13 +287,4 @@ fn a_refused_transcript_is_compacted_once_until_the_next_results() {
     run.says(Block::text(&"words ".repeat(9_000))).ends(StopReason::EndTurn);
     run.fails(FailureClass::Overflow);
     assert_eq!(run.outcome().terminal, Terminal::PromptTooLong);
-}
-
-#[test]
-fn an_interrupt_after_the_end_changes_nothing() {
-    let mut run = Run::new(config(), Transcript::default());
-    run.submit().says(Block::text("done")).ends(StopReason::EndTurn);
-    let before = run.effects.len();
-    run.tell(Event::Interrupt(Interrupt::Stop)).forked(1, tokens(7), 0.1);
-    assert_eq!(run.effects.len(), before);
 }

@@ -81,10 +81,13 @@ impl Checker {
     }
 
     /// Something is about to happen.
-    pub(crate) fn on_event(&mut self, event: &Event) {
+    pub(crate) fn on_event(&mut self, event: &Event, config: &Config) {
         match event {
             Event::Model { request, event } if self.request == Some(*request) => {
                 self.turns.on_response(event);
+                if matches!(event, ModelEvent::Failed(_)) {
+                    self.account.close_response(config);
+                }
                 if matches!(event, ModelEvent::Ended { .. } | ModelEvent::Failed(_)) {
                     self.request = None;
                 }
@@ -138,6 +141,7 @@ impl Checker {
                 self.requests.check(body, config)
             }
             Effect::CancelModel(request) => {
+                self.account.close_response(config);
                 let is_out = self.request.take() == Some(*request);
                 if is_out { Ok(()) } else { Err("a request was cancelled that is not out".into()) }
             }
@@ -147,23 +151,24 @@ impl Checker {
                 }
                 Ok(())
             }
-            Effect::Fork { .. } => self.account.check_budget(config, "a fork"),
+            Effect::Fork { config: own, .. } => {
+                self.account.check_budget(config, "a fork")?;
+                self.account.check_share(own, config)
+            }
             Effect::RunHooks { call, .. } => self.turns.on_hooks(call, config),
             _ => Ok(()),
         }
     }
 
     fn check_update(&mut self, update: &Update, step: &Step<'_>) -> Verdict {
+        if let Update::Decided(decision) = update {
+            self.check_between_answers(decision)?;
+        }
         self.account.book(update, step.now_ms, step.config)?;
         self.turns.check(update, step.config)?;
         self.calls.check_update(update, step.config)?;
         self.requests.on_update(update)?;
         match update {
-            Update::Decided(decision)
-                if self.request.is_some() && !matches!(decision, Decision::Staged(_)) =>
-            {
-                Err(format!("the conversation changed while the model answers: {decision:?}"))
-            }
             Update::Block { block, aborted: true, .. } if block.as_text() != Some(&self.spoken) => {
                 Err(format!("{:?} was said, {block:?} was kept", self.spoken))
             }
@@ -176,6 +181,14 @@ impl Checker {
             }
             _ => Ok(()),
         }
+    }
+
+    /// While the model answers, the conversation only grows.
+    fn check_between_answers(&self, decision: &Decision) -> Verdict {
+        if self.request.is_some() && !matches!(decision, Decision::Staged(_)) {
+            return Err(format!("the conversation changed while the model answers: {decision:?}"));
+        }
+        Ok(())
     }
 
     fn check_end(&self, step: &Step<'_>, terminal: Terminal) -> Verdict {

@@ -42,13 +42,21 @@ pub enum Mutant {
     BreaksPairs,
     /// What an answer of another model thought is sent along.
     KeepsForeignThinking,
+    /// A conversation is changed while the model answers.
+    ChangesMidAnswer,
+    /// A call that has acted is taken back.
+    TakesBackActs,
+    /// Results are shown in another order than the calls.
+    AnswersOutOfOrder,
+    /// Responses take far more than is booked.
+    SpendsMore,
     /// The way round after a refusal as too long is taken twice.
     CompactsReactivelyTwice,
 }
 
 impl Mutant {
     /// Every lie, and words of the objection.
-    pub const ALL: [(Self, &'static str); 17] = [
+    pub const ALL: [(Self, &'static str); 21] = [
         (Self::HidesDecisions, "differ at message"),
         (Self::CompactsTwice, "two compactions"),
         (Self::RunsTwice, "started twice"),
@@ -65,6 +73,10 @@ impl Mutant {
         (Self::SaysMore, "differ at message"),
         (Self::BreaksPairs, "answered"),
         (Self::KeepsForeignThinking, "is sent to"),
+        (Self::ChangesMidAnswer, "while the model answers"),
+        (Self::TakesBackActs, "is taken back"),
+        (Self::AnswersOutOfOrder, "out of order"),
+        (Self::SpendsMore, "goes out after"),
         (Self::CompactsReactivelyTwice, "was taken 2 times"),
     ];
 
@@ -81,6 +93,12 @@ impl Mutant {
     /// What the checkers are told instead of `effects`.
     pub(crate) fn tell(self, effects: &[Effect], failed: Option<String>) -> Vec<Effect> {
         let mut told: Vec<Effect> = effects.iter().flat_map(|effect| self.lie(effect)).collect();
+        if self == Self::AnswersOutOfOrder {
+            told.sort_by_key(|effect| match effect {
+                Effect::Emit(Update::ToolResult { call, .. }) => std::cmp::Reverse(call.0),
+                _ => std::cmp::Reverse(0),
+            });
+        }
         if let Some(text) = failed {
             match self {
                 Self::ShowsWithheld => told.insert(0, Effect::Emit(Update::Notice(text))),
@@ -114,6 +132,19 @@ impl Mutant {
             | (Self::KeepsForks, Effect::CancelFork(_))
             | (Self::KeepsHooks, Effect::CancelHooks(_))
             | (Self::SkipsHooks, Effect::RunHooks { call: HookCall::PreToolUse { .. }, .. }) => Vec::new(),
+            (Self::ChangesMidAnswer, Effect::Emit(Update::Block { .. })) => {
+                let decision = Decision::ThinkingStripped { messages: Vec::new() };
+                vec![same, Effect::Emit(Update::Decided(decision))]
+            }
+            (Self::TakesBackActs, Effect::RunTool { call, .. }) => {
+                let calls = vec![*call];
+                vec![same, Effect::Emit(Update::Retracted { messages: Vec::new(), calls })]
+            }
+            (Self::SpendsMore, Effect::Emit(Update::Responded { request, stop_reason, usage })) => {
+                let (request, stop_reason, mut usage) = (*request, stop_reason.clone(), usage.clone());
+                usage.output_tokens += 1_000_000;
+                vec![Effect::Emit(Update::Responded { request, stop_reason, usage })]
+            }
             (Self::LosesToken | Self::LosesPrompts, Effect::Emit(Update::Done(outcome))) => {
                 let mut outcome = outcome.clone();
                 if self == Self::LosesToken {

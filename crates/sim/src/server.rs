@@ -82,6 +82,11 @@ impl Server {
         Self { inflation, name: "f", ..Self::default() }
     }
 
+    /// Whether it makes the same call again and again.
+    pub(crate) fn repeats_itself(&self) -> bool {
+        self.habit == Some(Habit::SameCall)
+    }
+
     /// A request came.
     pub(crate) fn on_request(&mut self, body: &Arc<ModelRequest>, rng: &mut Rng) {
         let left = 1 + rng.small(4);
@@ -267,7 +272,7 @@ impl Server {
         self.tool_uses += u32::from(!rng.one_in(200) || self.tool_uses == 0);
         let id = if rng.one_in(100) { "strange id:" } else { "toolu_" };
         let id = format!("{id}{}", self.tool_uses);
-        if self.habit == Some(Habit::SameCall) {
+        if self.repeats_itself() {
             return Block::tool_use(&id, "Bash", &raw("{\"command\":\"same\"}"));
         }
         let name = rng.pick(&TOOLS).unwrap_or("Read");

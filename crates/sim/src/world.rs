@@ -185,7 +185,7 @@ impl World {
         let (from, end) = (self.state.phase(), self.possible_end(&event));
         let submitted = matches!(event, Event::Submit(_));
         let failed = Mutant::text_of(&event);
-        self.checker.on_event(&event);
+        self.checker.on_event(&event, &self.config);
         self.tell(|| format!("{from:?} <- {event:?}"));
         let input = Input { at_ms: self.now, wall_s: self.now / 1_000, entropy: self.rng.bits(), event };
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
@@ -348,22 +348,23 @@ impl World {
     fn try_event(&mut self) -> Result<Option<Event>, String> {
         let event = match self.rng.below(220) {
             0 => {
-                Some(Event::Interrupt(if self.rng.one_in(2) { Interrupt::Stop } else { Interrupt::Replace }))
+                let kind = if self.rng.one_in(2) { Interrupt::Stop } else { Interrupt::Replace };
+                self.rng.one_in(2).then_some(Event::Interrupt(kind))
             }
             1..=4 => Some(self.steer()),
             5..=9 => self.late(),
             10..=11 => {
                 Some(Event::Timer(TimerId(self.rng.small(40)))).filter(|event| !self.is_current(event))
             }
-            12 => self.rng.one_in(6).then(|| Event::StoreFailed("disk full".into())),
+            12 => self.rng.one_in(24).then(|| Event::StoreFailed("disk full".into())),
             13 => self.forked_late(),
             14..=24 => self.fire_timer(),
             25..=34 => self.answer(),
             35..=38 => self.progress(),
             39..=75 => self.examined(),
             76..=110 => self.finished(),
-            111..=114 => self.failed(),
-            115..=128 => self.hooked(false),
+            111..=113 => self.failed(),
+            114..=128 => self.hooked(false),
             129..=136 => self.forked(false)?,
             137..=144 => self.stored(),
             145..=152 => self.looked(),

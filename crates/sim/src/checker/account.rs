@@ -45,7 +45,6 @@ impl Account {
                 self.add(usage, config);
             }
             Update::Retrying { delay_ms, failure, attempt, retries_max } => {
-                self.close_response(config);
                 self.not_before_ms = now_ms + delay_ms;
                 self.stalled = failure.class == FailureClass::Stalled;
                 let most = config.retry.retries_max;
@@ -53,7 +52,6 @@ impl Account {
                     return Err(format!("retry {attempt} of {retries_max}"));
                 }
             }
-            Update::FellBack { .. } | Update::Continued(_) => self.close_response(config),
             Update::Denied(_) => self.denials += 1,
             Update::ToolStarted { call, .. } => drop(self.open.insert(*call)),
             Update::Question(question) => drop(self.open.insert(question.call)),
@@ -65,10 +63,7 @@ impl Account {
                 }
                 self.prompts.extend(ids.iter().cloned());
             }
-            Update::Done(outcome) => {
-                self.close_response(config);
-                return self.compare(outcome);
-            }
+            Update::Done(outcome) => return self.compare(outcome),
             _ => (),
         }
         Ok(())
@@ -99,6 +94,16 @@ impl Account {
         }
     }
 
+    /// A fork may spend what is left, and no more.
+    pub(super) fn check_share(&self, own: &Config, config: &Config) -> Verdict {
+        let left = config.budget_usd.map(|cap| cap - self.session_usd);
+        match (own.budget_usd, left) {
+            (None, None) => Ok(()),
+            (Some(own), Some(left)) if (own - left).abs() < 1e-9 * (1.0 + self.session_usd) => Ok(()),
+            (own, left) => Err(format!("a fork may spend {own:?} USD where {left:?} are left")),
+        }
+    }
+
     /// A first try begins a new count; a further one follows a failure.
     fn on_request(&mut self, attempt: u32, now_ms: u64, config: &Config) -> Verdict {
         if now_ms < self.not_before_ms {
@@ -115,7 +120,7 @@ impl Account {
     }
 
     /// A response that never ended was still paid for, as far as is known.
-    fn close_response(&mut self, config: &Config) {
+    pub(super) fn close_response(&mut self, config: &Config) {
         if let Some(usage) = self.begun.take() {
             self.add(&usage, config);
         }

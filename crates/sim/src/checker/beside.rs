@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use windlass_core::{Config, Effect, Event};
+use windlass_core::{Config, Effect, Event, Source};
 use windlass_protocol::{ForkId, HookCall, HookEvent, HookId};
 
 /// What is open, and which calls hooks have let pass.
@@ -56,6 +56,10 @@ impl Beside {
                 if !own.source.is_summariser() || !own.hooks.is_empty() || own.tool_use_summaries {
                     return Err(format!("{fork:?} may do more than answer"));
                 }
+                let is_same = own.system == config.system && Arc::ptr_eq(&own.tools, &config.tools);
+                if own.source == Source::Compact && !is_same {
+                    return Err("the summariser does not share the prefix of the run".into());
+                }
             }
             Effect::CancelFork(fork) if !self.forks.remove(fork) => {
                 return Err(format!("{fork:?} was cancelled but does not run"));
@@ -91,12 +95,12 @@ impl Beside {
         if is_first && is_new { Ok(()) } else { Err(format!("{hook:?} was asked twice")) }
     }
 
-    /// Nobody hears what hooks say about an end by failure; everything else was answered or cancelled.
+    /// Everything was answered or cancelled.
     pub(super) fn check_end(&self) -> Verdict {
         if let Some(fork) = self.forks.first() {
             return Err(format!("{fork:?} is left running at the end"));
         }
-        let left = self.hooks.iter().find(|(_, asked)| asked.event != HookEvent::StopFailure);
+        let left = self.hooks.first_key_value();
         left.map_or(Ok(()), |(hook, asked)| {
             Err(format!("{hook:?} of {:?} is left running at the end", asked.event))
         })

@@ -126,6 +126,11 @@ impl Requests {
         if before.system != body.system || !Arc::ptr_eq(&before.tools, &body.tools) {
             return Err("the system prompt or the tools changed".into());
         }
+        let settings = |request: &ModelRequest| (request.thinking, request.effort, request.edits);
+        let comparable = before.model == body.model && before.output_tokens_max == body.output_tokens_max;
+        if comparable && settings(before) != settings(body) {
+            return Err("thinking, effort or the provider's own edits changed".into());
+        }
         let same = self.log.untouched();
         let (old, new) = (&before.transcript, &body.transcript);
         let kept = old.prefix(same).to_json();

@@ -21,6 +21,8 @@ pub(super) struct Turns {
     taken: Taken,
     before: Option<Transition>,
     stop_asked: u32,
+    /// Hooks were told that the run ends because of a failure.
+    told_of_failure: bool,
     answers: Vec<HookAnswer>,
     interrupted: bool,
     store_failed: bool,
@@ -103,6 +105,7 @@ impl Turns {
 
     /// Stop hooks are asked once the model says it is done, and never after a failure.
     pub(super) fn on_hooks(&mut self, call: &HookCall, config: &Config) -> Verdict {
+        self.told_of_failure |= matches!(call, HookCall::StopFailure { .. });
         let HookCall::Stop { active, .. } = call else { return Ok(()) };
         if !matches!(self.last, Some(Last::Ended(_))) {
             return Err("stop hooks are asked after a failure".into());
@@ -261,6 +264,12 @@ impl Turns {
         }
         if outcome.terminal.shows_failure() && outcome.errors.is_empty() {
             return Err(format!("{} does not say what failed", outcome.terminal.name()));
+        }
+        if self.told_of_failure && !outcome.terminal.shows_failure() && !self.store_failed {
+            return Err(format!(
+                "hooks were told of a failure, and the run ends with {}",
+                outcome.terminal.name()
+            ));
         }
         let shown = outcome.errors.join(" ");
         if outcome.terminal.is_success() && self.withheld.iter().any(|kept| shown.contains(&**kept)) {

@@ -113,7 +113,7 @@ fn random_answer(rng: &mut Rng, event: HookEvent) -> HookAnswer {
     answer.notices = words(rng.one_in(8), "a hook says hello");
     answer.context = words(rng.one_in(8), "mind the gap");
     answer.blocks = words(rng.one_in(if event == HookEvent::Stop { 2 } else { 10 }), "not like this");
-    answer.stop = rng.one_in(16).then(|| "enough".into());
+    answer.stop = rng.one_in(if event == HookEvent::Stop { 6 } else { 16 }).then(|| "enough".into());
     if event == HookEvent::PreToolUse {
         answer.permission = match rng.below(12) {
             0..=2 => Some(HookPermission::Allow),
