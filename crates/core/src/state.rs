@@ -1,13 +1,17 @@
 //! The state of a run: what is carried from one iteration to the next, and where the machine is.
 
+mod files;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    CallId, Failure, FileSeen, ForkId, HookId, LookId, MessageId, ModelRequest, ModelSpend, RequestId,
-    StoreId, Terminal, TimerId, Transcript, Transition,
+    CallId, Failure, ForkId, HookId, LookId, MessageId, ModelRequest, ModelSpend, RequestId, StoreId,
+    Terminal, TimerId, Transcript, Transition,
 };
+
+pub(crate) use files::KnownFiles;
 
 use crate::attach::Notes;
 use crate::budget::TokenBudget;
@@ -85,29 +89,10 @@ pub(crate) struct Carry {
 pub(crate) struct ToolState {
     /// The working directory.
     pub(crate) cwd: Arc<PathBuf>,
-    /// What the conversation knows of files, by resolved path.
-    pub(crate) files: BTreeMap<PathBuf, FileSeen>,
+    /// What the conversation knows of files.
+    pub(crate) files: KnownFiles,
     /// Files outside the working directories that tools made for reading.
     pub(crate) readable: BTreeSet<PathBuf>,
-}
-
-impl ToolState {
-    /// As many parts of a file are remembered as shown.
-    const SHOWN_MAX: usize = 32;
-
-    /// Adds what was seen of a file to what was known of the same content: looking at a part does not unlearn the
-    /// whole.
-    pub(crate) fn learn(&mut self, mut seen: FileSeen) {
-        if let Some(known) = self.files.remove(&seen.path).filter(|known| known.hash == seen.hash) {
-            seen.whole |= known.whole;
-            let mut shown = known.shown;
-            shown.retain(|part| !seen.shown.contains(part));
-            shown.append(&mut seen.shown);
-            shown.drain(..shown.len().saturating_sub(Self::SHOWN_MAX));
-            seen.shown = shown;
-        }
-        self.files.insert(seen.path.clone(), seen);
-    }
 }
 
 /// Where the machine is: its program counter as data.
@@ -253,7 +238,7 @@ impl State {
     #[must_use]
     pub fn new(cwd: PathBuf, messages: Transcript) -> Self {
         let message = messages.iter().map(|message| message.id.0).max().unwrap_or(0);
-        let tools = ToolState { cwd: Arc::new(cwd), files: BTreeMap::new(), readable: BTreeSet::new() };
+        let tools = ToolState { cwd: Arc::new(cwd), files: KnownFiles::default(), readable: BTreeSet::new() };
         let carry = Carry { messages, tools, ..Carry::default() };
         Self { carry, ids: Ids { message, ..Ids::default() }, ..Self::default() }
     }
@@ -309,35 +294,5 @@ impl State {
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.carry.waiting.len()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use windlass_protocol::ShownPart;
-
-    fn seen(hash: u64, whole: bool, shown: &[usize]) -> FileSeen {
-        let shown = shown.iter().map(|&first| ShownPart { first, count: None }).collect();
-        FileSeen { path: "/f".into(), hash, lines: [].into(), whole, shown, stamp: None }
-    }
-
-    #[track_caller]
-    fn check(known: Option<FileSeen>, new: FileSeen, expected: FileSeen) {
-        let mut tools = ToolState::default();
-        tools.files.extend(known.map(|known| (known.path.clone(), known)));
-        tools.learn(new);
-        assert_eq!(tools.files.into_values().collect::<Vec<_>>(), [expected]);
-    }
-
-    #[test]
-    fn knowledge_of_the_same_content_adds_up() {
-        check(None, seen(1, false, &[2]), seen(1, false, &[2]));
-        check(Some(seen(1, true, &[2, 3])), seen(1, false, &[2]), seen(1, true, &[3, 2]));
-        check(Some(seen(1, false, &[4])), seen(1, true, &[]), seen(1, true, &[4]));
-        check(Some(seen(7, true, &[3])), seen(1, false, &[2]), seen(1, false, &[2]));
-        let many: Vec<usize> = (1..=32).collect();
-        let rest = [&many[1..], &[99]].concat();
-        check(Some(seen(1, false, &many)), seen(1, false, &[99]), seen(1, false, &rest));
     }
 }

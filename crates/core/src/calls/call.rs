@@ -304,7 +304,7 @@ fn apply(outcome: &ToolOutcome, cx: &mut Cx<'_>) {
     let carry = &mut cx.state.carry;
     for seen in &outcome.seen {
         carry.notes.saw(&seen.path);
-        carry.tools.learn(seen.clone());
+        carry.tools.files.learn(seen.clone());
     }
     carry.tools.readable.extend(outcome.readable.iter().cloned());
     if let Some(cwd) = &outcome.cwd {

@@ -16,9 +16,7 @@ impl Cx<'_> {
         let carry = &mut self.state.carry;
         let after = apply(&decision, &carry.messages);
         // What is on screen no longer is, so a file that is read again must be shown again.
-        for file in carry.tools.files.values_mut() {
-            file.shown.clear();
-        }
+        carry.tools.files.forget_shown();
         if let Decision::Stored(_) = decision {
             // Only results that no request has carried yet: no prefix changes.
             carry.messages = after;
