@@ -65,6 +65,11 @@ impl Notes {
         }
     }
 
+    /// What the model was told is gone from the conversation and may be told again.
+    pub(crate) fn forget_told(&mut self) {
+        self.told_memory.clear();
+    }
+
     /// Memory that may help was found; it is told with the next results.
     pub(crate) fn on_prefetched(&mut self, notes: Vec<MemoryNote>) {
         for note in notes {

@@ -65,7 +65,7 @@ fn fork_config(plan: &Plan, parent: &Config) -> Config {
             auto_compact: false,
             reactive_compact: false,
             collapse: false,
-            micro_compact: false,
+            micro_compact: parent.context.micro_compact && is_same_prefix,
             ..parent.context
         },
         permissions: Permissions {

@@ -93,7 +93,7 @@ impl Cx<'_> {
 /// The provider clears old results itself where it can; what it clears is the same from the first request on, so that
 /// saying so never changes the prefix.
 fn edits(config: &Config, model: &ModelCard) -> Option<ContextEdits> {
-    let wanted = config.context.micro_compact && model.edits_context && !config.source.is_summariser();
+    let wanted = config.context.micro_compact && model.edits_context;
     wanted.then(|| ContextEdits {
         trigger_tokens: Thresholds::of(config, model).warning,
         keep_results: u32::try_from(config.context.results_kept).unwrap_or(u32::MAX),

@@ -112,7 +112,12 @@ fn a_request_says_what_the_model_takes_and_nothing_else() {
         |config| config.context.micro_compact = false,
         "≤8000, thinking adaptive, effort -",
     );
-    check_settings(new(), |config| config.source = Source::Compact, "≤8000, thinking adaptive, effort -");
+    // The summariser sends the same conversation, so it is cleared in the same way.
+    check_settings(
+        new(),
+        |config| config.source = Source::Compact,
+        "≤8000, thinking adaptive, effort -, clears 20000 from 160000 on but 5",
+    );
     check_settings(
         old(),
         |config| {

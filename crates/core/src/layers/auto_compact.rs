@@ -220,6 +220,7 @@ fn finish(cx: &mut Cx<'_>, compacting: &Compacting, found: &Surroundings) -> Ste
     cx.change(Decision::Compacted(Box::new(compaction)));
     cx.state.carry.tokens = super::TokenCount::default();
     note(cx, compacting, made_progress);
+    cx.state.carry.notes.forget_told();
     if let Some(fork) = cx.state.carry.staged.drop_all() {
         cx.effects.push(Effect::CancelFork(fork));
     }
