@@ -65,9 +65,11 @@ fn output_tokens(cx: &Cx<'_>) -> u32 {
     SUMMARY_TOKENS.min(cx.model().output_tokens_max).min(quarter).max(1)
 }
 
-/// Less room, after the provider refused as much: by its own numbers, or by a third.
+/// Less room, after the provider refused as much: by its own numbers, or by a third. Whole rounds that did not fit have
+/// left less than there was room for, and the next request must not be the same again.
 pub(crate) fn smaller(cx: &Cx<'_>, room: u64, overflow: Option<Overflow>) -> u64 {
-    let sent = estimated(cx.state.carry.messages.iter().map(|message| &**message)).min(room);
+    let sent = fit(&cx.state.carry.messages, room, cx.model().binds_thinking);
+    let sent = estimated(sent.iter().map(|message| &**message)).min(room);
     let third = sent / 3 * 2;
     match overflow.filter(|overflow| overflow.limit < overflow.needed) {
         Some(overflow) => scaled(sent, overflow.limit, overflow.needed).saturating_mul(9) / 10,

@@ -1,0 +1,88 @@
+//! Budgets: turns, money over the whole tree, and output tokens that are to be spent.
+
+use serde_json::{Value, json};
+
+use crate::support::{Stage, Told, check_refused, script};
+
+const BASH: [&str; 2] = ["--allowedTools", "Bash"];
+
+fn answer(text: &str, output_tokens: u32) -> Value {
+    json!({"blocks": [{"text": text}], "usage": {"output_tokens": output_tokens}})
+}
+
+fn prompted(stage: &Stage, prompt: &str) -> Told {
+    let flags = ["-p", prompt, "--output-format", "stream-json", "--verbose"];
+    Told::new(stage.command(&flags).run().unwrap())
+}
+
+#[test]
+fn turns_are_counted_by_the_calls_they_make() {
+    let call = |n: u32| json!({"blocks": [{"tool": "Bash", "input": {"command": format!("echo {n}")}}]});
+    let check = |most: &str, requests: usize, reason: &str| {
+        let stage = Stage::serving(&json!([call(1), call(2), answer("Done.", 5)]), |server| server);
+        let told = stage.told(&[&BASH[..], &["--max-turns", most]].concat(), &[]);
+        assert_eq!((told.result["terminal_reason"].as_str(), stage.requests()), (Some(reason), requests));
+    };
+    check("1", 1, "max_turns");
+    check("2", 2, "max_turns");
+    check("3", 3, "completed");
+}
+
+#[test]
+fn forks_count_towards_the_budget() {
+    // The summaries of the small model cost more than the cap; the main loop alone would stay far below it.
+    let small = script(
+        &json!([{"model": "claude-haiku-5-5", "blocks": [{"text": "Counted."}], "usage": {"output_tokens": 1_000_000}, "repeat": 9}]),
+    );
+    let call = |n: u32| json!({"blocks": [{"tool": "Bash", "input": {"command": format!("echo {n}; sleep 0.2")}}], "usage": {"input_tokens": 10, "output_tokens": 1}});
+    let responses = json!([call(1), call(2), call(3), call(4), answer("Done.", 5)]);
+    let stage = Stage::serving(&responses, |server| server.script_for("haiku", small));
+    let flags = [&BASH[..], &["--max-budget-usd", "0.3"]].concat();
+    let told = stage.told(&flags, &[("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", "1")]);
+    told.ended("error_max_budget_usd", "budget_exhausted", 1);
+    assert!(told.result["total_cost_usd"].as_f64().unwrap() > 0.3, "{}", told.result);
+    assert!(told.result["modelUsage"].get("claude-haiku-5-5").is_some(), "{}", told.result);
+    let calls = stage.server.exchanges().iter().filter(|one| one.model().contains("opus")).count();
+    assert!(calls < 4, "{calls} requests after the budget was spent");
+}
+
+#[test]
+fn a_budget_needs_prices() {
+    let stage = Stage::hello();
+    let refused = stage.run(&["-p", "go", "--model", "local-7b", "--max-budget-usd", "1"]);
+    check_refused(&refused, &["budget in USD", "price of local-7b", "leave the budget out"]);
+    let refused = stage.run(&["-p", "go", "--fallback-model", "local-7b", "--max-budget-usd", "1"]);
+    check_refused(&refused, &["budget in USD", "price of local-7b", "leave the budget out"]);
+    assert_eq!(stage.requests(), 0, "nothing was sent");
+    let told = stage.told(&["--model", "local-7b"], &[]);
+    assert_eq!(told.result["total_cost_usd"], Value::Null, "unknown is not zero: {}", told.result);
+}
+
+#[test]
+fn a_budget_of_output_tokens_is_spent_to_nine_tenths() {
+    let stage = Stage::serving(
+        &json!([answer("A.", 700), answer("B.", 700), answer("C.", 700), answer("D.", 700)]),
+        |s| s,
+    );
+    let told = prompted(&stage, "+2k go");
+    told.completed("C.");
+    assert_eq!(stage.requests(), 3, "2100 of 2000");
+    assert!(stage.newest(1).contains("700 of 2000 output tokens (35 %)"), "{}", stage.newest(1));
+    assert!(stage.newest(2).contains("1400 of 2000 output tokens (70 %)"), "{}", stage.newest(2));
+}
+
+#[test]
+fn a_budget_that_brings_little_is_given_up() {
+    let responses: Vec<Value> = (0..20).map(|_| answer("Nothing to add.", 10)).collect();
+    let stage = Stage::serving(&Value::from(responses), |server| server);
+    let told = prompted(&stage, "go +500k");
+    told.completed("Nothing to add.");
+    assert_eq!(stage.requests(), 4, "three continuations, the last two of them small gains");
+}
+
+#[test]
+fn a_budget_in_the_middle_of_a_prompt_is_none() {
+    let stage = Stage::serving(&json!([answer("Done.", 5)]), |server| server);
+    prompted(&stage, "is +500k the right amount?").completed("Done.");
+    assert!(stage.request(0).to_string().contains("is +500k the right amount?"));
+}

@@ -1,0 +1,182 @@
+//! Compaction on demand and by itself: what the summariser is asked, and what stands afterwards.
+
+use serde_json::{Value, json};
+
+use crate::host::LINES;
+use crate::support::{Stage, Told};
+
+const SUMMARY: &str = "replaced by what you write now";
+
+fn said(text: &str) -> Value {
+    json!({"blocks": [{"text": text}]})
+}
+
+/// Runs of a conversation, one after the other: the lines, the last result, the exit code.
+fn conversation(stage: &Stage, prompts: &[&str], variables: &[(&str, &str)]) -> (Vec<Value>, Option<i32>) {
+    let line =
+        |text: &&str| format!("{}\n", json!({"type": "user", "message": {"role": "user", "content": text}}));
+    let input: String = prompts.iter().map(line).collect();
+    let command = variables.iter().fold(
+        stage.command(&[&LINES[..], &["--allowedTools", "Bash"]].concat()),
+        |command, (name, value)| command.env(name, value),
+    );
+    let finished = command.stdin(input).run().unwrap();
+    assert_eq!(finished.stderr, "");
+    (finished.json_lines().unwrap(), finished.code())
+}
+
+#[test]
+fn the_summary_heeds_the_focus_and_the_memory_files() {
+    let stage = Stage::serving(
+        &json!([{"when": {"contains": SUMMARY}, "blocks": [{"text": "They spoke."}]}, said("One."), said("Two.")]),
+        windlass_testkit::ServerBuilder::count_tokens,
+    );
+    let memory =
+        "# Build\nuse make\n\n# Compact instructions\nKeep every file name.\n\n# Style\nshort lines\n";
+    stage.project.write("CLAUDE.md", memory).unwrap();
+    let long = "many words ".repeat(3_000);
+    let prompts = [&*long, "/compact the number seven", "go on"];
+    let (lines, code) = conversation(&stage, &prompts, &[("WINDLASS_TAIL_TOKENS", "0")]);
+    assert_eq!(code, Some(0));
+    let asked = stage.newest(1);
+    assert!(asked.contains(SUMMARY) && asked.contains("the number seven"), "{asked}");
+    assert!(asked.contains("Keep every file name.") && !asked.contains("use make"), "{asked}");
+    assert!(asked.matches("the number seven").count() == 1);
+    let boundary = lines.iter().find(|line| line["subtype"] == "compact_boundary").unwrap();
+    let metadata = &boundary["compact_metadata"];
+    assert_eq!(metadata["trigger"], "manual");
+    assert!(metadata["pre_tokens"].as_u64() > metadata["post_tokens"].as_u64(), "{metadata}");
+    let last = stage.server.exchanges().last().unwrap().prompt();
+    assert!(
+        last.contains("They spoke.") && last.contains("Keep every file name."),
+        "memory is attached again: {last}"
+    );
+    assert_eq!(stage.server.refusals(), [""; 0]);
+}
+
+#[test]
+fn the_summariser_shares_the_prefix_and_runs_no_tools() {
+    let call = json!({"tool": "Bash", "input": {"command": "touch made"}});
+    let stage = Stage::serving(
+        &json!([
+            {"when": {"contains": SUMMARY}, "blocks": [{"text": "Let me look."}, call]},
+            {"when": {"contains": "Tools are off here."}, "blocks": [{"text": "They spoke."}]},
+            said("One."),
+            said("Two."),
+        ]),
+        |server| server,
+    );
+    let long = "many words ".repeat(3_000);
+    let (_, code) = conversation(&stage, &[&long, "/compact", "go on"], &[]);
+    assert_eq!(code, Some(0));
+    assert!(stage.project.read("made").is_err(), "a summariser acts on nothing");
+    let exchanges = stage.server.exchanges();
+    assert!(crate::support::grew(&exchanges[0], &exchanges[1]), "the cache still holds it");
+    assert_eq!(exchanges[0].json()["tools"], exchanges[1].json()["tools"]);
+}
+
+#[test]
+fn there_is_nothing_to_compact_in_a_new_conversation() {
+    let stage = Stage::hello();
+    let finished = stage.run(&["-p", "/compact"]);
+    assert_eq!((finished.code(), stage.requests()), (Some(0), 0), "{finished:?}");
+    assert!(finished.stdout.contains("nothing to compact"), "{}", finished.stdout);
+}
+
+#[test]
+fn a_threshold_that_is_passed_compacts_before_the_next_request() {
+    let stage = Stage::serving(
+        &json!([
+            {"when": {"contains": SUMMARY}, "blocks": [{"text": "They counted."}]},
+            {"blocks": [{"tool": "Bash", "input": {"command": "seq 2000"}}], "usage": {"input_tokens": 168_000}},
+            said("Done."),
+        ]),
+        |server| server,
+    );
+    let told = stage.told(
+        &["--allowedTools", "Bash"],
+        &[("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "200000"), ("WINDLASS_COLLAPSE", "0")],
+    );
+    told.completed("Done.");
+    let boundary = told.of("compact_boundary")[0];
+    assert_eq!(boundary["compact_metadata"]["trigger"], "auto");
+    assert!(boundary["compact_metadata"]["pre_tokens"].as_u64().unwrap() > 168_000);
+    let statuses: Vec<&Value> = told.of("status").iter().map(|line| &line["status"]).collect();
+    assert_eq!(statuses, [&json!("compacting"), &Value::Null]);
+    assert_eq!(stage.requests(), 3);
+}
+
+#[test]
+fn a_hook_can_object_to_a_compaction() {
+    let stage = Stage::serving(
+        &json!([
+            {"blocks": [{"tool": "Bash", "input": {"command": "seq 200"}}], "usage": {"input_tokens": 168_000}},
+            said("Done."),
+        ]),
+        |server| server,
+    );
+    stage.project.write("hooks.json", r#"{"PreCompact": [{"blocks": ["Not now."]}]}"#).unwrap();
+    let variables = [
+        ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "200000"),
+        ("WINDLASS_SCRIPTED_HOOKS", "hooks.json"),
+        ("WINDLASS_COLLAPSE", "0"),
+    ];
+    let told = stage.told(&["--allowedTools", "Bash"], &variables);
+    told.completed("Done.");
+    let failed = told.of("status").into_iter().find(|line| line["compact_result"] == "failed").unwrap();
+    assert!(failed["compact_error"].as_str().unwrap().contains("Not now."), "{failed}");
+    assert_eq!((stage.requests(), told.of("compact_boundary").len()), (2, 0));
+}
+
+#[test]
+fn files_that_were_read_are_shown_again() {
+    let stage = Stage::serving(
+        &json!([
+            {"when": {"contains": SUMMARY}, "blocks": [{"text": "They looked."}]},
+            {"blocks": [{"tool": "Read", "input": {"file_path": "notes.txt"}}], "usage": {"input_tokens": 100}},
+            {"blocks": [{"tool": "Bash", "input": {"command": "seq 9000"}}], "usage": {"input_tokens": 168_000}},
+            said("Done."),
+        ]),
+        |server| server,
+    );
+    stage.project.write("notes.txt", "the secret ingredient is salt\n").unwrap();
+    let told = stage.told(
+        &["--allowedTools", "Bash"],
+        &[("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "200000"), ("WINDLASS_COLLAPSE", "0")],
+    );
+    told.completed("Done.");
+    let last = stage.server.exchanges().last().unwrap().prompt();
+    assert!(last.contains("the secret ingredient is salt") && last.contains("They looked."), "{last}");
+}
+
+#[test]
+fn cost_and_context_tell_of_the_conversation_so_far() {
+    let stage = Stage::serving(
+        &json!([{"blocks": [{"text": "One."}], "usage": {"input_tokens": 50_000, "output_tokens": 1_000, "cache_creation_input_tokens": 0}}]),
+        |server| server,
+    );
+    let (lines, code) = conversation(&stage, &["go", "/cost", "/context"], &[]);
+    assert_eq!((code, stage.requests()), (Some(0), 1));
+    let results: Vec<&str> = lines.iter().filter_map(|line| line["result"].as_str()).collect();
+    // 50 000 tokens in at 4 USD and 1 000 out at 20 USD for a million.
+    assert!(results[1].starts_with("Cost: $0.2200\n"), "{}", results[1]);
+    assert!(results[2].contains("51,000 of 1,000,000 tokens (5 %)"), "{}", results[2]);
+    assert!(results[2].contains("compacted from 967,000 tokens on"), "{}", results[2]);
+}
+
+#[test]
+fn an_unknown_model_is_taken_to_have_the_usual_window() {
+    let stage = Stage::hello();
+    let told = Told::new(stage.run(&[&crate::support::STREAM[..], &["--model", "local-7b"]].concat()));
+    assert!(
+        told.notes().contains("200,000") && told.notes().contains("CLAUDE_CODE_MAX_CONTEXT_TOKENS"),
+        "{}",
+        told.notes()
+    );
+    let context = stage.run(&["-p", "/context", "--model", "local-7b"]);
+    assert!(
+        context.stdout.contains("of 200,000 tokens") && context.stdout.contains("167,000"),
+        "{}",
+        context.stdout
+    );
+}
