@@ -70,6 +70,13 @@ impl Checker {
         self.requests.on_drop(state)
     }
 
+    /// The session is opened again from its log alone, which gives this conversation.
+    pub(crate) fn reopen(&mut self) -> Transcript {
+        self.account.reopen();
+        self.calls.reopen();
+        self.requests.reopen()
+    }
+
     /// Steered prompts that became part of the conversation.
     pub(crate) fn steered(&self) -> usize {
         self.requests.steered()

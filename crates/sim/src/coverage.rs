@@ -59,7 +59,7 @@ const STOPS: [&str; 8] = [
     "new",
 ];
 /// Parts of requests and updates that only some walks have.
-const SIGHTS: [&str; 11] = [
+const SIGHTS: [&str; 12] = [
     "cache missed",
     "cleared by the provider",
     "compaction failed",
@@ -69,6 +69,7 @@ const SIGHTS: [&str; 11] = [
     "request asks for the whole answer",
     "request edits the context",
     "request says what is left of a task budget",
+    "session opened again from its log",
     "summary of calls",
     "turns used up",
 ];

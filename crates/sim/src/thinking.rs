@@ -12,7 +12,7 @@ use windlass_protocol::{Block, Message, ModelCard, ModelRequest, Origin, Role, T
 pub(crate) struct Bindings {
     made: BTreeMap<Box<str>, Made>,
     /// The request that is out and what came of its response so far.
-    answering: Option<(Arc<str>, Prefix)>,
+    answering: Option<(Arc<ModelRequest>, Vec<Block>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,21 +57,24 @@ impl Bindings {
     }
 
     /// A request goes out: what its response says stands behind it.
-    pub(crate) fn on_request(&mut self, body: &ModelRequest) {
-        let mut prefix = Prefix::default();
-        for message in body.transcript.iter() {
-            prefix = message.blocks.iter().fold(prefix, |prefix, block| prefix.and(message.role, block));
-        }
-        self.answering = Some((body.model.clone(), prefix));
+    pub(crate) fn on_request(&mut self, body: &Arc<ModelRequest>) {
+        self.answering = Some((body.clone(), Vec::new()));
     }
 
     /// The response says one block more.
     pub(crate) fn on_block(&mut self, block: &Block) {
-        let Some((model, prefix)) = &mut self.answering else { return };
+        let Some((body, said)) = &mut self.answering else { return };
         if block.is_thinking() {
-            self.made.insert(block.json().into(), Made { model: model.clone(), before: *prefix });
+            let sent = body
+                .transcript
+                .iter()
+                .flat_map(|message| message.blocks.iter().map(|block| (message.role, block)));
+            let said = said.iter().map(|block| (Role::Assistant, block));
+            let before =
+                sent.chain(said).fold(Prefix::default(), |prefix, (role, block)| prefix.and(role, block));
+            self.made.insert(block.json().into(), Made { model: body.model.clone(), before });
         }
-        *prefix = prefix.and(Role::Assistant, block);
+        said.push(block.clone());
     }
 
     /// Whether the provider takes the thinking of a request: only to the model that made it, only with thinking on, and for
@@ -94,7 +97,9 @@ impl Bindings {
                     return Err(format!("the prefix of bound thinking changed: {block:?}"));
                 }
             }
-            prefix = prefix.and(message.role, block);
+            if card.binds_thinking {
+                prefix = prefix.and(message.role, block);
+            }
         }
         Ok(())
     }
@@ -148,7 +153,7 @@ mod tests {
         let config = Config { model: card("a"), fallbacks: [card("b")].into(), ..Config::default() };
         let thought = scene::thinking("s").unwrap();
         let mut bindings = Bindings::default();
-        bindings.on_request(&request(vec![prompt(first)], "a", Thinking::Unsaid));
+        bindings.on_request(&request(vec![prompt(first)], "a", Thinking::Unsaid).into());
         bindings.on_block(&thought);
         let answer = Message::assistant(MessageId(2), "a".into(), vec![thought, Block::text("said")]);
         let next = request(vec![prompt(second), answer.into(), prompt("next")], model, thinking);

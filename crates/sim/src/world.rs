@@ -102,7 +102,11 @@ impl World {
     }
 
     fn play(&mut self) -> Result<(), String> {
-        for _ in 0..=self.rng.below(3) {
+        self.play_run()?;
+        for _ in 0..self.rng.below(3) {
+            if self.rng.one_in(6) {
+                self.reopen();
+            }
             self.play_run()?;
         }
         Ok(())
@@ -159,6 +163,15 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Another process opens the session from what the log says. Prompts that nobody has taken are its callers' to send
+    /// again.
+    fn reopen(&mut self) {
+        let messages = self.checker.reopen();
+        self.state = State::new(self.state.cwd().clone(), messages);
+        self.steered = u32::try_from(self.checker.steered()).unwrap_or(u32::MAX);
+        self.coverage.count("sight", "session opened again from its log");
     }
 
     /// Nobody polls any more: everything the driver holds is gone, the state is closed as after a crash.

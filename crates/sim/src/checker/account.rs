@@ -35,6 +35,11 @@ impl Account {
         Self { session_usd: self.session_usd, ..Self::default() }
     }
 
+    /// The session is opened again: what it cost before is another process's matter.
+    pub(super) fn reopen(&mut self) {
+        self.session_usd = 0.0;
+    }
+
     /// Books one update that was shown at this time.
     pub(super) fn book(&mut self, update: &Update, now_ms: u64, config: &Config) -> Verdict {
         match update {

@@ -56,6 +56,12 @@ impl Calls {
         }
     }
 
+    /// The session is opened again: what was known of files is forgotten.
+    pub(super) fn reopen(&mut self) {
+        self.files.clear();
+        self.readable.clear();
+    }
+
     /// A tool reports what it saw of a file. What was seen whole stays so while its content stays.
     pub(crate) fn on_seen(&mut self, seen: &FileSeen) {
         let known_whole =

@@ -58,6 +58,14 @@ impl Log {
         Ok(())
     }
 
+    /// The session is opened again from this log alone.
+    pub(super) fn reopen(&mut self) -> Transcript {
+        let steered = self.steered;
+        let messages = std::mem::take(&mut self.messages);
+        *self = Self { tool_uses: std::mem::take(&mut self.tool_uses), steered, ..Self::of(&messages) };
+        messages
+    }
+
     /// A prompt was submitted: its message is the one that the next request or the state has and the log has not.
     pub(super) fn on_submit(&mut self, state: &State, effects: &[Effect]) -> Verdict {
         let sent = effects.iter().find_map(|effect| match effect {

@@ -49,6 +49,12 @@ impl Requests {
         self.log.steered
     }
 
+    /// The session is opened again from its log alone: nobody knows what was sent.
+    pub(super) fn reopen(&mut self) -> Transcript {
+        self.sent = None;
+        self.log.reopen()
+    }
+
     pub(super) fn on_submit(&mut self, state: &State, effects: &[Effect]) -> Verdict {
         self.log.on_submit(state, effects)
     }
