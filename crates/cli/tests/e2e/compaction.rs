@@ -29,7 +29,7 @@ fn conversation(stage: &Stage, prompts: &[&str], variables: &[(&str, &str)]) -> 
 fn the_summary_heeds_the_focus_and_the_memory_files() {
     let stage = Stage::serving(
         &json!([{"when": {"contains": SUMMARY}, "blocks": [{"text": "They spoke."}]}, said("One."), said("Two.")]),
-        windlass_testkit::ServerBuilder::count_tokens,
+        |server| server,
     );
     let memory =
         "# Build\nuse make\n\n# Compact instructions\nKeep every file name.\n\n# Style\nshort lines\n";

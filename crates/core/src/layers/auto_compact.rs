@@ -215,8 +215,11 @@ fn finish(cx: &mut Cx<'_>, compacting: &Compacting, found: &Surroundings) -> Ste
     compaction.trigger = trigger;
     compaction.tokens_before = tokens_before;
     compaction.duration_ms = duration_ms;
-    let tokens_after = compaction.tokens_after;
-    let made_progress = tokens_after <= Thresholds::of(cx.config, cx.model()).compact / 2;
+    let made_progress = compaction.tokens_after <= Thresholds::of(cx.config, cx.model()).compact / 2;
+    // What was there before is the provider's count, so what is left is told at the provider's rate too.
+    let scale = cx.state.carry.tokens.scale(&cx.state.carry.messages, cx.config);
+    let tokens_after = scale.real(compaction.tokens_after);
+    compaction.tokens_after = tokens_after;
     cx.change(Decision::Compacted(Box::new(compaction)));
     cx.state.carry.tokens = super::TokenCount::default();
     note(cx, compacting, made_progress);
