@@ -17,6 +17,7 @@ mod formats;
 mod hooks;
 mod host;
 mod interrupts;
+mod layers;
 mod limits;
 mod memory;
 mod permissions;

@@ -212,3 +212,14 @@ fn model_fallback_asks_the_other_model_the_same() {
     assert!(told.result["modelUsage"].get(other).is_some(), "{}", told.result);
     assert_eq!(stage.server.refusals(), [""; 0]);
 }
+
+#[test]
+fn a_turn_that_is_paused_too_often_ends_with_a_warning() {
+    let stage =
+        stage(&json!([{"blocks": [{"text": "Still at it. "}], "stop_reason": "pause_turn", "repeat": 30}]));
+    let told = stage.told(&[], &[]);
+    told.ended("success", "completed", 0);
+    assert_eq!(stage.requests(), 11, "ten resumptions");
+    assert!(told.notes().contains("paused the answer too often"), "{}", told.notes());
+    assert_eq!(stage.server.refusals(), [""; 0]);
+}
