@@ -80,7 +80,8 @@ pub(crate) fn decide(trouble: &Trouble<'_>, policy: &RetryPolicy) -> Verdict {
         retries_max: attempts.retries.saturating_add(left),
     };
     if let Some(delay_ms) = patience(trouble, policy) {
-        return verdict(Retry::Again, delay_ms, u32::MAX);
+        // There is always one more.
+        return verdict(Retry::Again, delay_ms, 1);
     }
     let heals = failure.should_retry.unwrap_or_else(|| may_heal(failure.class));
     let left = attempts_left(failure.class, attempts, policy, trouble.reached);

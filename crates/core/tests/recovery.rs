@@ -320,6 +320,48 @@ fn only_the_picture_that_is_refused_is_taken_out_if_the_provider_names_it() {
 }
 
 #[test]
+fn if_one_picture_after_the_other_is_refused_all_are_taken_out() {
+    let named = |block| Failure {
+        culprit: Some(Culprit { message: 0, block: Some(block) }),
+        ..of_class(FailureClass::Media)
+    };
+    let picture = || Block::image("image/png", "AAAA");
+    let three = Prompt { blocks: vec![picture(), picture(), picture()], ..Prompt::default() };
+    let stub = "[A picture (image/png) was here. It was left out because it cannot be sent.]";
+    check(
+        Scenario::new()
+            .submit_prompt("pictures", three)
+            .fails_with("media", named(1))
+            .fails_with("media", named(0))
+            .text("Seen.")
+            .ended(StopReason::EndTurn),
+        &format!(
+            "
+        > submit pictures            preparing streaming | call-model #1 [user(picture/picture/picture)]
+        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user(picture/{stub}/picture)]
+        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #3 [user({stub}/{stub}/{stub})]
+        < text Seen.
+        < end end_turn               settling done | = completed after 1
+        "
+        ),
+    );
+}
+
+#[test]
+fn compacting_for_refusals_again_and_again_ends_the_run() {
+    let turn = |scenario: Scenario, n: u32| {
+        let called = scenario.call(&format!("read {n}")).ended(StopReason::ToolUse);
+        let result = ToolOutcome::text(&"word ".repeat(2_000));
+        compacted(called.finished_with(n, "finished long", result), n)
+    };
+    let thrice = (1..=3).fold(Scenario::new().submit("x"), turn);
+    let result = ToolOutcome::text(&"word ".repeat(2_000));
+    let again = thrice.call("read 4").ended(StopReason::ToolUse).finished_with(4, "finished long", result);
+    let retries = "reactive_compact_retry ".repeat(4);
+    check_course(again.fails(FailureClass::Overflow), &format!("{retries}rapid_refill"));
+}
+
+#[test]
 fn each_cure_has_a_guard_of_its_own() {
     let thought = || {
         let seen = long(Scenario::new().submit_prompt("pictures", pictures()));
@@ -584,7 +626,7 @@ fn a_used_up_quota_ends_the_run_with_its_time_unless_the_run_is_patient() {
         Scenario::new().with(patient).wall_s(600).submit("x").fails_with("quota", quota()).timer(1),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < fails quota                retry 1 of 4294967295 in 3000000 | settling waiting | timer t1 3000000
+        < fails quota                retry 1 of 1 in 3000000 | settling waiting | timer t1 3000000
         > timer t1                   streaming | call-model #2 [user] same
         ",
     );
