@@ -19,6 +19,7 @@ mod host;
 mod interrupts;
 mod layers;
 mod limits;
+mod long_run;
 mod memory;
 mod permissions;
 mod prompts;
