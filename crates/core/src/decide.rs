@@ -157,7 +157,10 @@ impl Cx<'_> {
     /// Rewrites the transcript against a refusal of the provider. A compaction takes longer and is done by its layer.
     fn strip(&mut self, cure: Cure) {
         let messages = &self.state.carry.messages;
+        // Where one after the other is refused, the rest would be too.
+        let is_first = self.state.carry.guards.media_strips == 0;
         let culprit = self.state.carry.withheld.as_ref().and_then(|failure| failure.culprit);
+        let culprit = culprit.filter(|_| is_first);
         let rewritten = match cure {
             Cure::MediaStripped => layers::strip_media(messages, culprit),
             Cure::ThinkingStripped => layers::strip_thinking(messages, None),

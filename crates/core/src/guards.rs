@@ -28,8 +28,8 @@ pub(crate) struct Guards {
     pub(crate) nudged: bool,
     /// How many models have failed: the place of the current one in the list of fallbacks.
     pub(crate) fallbacks: u32,
-    /// Whether refused media were taken out, since the last results.
-    pub(crate) media_stripped: bool,
+    /// How often refused media were taken out, since the last results: first the one that is named, then all.
+    pub(crate) media_strips: u32,
     /// Whether refused thinking was taken out, since the last results.
     pub(crate) thinking_stripped: bool,
     /// Whether the previous transition was a drain of staged collapses.
@@ -68,7 +68,7 @@ impl Guards {
             pauses: 0,
             nudged: false,
             fallbacks: self.fallbacks,
-            media_stripped: false,
+            media_strips: 0,
             thinking_stripped: false,
             drained: false,
         }
@@ -88,7 +88,7 @@ impl Guards {
             pauses: self.pauses,
             nudged: self.nudged,
             fallbacks: self.fallbacks,
-            media_stripped: self.media_stripped,
+            media_strips: self.media_strips,
             thinking_stripped: self.thinking_stripped,
             drained: true,
         }
@@ -108,7 +108,7 @@ impl Guards {
             pauses: 0,
             nudged: self.nudged,
             fallbacks: self.fallbacks,
-            media_stripped: self.media_stripped || cure == Cure::MediaStripped,
+            media_strips: self.media_strips + u32::from(cure == Cure::MediaStripped),
             thinking_stripped: self.thinking_stripped || cure == Cure::ThinkingStripped,
             drained: false,
         }
@@ -128,7 +128,7 @@ impl Guards {
             pauses: 0,
             nudged: self.nudged,
             fallbacks: self.fallbacks,
-            media_stripped: self.media_stripped,
+            media_strips: self.media_strips,
             thinking_stripped: self.thinking_stripped,
             drained: false,
         }
@@ -148,7 +148,7 @@ impl Guards {
             pauses: 0,
             nudged: self.nudged,
             fallbacks: self.fallbacks,
-            media_stripped: self.media_stripped,
+            media_strips: self.media_strips,
             thinking_stripped: self.thinking_stripped,
             drained: false,
         }
@@ -169,7 +169,7 @@ impl Guards {
             pauses: 0,
             nudged: self.nudged,
             fallbacks: self.fallbacks,
-            media_stripped: self.media_stripped,
+            media_strips: self.media_strips,
             thinking_stripped: self.thinking_stripped,
             drained: false,
         }
@@ -189,7 +189,7 @@ impl Guards {
             pauses: 0,
             nudged: self.nudged,
             fallbacks: self.fallbacks,
-            media_stripped: self.media_stripped,
+            media_strips: self.media_strips,
             thinking_stripped: self.thinking_stripped,
             drained: false,
         }
@@ -209,7 +209,7 @@ impl Guards {
             pauses: 0,
             nudged: self.nudged,
             fallbacks: self.fallbacks,
-            media_stripped: self.media_stripped,
+            media_strips: self.media_strips,
             thinking_stripped: self.thinking_stripped,
             drained: false,
         }
@@ -229,7 +229,7 @@ impl Guards {
             pauses: self.pauses + 1,
             nudged: self.nudged,
             fallbacks: self.fallbacks,
-            media_stripped: self.media_stripped,
+            media_strips: self.media_strips,
             thinking_stripped: self.thinking_stripped,
             drained: false,
         }
@@ -249,7 +249,7 @@ impl Guards {
             pauses: 0,
             nudged: true,
             fallbacks: self.fallbacks,
-            media_stripped: self.media_stripped,
+            media_strips: self.media_strips,
             thinking_stripped: self.thinking_stripped,
             drained: false,
         }
@@ -270,7 +270,7 @@ impl Guards {
             pauses: 0,
             nudged: self.nudged,
             fallbacks: self.fallbacks + 1,
-            media_stripped: self.media_stripped,
+            media_strips: self.media_strips,
             thinking_stripped: false,
             drained: false,
         }

@@ -94,11 +94,12 @@ impl Cx<'_> {
     /// Tells hooks that the run ends because of a failure, and waits until they have heard; what they answer changes
     /// nothing.
     pub(crate) fn end_by_failure(&mut self, terminal: Terminal) -> Phase {
-        let failure =
-            self.state.ledger.failure.clone().filter(|_| self.config.hooks.contains(&HookEvent::StopFailure));
-        let Some(failure) = failure else { return self.end(terminal, None) };
+        if !self.config.hooks.contains(&HookEvent::StopFailure) {
+            return self.end(terminal, None);
+        }
         self.enter(PhaseName::Stopping);
-        let hook = self.ask_hooks(HookCall::StopFailure { failure: Box::new(failure) });
+        let failure = self.state.ledger.failure.clone().map(Box::new);
+        let hook = self.ask_hooks(HookCall::StopFailure { terminal, failure });
         Phase::Stopping(Box::new(Stopping { hook, about: About::Failure(terminal) }))
     }
 }

@@ -174,6 +174,9 @@ pub(crate) enum Next {
     End(Terminal),
 }
 
+/// The second time takes out what the first has left.
+const MEDIA_STRIPS_MAX: u32 = 2;
+
 /// One rule: it passes, or says what is next.
 pub(crate) type Rung = fn(&Situation) -> Option<Next>;
 
@@ -219,12 +222,12 @@ fn streaming_errors(s: &Situation) -> Option<Next> {
     Some(s.try_again_or(terminal))
 }
 
-/// Refused media are taken out once.
+/// Refused media are taken out: the one that is named, and all of them if another is refused after it.
 fn media_errors(s: &Situation) -> Option<Next> {
     if s.answer != Answer::Failed(Fault::Media) {
         return None;
     }
-    let cure = s.has_media && !s.guards.media_stripped && !s.acted;
+    let cure = s.has_media && s.guards.media_strips < MEDIA_STRIPS_MAX && !s.acted;
     Some(s.rewrite_or(cure, Terminal::ImageError))
 }
 

@@ -179,10 +179,10 @@ impl Cx<'_> {
             After::NextTurn { .. } => self.end(Terminal::ModelError, None),
             After::End(terminal) => {
                 self.record_results(&settling.calls, Attached::default());
-                match terminal {
-                    Terminal::ApiError | Terminal::ModelError => self.end_by_failure(terminal),
-                    _ => self.end(terminal, settling.interrupt),
+                if terminal.shows_failure() || terminal == Terminal::MaxOutputTokens {
+                    return self.end_by_failure(terminal);
                 }
+                self.end(terminal, settling.interrupt)
             }
         }
     }

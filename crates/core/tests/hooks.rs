@@ -609,6 +609,46 @@ fn after_a_failure_only_failure_hooks_run_and_nobody_waits_for_them() {
 }
 
 #[test]
+fn failure_hooks_hear_of_every_end_that_the_provider_is_the_cause_of() {
+    let failed = || hooked(&[HookEvent::Stop, HookEvent::StopFailure]).submit("x");
+    check(
+        failed().fails(FailureClass::Media).hooked(1, "no", objects("go on")),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < fails Media                settling stopping | ask h1 StopFailure it failed
+        > h1 says no                 done | = image_error after 1: it failed
+        ",
+    );
+    check(
+        hooked(&[HookEvent::StopFailure])
+            .with(|config| config.context.reactive_compact = false)
+            .submit("x")
+            .fails(FailureClass::Overflow)
+            .hooked(1, "no", objects("go on")),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < fails Overflow             settling stopping | ask h1 StopFailure it failed
+        > h1 says no                 done | = prompt_too_long after 1: it failed
+        ",
+    );
+    check(
+        hooked(&[HookEvent::StopFailure])
+            .with(|config| config.output.recoveries_max = 0)
+            .output_cap(100)
+            .submit("x")
+            .text("One")
+            .ended(StopReason::MaxTokens)
+            .hooked(1, "no", objects("go on")),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < text One
+        < end max_tokens             settling stopping | ask h1 StopFailure max_output_tokens
+        > h1 says no                 done | = max_output_tokens after 1
+        ",
+    );
+}
+
+#[test]
 fn a_run_that_is_dropped_while_hooks_are_asked_keeps_what_was_done() {
     check(
         hooked(&[HookEvent::PreToolUse, HookEvent::PostToolUse])

@@ -380,16 +380,6 @@ fn each_cure_has_a_guard_of_its_own() {
         "reactive_compact_retry api_error",
     );
     check_course(Scenario::new().submit("x").fails(FailureClass::Binding), "api_error");
-    // There would be more to take out.
-    let named = |block| {
-        let culprit = Some(Culprit { message: 0, block: Some(block) });
-        Failure { culprit, ..of_class(FailureClass::Media) }
-    };
-    let shown = Scenario::new().submit_prompt("pictures", pictures());
-    check_course(
-        shown.fails_with("media", named(0)).fails_with("media", named(2)),
-        "reactive_compact_retry image_error",
-    );
     let paused =
         thought().fails(FailureClass::Binding).thinking("so").text("Well,").ended(StopReason::PauseTurn);
     check_course(paused.fails(FailureClass::Binding), "reactive_compact_retry pause_turn_resume api_error");

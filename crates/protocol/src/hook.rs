@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::{CompactTrigger, Failure, ToolOutcome, ToolUse};
+use crate::{CompactTrigger, Failure, Terminal, ToolOutcome, ToolUse};
 
 /// The points at which hooks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,8 +76,10 @@ pub enum HookCall {
     },
     /// The run ends because of a failure.
     StopFailure {
-        /// What failed.
-        failure: Box<Failure>,
+        /// How the run ends.
+        terminal: Terminal,
+        /// What failed, unless the answer itself was the problem.
+        failure: Option<Box<Failure>>,
     },
     /// The transcript is about to be compacted.
     PreCompact {

@@ -33,16 +33,17 @@ struct Node {
 
 /// What must fall, the most significant first.
 fn measure(node: Node) -> [u32; 12] {
-    let Guards { continuations, small_gains, reactive_done, media_stripped, thinking_stripped, .. } =
-        node.guards;
     let guards = node.guards;
+    let Guards { continuations, small_gains, reactive_done, media_strips, thinking_stripped, .. } = guards;
     let steps = (LIMITS.continuations_min + 1).saturating_sub(continuations) + (2 - small_gains);
-    let cures = [reactive_done, media_stripped, thinking_stripped].iter().filter(|done| !**done).count();
+    let cures = u32::from(!reactive_done)
+        + MEDIA_STRIPS_MAX.saturating_sub(media_strips)
+        + u32::from(!thinking_stripped);
     [
         LIMITS.fallbacks.saturating_sub(guards.fallbacks),
         node.units,
         steps,
-        u32::try_from(cures).unwrap(),
+        cures,
         LIMITS.schema_tries.saturating_sub(guards.schema_tries),
         LIMITS.stop_blocks.saturating_sub(guards.stop_blocks),
         LIMITS.output_recoveries.saturating_sub(guards.output_recoveries),
@@ -119,10 +120,10 @@ fn check_edge(situation: &Situation, transition: Transition, rows: Rows) -> Resu
 }
 
 fn all_guards() -> impl Iterator<Item = Guards> {
-    const FLAGS: u32 = 7;
+    const FLAGS: u32 = 6;
     let counts =
         [LIMITS.output_recoveries, LIMITS.stop_blocks, LIMITS.continuations_min + 1, 2, LIMITS.schema_tries];
-    let counts = [&counts[..], &[LIMITS.pauses, LIMITS.fallbacks]].concat();
+    let counts = [&counts[..], &[LIMITS.pauses, LIMITS.fallbacks, MEDIA_STRIPS_MAX]].concat();
     let size = counts.iter().map(|most| most + 1).product::<u32>() << FLAGS;
     (0..size).map(move |number| {
         let mut rest = number;
@@ -143,7 +144,7 @@ fn all_guards() -> impl Iterator<Item = Guards> {
             output_escalated: digit(2) == 1,
             stop_hook_active: digit(2) == 1,
             nudged: digit(2) == 1,
-            media_stripped: digit(2) == 1,
+            media_strips: digit(counts[7] + 1),
             thinking_stripped: digit(2) == 1,
             drained: digit(2) == 1,
         }
@@ -301,7 +302,7 @@ fn a_broken_row_of_the_guards_is_found() {
     broken_row!(StopHookBlocking, |_before, after| after.reactive_done = false);
     broken_row!(StopHookBlocking, |before, after| after.stop_blocks = before.stop_blocks);
     broken_row!(ReactiveCompactRetry, |before, after| after.reactive_done = before.reactive_done);
-    broken_row!(ReactiveCompactRetry, |before, after| after.media_stripped = before.media_stripped);
+    broken_row!(ReactiveCompactRetry, |before, after| after.media_strips = before.media_strips);
     broken_row!(ReactiveCompactRetry, |before, after| after.thinking_stripped = before.thinking_stripped);
     broken_row!(CollapseDrainRetry, |_before, after| after.drained = false);
     broken_row!(MaxOutputTokensEscalate, |_before, after| after.output_escalated = false);
@@ -334,7 +335,7 @@ macro_rules! broken_rung {
 fn a_rung_that_forgets_its_guard_is_found() {
     broken_rung!(prompt_too_long, |guards| guards.drained = false, CollapseDrainRetry);
     broken_rung!(prompt_too_long, |guards| guards.reactive_done = false, ReactiveCompactRetry);
-    broken_rung!(media_errors, |guards| guards.media_stripped = false, ReactiveCompactRetry);
+    broken_rung!(media_errors, |guards| guards.media_strips = 0, ReactiveCompactRetry);
     broken_rung!(bound_thinking, |guards| guards.thinking_stripped = false, ReactiveCompactRetry);
     broken_rung!(max_output_tokens, |guards| guards.output_escalated = false, MaxOutputTokensEscalate);
     broken_rung!(max_output_tokens, |guards| guards.output_recoveries = 0, MaxOutputTokensRecovery);

@@ -10,11 +10,14 @@ use windlass_protocol::{
 
 use super::boundary::{self, Head};
 use super::summariser::{self, Unsummarised};
-use super::tokens::scaled;
+use super::tokens::{estimated, fixed_tokens, scaled};
 use super::{Compactions, Thresholds, Work};
 use crate::event::Effect;
 use crate::prepare::{Asked, Forced, Preparing, Reply, Step};
 use crate::step::Cx;
+
+/// As much of the conversation is left, however much the rest of the request takes.
+const LEFT_TOKENS: u64 = 4_000;
 
 /// A compaction in the making.
 #[derive(Clone, Debug)]
@@ -61,10 +64,12 @@ pub(crate) fn reducible(cx: &Cx<'_>) -> bool {
 fn start(cx: &mut Cx<'_>, preparing: &mut Preparing) -> Step {
     let Some((trigger, focus)) = due(cx, preparing) else { return Step::Passed };
     let no_progress = match trigger {
-        CompactTrigger::Auto => cx.state.carry.compactions.due_again(cx.config.context.refill_turns),
-        CompactTrigger::Manual | CompactTrigger::Reactive => cx.state.carry.compactions.no_progress,
+        CompactTrigger::Auto | CompactTrigger::Reactive => {
+            cx.state.carry.compactions.due_again(cx.config.context.refill_turns)
+        }
+        CompactTrigger::Manual => cx.state.carry.compactions.no_progress,
     };
-    if trigger == CompactTrigger::Auto && no_progress >= cx.config.context.no_progress_max {
+    if trigger != CompactTrigger::Manual && no_progress >= cx.config.context.no_progress_max {
         return Step::End(Terminal::RapidRefill);
     }
     if !boundary::has_past(&cx.state.carry.messages) {
@@ -108,11 +113,18 @@ fn due(cx: &Cx<'_>, preparing: &Preparing) -> Option<(CompactTrigger, String)> {
         Some(Forced::Manual { focus }) => Some((CompactTrigger::Manual, focus.clone())),
         Some(Forced::Reactive) => Some((CompactTrigger::Reactive, String::new())),
         None => {
-            let threshold = Thresholds::of(cx.config, cx.model()).compact;
-            let is_due = cx.config.context.auto_compact && cx.context_tokens() >= threshold;
+            let is_due = cx.config.context.auto_compact && is_full(cx);
             is_due.then_some((CompactTrigger::Auto, String::new()))
         }
     }
+}
+
+/// Whether the context is at the threshold. Where system prompt and tools alone are, no compaction helps against them: then
+/// it is the conversation that counts.
+fn is_full(cx: &Cx<'_>) -> bool {
+    let threshold = Thresholds::of(cx.config, cx.model()).compact;
+    let conversation = || estimated(cx.state.carry.messages.iter().map(|message| &**message));
+    cx.context_tokens() >= threshold && (fixed_tokens(cx.config) < threshold || conversation() >= threshold)
 }
 
 /// What hooks want said in the summary is added; what they have against it is returned.
@@ -238,10 +250,15 @@ fn finish(cx: &mut Cx<'_>, compacting: &Compacting, found: &Surroundings) -> Ste
     }
 }
 
-/// How many tokens the request may have afterwards: half of the threshold, or of what the provider said it takes.
+/// How many tokens the request may have afterwards: half of the threshold, or of what the provider said it takes. Unless it
+/// has refused more, something is left of the conversation also where system prompt and tools take that half.
 fn goal(cx: &Cx<'_>, compacting: &Compacting) -> u64 {
-    let half = Thresholds::of(cx.config, cx.model()).compact / 2;
-    let refusal = refusal(cx).filter(|_| compacting.trigger == CompactTrigger::Reactive);
+    let threshold = Thresholds::of(cx.config, cx.model()).compact;
+    let half = threshold / 2;
+    if compacting.trigger != CompactTrigger::Reactive {
+        return half.max(fixed_tokens(cx.config).saturating_add(LEFT_TOKENS.min(threshold / 8)));
+    }
+    let refusal = refusal(cx);
     let fits = |overflow: Overflow| scaled(compacting.tokens_before, overflow.limit, overflow.needed);
     refusal.map_or(half, |overflow| half.min(fits(overflow) / 2))
 }

@@ -40,14 +40,15 @@ pub(crate) fn has_past(messages: &Transcript) -> bool {
     messages.iter().any(|message| message.origin != Origin::Boundary)
 }
 
-/// The compaction that leaves at most `goal` tokens, or as few as possible; nothing if it would make nothing shorter.
+/// The compaction that leaves at most `goal` tokens, or as few as possible; nothing if it would make nothing shorter, neither
+/// by our estimate nor by the provider's count.
 pub(crate) fn build(cx: &mut Cx<'_>, head: &Head, found: &Surroundings, goal: u64) -> Option<Compaction> {
     let id = cx.message_id();
     let before = &cx.state.carry.messages;
     let list: Vec<&Arc<Message>> = before.iter().collect();
     let units = units(&list);
     let estimate_before = estimated(list.iter().map(|message| &***message));
-    let fixed = fixed_tokens(cx.config);
+    let (fixed, tokens_before) = (fixed_tokens(cx.config), cx.context_tokens());
     let mut best = None;
     for level in 0..LEVELS {
         let parts = Parts { cx, list: &list, units: &units, head, found, level };
@@ -55,7 +56,7 @@ pub(crate) fn build(cx: &mut Cx<'_>, head: &Head, found: &Surroundings, goal: u6
         let after = apply(&Decision::Compacted(Box::new(compaction.clone())), before);
         let estimate = estimated(after.iter().map(|message| &**message));
         let tokens_after = fixed.saturating_add(estimate);
-        if estimate < estimate_before {
+        if estimate < estimate_before || tokens_after < tokens_before {
             best = Some(Compaction { tokens_after, ..compaction });
         }
         if tokens_after <= goal {

@@ -4,5 +4,6 @@
 
 mod collapse;
 mod compaction;
+mod fullness;
 mod results;
 mod world;

@@ -340,3 +340,16 @@ fn the_report_adds_up_to_what_is_in_use() {
     let unknown = ModelCard::unknown("main");
     assert_eq!(unknown.window_tokens, report.window);
 }
+
+#[test]
+fn results_of_parallel_calls_are_counted_once_on_top_of_what_their_response_reported() {
+    let used = |results: &[&str]| {
+        let mut world = World::new(config());
+        world.submit("Make it work.").turn_of("Read", "{}", results, 50_000);
+        world.state.context_report(&world.config).used
+    };
+    let (one, three) = (used(&["same text"]), used(&["same text"; 3]));
+    assert!((50_001..50_100).contains(&one), "{one}");
+    // The message has tokens of its own, once.
+    assert!(three > one && three - 50_000 < 3 * (one - 50_000), "{three} {one}");
+}

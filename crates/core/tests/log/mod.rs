@@ -498,7 +498,9 @@ fn hook_words(call: &HookCall) -> String {
     let about = match call {
         HookCall::PreToolUse { tool_use, .. } | HookCall::PostToolUse { tool_use, .. } => phrase(tool_use),
         HookCall::Stop { active, text } => format!("{text}{}", if *active { " (again)" } else { "" }),
-        HookCall::StopFailure { failure } => failure.message.clone(),
+        HookCall::StopFailure { terminal, failure } => {
+            failure.as_ref().map_or_else(|| terminal.name().to_owned(), |failure| failure.message.clone())
+        }
         HookCall::PreCompact { instructions, .. } => instructions.to_string(),
     };
     format!("{} {about}", call.event().name())

@@ -169,7 +169,7 @@ impl Turns {
             }
             Transition::CollapseDrainRetry => (1 + u32::from(self.before == Some(transition)), 1),
             Transition::ReactiveCompactRetry => match self.last {
-                Some(Last::Failed(FailureClass::Media)) => one_more(&mut taken.media, 1),
+                Some(Last::Failed(FailureClass::Media)) => one_more(&mut taken.media, 2),
                 Some(Last::Failed(FailureClass::Binding)) => one_more(&mut taken.thinking, 1),
                 Some(Last::Failed(FailureClass::Overflow)) => one_more(&mut taken.reactive, 1),
                 _ if is_window_full => one_more(&mut taken.reactive, 1),
@@ -265,7 +265,8 @@ impl Turns {
         if outcome.terminal.shows_failure() && outcome.errors.is_empty() {
             return Err(format!("{} does not say what failed", outcome.terminal.name()));
         }
-        if self.told_of_failure && !outcome.terminal.shows_failure() && !self.store_failed {
+        let is_failure = outcome.terminal.shows_failure() || outcome.terminal == Terminal::MaxOutputTokens;
+        if self.told_of_failure && !is_failure && !self.store_failed {
             return Err(format!(
                 "hooks were told of a failure, and the run ends with {}",
                 outcome.terminal.name()
