@@ -246,22 +246,18 @@ fn memory_is_told_once_and_only_if_it_was_not_seen_already() {
     );
 }
 
+/// The notes of a run in which every turn finds this.
+fn notes(found: &[Surroundings]) -> Vec<String> {
+    let turn = |scenario: Scenario, (n, found): (u32, &Surroundings)| {
+        let called = scenario.call(&format!("read {n}")).ended(StopReason::ToolUse).finished(n, "ok");
+        called.looked(n, "this", found.clone())
+    };
+    log::notes((1..).zip(found).fold(Scenario::new().with(with_tasks).submit("x"), turn))
+}
+
 #[test]
 fn a_task_list_is_brought_to_mind_after_ten_turns_of_silence() {
-    let turn = |scenario: Scenario, n: u32, list: &str| {
-        scenario.call(&format!("read {n}")).ended(StopReason::ToolUse).finished(n, "ok").looked(
-            n,
-            list,
-            tasks(list),
-        )
-    };
-    let notes = |lists: &[&str]| {
-        let scenario =
-            (1..).zip(lists).fold(Scenario::new().with(with_tasks).submit("x"), |scenario, (n, list)| {
-                turn(scenario, n, list)
-            });
-        log::notes(scenario)
-    };
+    let notes = |lists: &[&str]| notes(&lists.iter().map(|list| tasks(list)).collect::<Vec<_>>());
     assert_eq!(notes(&["one"; 10]), Vec::<String>::new());
     assert_eq!(notes(&["one"; 11]).len(), 1);
     assert_eq!(notes(&["one"; 20]).len(), 1);
@@ -272,12 +268,17 @@ fn a_task_list_is_brought_to_mind_after_ten_turns_of_silence() {
 }
 
 #[test]
+fn background_tasks_that_run_for_long_are_no_forgotten_task_list() {
+    let found = Surroundings { background: Some("bash-1: make watch".into()), ..Surroundings::default() };
+    assert_eq!(notes(&vec![found; 20]), Vec::<String>::new());
+}
+
+#[test]
 fn everything_is_attached_in_a_fixed_order() {
-    let found = Surroundings { ..changed("/project/a", 2) };
     check(
         read(Scenario::new().submit("x").prefetched("new", vec![memory("/new")]), 1, "/project/a")
             .steer("typed")
-            .looked(1, "a", found),
+            .looked(1, "a", changed("/project/a", 2)),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         > memory new

@@ -10,6 +10,8 @@ pub struct Surroundings {
     pub changed: Vec<FileChange>,
     /// The task list as it is now, if there is one: lines for the model.
     pub tasks: Option<Arc<str>>,
+    /// The background tasks that are running, if there are any: lines for the model.
+    pub background: Option<Arc<str>>,
     /// The present text of files that were asked for, as far as they can be read, cut to what was asked for.
     pub shown: Vec<(PathBuf, Arc<str>)>,
 }

@@ -114,7 +114,8 @@ impl LookAround for Lookout {
         Box::pin(async move {
             known.truncate(FILES_MAX);
             let (changed, unclear) = lookout.compare(known);
-            let mut around = Surroundings { changed, tasks: lookout.running(), shown: Vec::new() };
+            let background = lookout.running();
+            let mut around = Surroundings { changed, background, ..Surroundings::default() };
             if unclear.is_empty() && show.is_empty() {
                 return around;
             }
@@ -294,7 +295,7 @@ mod tests {
     async fn running_tasks_are_listed() {
         let tasks = Tasks::new(None);
         let lookout = Lookout::new(tasks.clone());
-        let listed = async || lookout.look(Vec::new(), Vec::new()).await.tasks;
+        let listed = async || lookout.look(Vec::new(), Vec::new()).await.background;
         assert_eq!(listed().await, None);
         let _signals = tasks.begin(7, "make watch".into(), "/tmp/out".into()).unwrap();
         assert_eq!(

@@ -8,7 +8,7 @@ use windlass_protocol::{
 };
 
 use super::apply::apply;
-use super::digest::{digest, said, text_field};
+use super::digest::{digest, prompted, text_field};
 use super::rounds::{Unit, units};
 use super::text::clip;
 use super::tokens::{estimated, fixed_tokens};
@@ -114,6 +114,7 @@ impl Parts<'_> {
         texts.extend(self.last_prompt(tail));
         texts.extend(self.environment());
         texts.extend(self.tasks());
+        texts.extend(self.background());
         texts.extend(self.directory());
         texts.extend(self.memory());
         texts.extend(self.files(tail));
@@ -139,12 +140,10 @@ impl Parts<'_> {
 
     /// The last prompt, if the tail does not hold it. After an earlier compaction it stands in the boundary.
     fn last_prompt(&self, tail: usize) -> Option<String> {
-        let is_prompt =
-            |message: &&&Arc<Message>| message.origin == Origin::Prompt && !said(message).trim().is_empty();
-        if self.list[tail..].iter().any(|message| is_prompt(&message)) {
+        if self.list[tail..].iter().any(|message| prompted(message).is_some()) {
             return None;
         }
-        let prompt = self.list[..tail].iter().rev().find(is_prompt).map(|message| said(message));
+        let prompt = self.list[..tail].iter().rev().find_map(|message| prompted(message));
         let prompt = prompt.or_else(|| {
             let boundary = self.list.iter().find(|message| message.origin == Origin::Boundary)?;
             boundary
@@ -166,6 +165,10 @@ impl Parts<'_> {
     fn tasks(&self) -> Option<String> {
         let tasks = self.found.tasks.as_ref().filter(|tasks| !tasks.trim().is_empty())?;
         Some(format!("The task list as it is now:\n{}", clip(tasks, TASKS_CHARS >> self.level)))
+    }
+
+    fn background(&self) -> Option<String> {
+        self.found.background.as_ref().map(|tasks| clip(tasks, TASKS_CHARS >> self.level))
     }
 
     fn directory(&self) -> Option<String> {

@@ -10,6 +10,7 @@ use windlass_protocol::{
 
 use super::Thresholds;
 use super::apply::{apply, bound_after, place_of};
+use super::digest::prompted;
 use super::render::render;
 use super::rounds::{newest_from, units};
 use super::tokens::estimated;
@@ -150,7 +151,7 @@ fn next_span(cx: &Cx<'_>) -> Option<std::ops::Range<usize>> {
     let messages: Vec<&Arc<Message>> = carry.messages.iter().collect();
     let units = units(&messages);
     let old_to = newest_from(&units, policy.rounds_kept);
-    let last_prompt = messages.iter().rposition(|message| message.origin == Origin::Prompt);
+    let last_prompt = messages.iter().rposition(|message| prompted(message).is_some());
     let staged: Vec<_> =
         carry.staged.ready.iter().filter_map(|span| place_of(span, &carry.messages)).collect();
     let may_go = |place: usize| {

@@ -9,7 +9,7 @@ use windlass_protocol::{Block, Message, Origin, RawObject, Role, ToolUse};
 use super::text::{clip, one_line};
 
 /// The tags of texts that the engine puts beside what a user says.
-const NOTES: [&str; 3] = ["environment", "memory", "system-reminder"];
+const NOTES: [&str; 4] = ["environment", "memory", "system-reminder", "task-notification"];
 
 /// What was asked for, touched, run and said last, in at most about so many characters.
 pub(crate) fn digest(past: &[&Arc<Message>], chars: usize) -> String {
@@ -42,12 +42,7 @@ fn earlier(past: &[&Arc<Message>], chars: usize) -> String {
 
 /// The first prompt and as many of the newest as there is room for.
 fn prompts(past: &[&Arc<Message>], chars: usize) -> String {
-    let prompts: Vec<String> = past
-        .iter()
-        .filter(|message| message.origin == Origin::Prompt)
-        .map(|message| said(message))
-        .filter(|text| !text.is_empty())
-        .collect();
+    let prompts: Vec<String> = past.iter().filter_map(|message| prompted(message)).collect();
     let Some((first, others)) = prompts.split_first() else { return String::new() };
     let first = format!("- {}", one_line(first, chars / 2));
     let others: Vec<String> =
@@ -56,8 +51,14 @@ fn prompts(past: &[&Arc<Message>], chars: usize) -> String {
     std::iter::once(&first).chain(newest).cloned().collect::<Vec<_>>().join("\n")
 }
 
+/// What the user asked for in a message: in a prompt, or in what was typed while calls ran and came with their results.
+pub(crate) fn prompted(message: &Message) -> Option<String> {
+    let may_hold = matches!(message.origin, Origin::Prompt | Origin::Results);
+    may_hold.then(|| said(message)).filter(|text| !text.trim().is_empty())
+}
+
 /// What somebody said in a message, without what the engine added.
-pub(crate) fn said(message: &Message) -> String {
+fn said(message: &Message) -> String {
     let texts = message.blocks.iter().filter_map(Block::as_text);
     texts.filter(|text| !is_note(text)).collect::<Vec<_>>().join("\n")
 }

@@ -81,6 +81,7 @@ fn what_must_not_depend_on_the_summary_is_attached_again() {
         [MemoryNote { path: "/m.md".into(), text: "# Compact\nKeep names.\n# Other\nx".into() }].into();
     let mut world = World::new(config);
     world.surroundings.tasks = Some("1. tests".into());
+    world.surroundings.background = Some("Running: make watch".into());
     world.ends.push_back(Ends::Says("So far."));
     world.cwd = Some("/project/sub".into());
     world.submit("Make it work.");
@@ -88,7 +89,8 @@ fn what_must_not_depend_on_the_summary_is_attached_again() {
     let sent = world.sent();
     assert!(sent.contains("The working directory is now /project/sub."));
     let file = "The file /project/f as it is now:\\nits text";
-    for part in ["The task list as it is now:\\n1. tests", "Instructions from /m.md:\\n# Compact", file] {
+    let tasks = "The task list as it is now:\\n1. tests";
+    for part in [tasks, "Running: make watch", "Instructions from /m.md:\\n# Compact", file] {
         assert!(sent.contains(part), "{part} is not in {sent}");
     }
     assert!(world.forks[0].prompt.ends_with("# Compact\nKeep names."), "{}", world.forks[0].prompt);
@@ -100,6 +102,30 @@ fn what_must_not_depend_on_the_summary_is_attached_again() {
     rounds(&mut world, 170_000);
     assert!(world.sent().contains("The user's last request, word for word:\\nMake it work."));
     assert!(world.sent().contains("Further.") && !world.sent().contains("So far."));
+}
+
+#[test]
+fn what_was_typed_during_the_run_is_the_last_request() {
+    let task = "<task-notification>\nBackground task bash-1 has ended: make\n</task-notification>";
+    let compacted = |summary_failures_max: u32| {
+        let mut config = config();
+        config.context.summary_failures_max = summary_failures_max;
+        let mut world = World::new(config);
+        world.ends.push_back(Ends::Says("So far."));
+        world.submit("Make it work.");
+        for text in ["Only the parser.", task] {
+            world.tell(Event::Steer(text.into())).turn("Read", "{}", "short", 1_000);
+        }
+        rounds(&mut world, 170_000);
+        world.sent()
+    };
+    let last = "The user's last request, word for word:\\nOnly the parser.\"";
+    let (summary, mechanical) = (compacted(3), compacted(0));
+    assert!(summary.contains(last) && mechanical.contains(last), "{summary}");
+    assert!(
+        mechanical.contains("oldest first:\\n- Make it work.\\n- Only the parser.\\n\\n"),
+        "{mechanical}"
+    );
 }
 
 #[test]
