@@ -5,6 +5,7 @@
 //! noisy for both; a number without its limit is not printed.
 
 mod deltas;
+mod long;
 mod memory;
 mod process;
 mod scenario;
@@ -48,6 +49,7 @@ const PARTS: &[Part] = &[
     ("cats", tools::cats),
     ("latency", deltas::latency),
     ("throughput", deltas::throughput),
+    ("long", long::run),
 ];
 
 /// Runs the named parts, or all, and hands each row to `show` when it is known. Whether all passed.

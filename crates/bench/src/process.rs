@@ -78,7 +78,7 @@ pub(crate) fn run(mut command: Command, watch: Option<&str>) -> Result<Ran> {
     Ok(Ran { elapsed, stdout: output.bytes, stderr, lines: output.lines })
 }
 
-fn read_all(file: &mut File) -> Result<String> {
+pub(crate) fn read_all(file: &mut File) -> Result<String> {
     file.rewind()?;
     let mut text = Vec::new();
     file.read_to_end(&mut text)?;
@@ -86,7 +86,7 @@ fn read_all(file: &mut File) -> Result<String> {
 }
 
 /// Kills a process that is stuck, unless the guard is dropped in time.
-fn kill_after(pid: u32, timeout: Duration) -> Result<SyncSender<()>> {
+pub(crate) fn kill_after(pid: u32, timeout: Duration) -> Result<SyncSender<()>> {
     let pid = Pid::from_raw(i32::try_from(pid)?);
     let (guard, dropped) = sync_channel(0);
     std::thread::Builder::new().spawn(move || {
