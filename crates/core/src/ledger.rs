@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Denial, Failure, ModelCard, ModelSpend, Outcome, RawValueEq, StopReason, Terminal, ToolUse, Usage,
+    Denial, Failure, ModelCard, ModelSpend, Outcome, RawValue, RawValueEq, StopReason, Terminal, ToolUse,
+    Usage,
 };
 
 use crate::cost::cost_usd;
+
+/// As much of the inputs of denied calls is kept: half of what a line of a host's protocol may be.
+const DENIED_BYTES_MAX: usize = 512 * 1024;
 
 /// The account of one run.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +24,8 @@ pub(crate) struct Ledger {
     pub(crate) models: BTreeMap<Arc<str>, ModelSpend>,
     /// Calls that were not allowed.
     pub(crate) denials: Vec<Denial>,
+    /// How long their inputs are together.
+    denied_bytes: usize,
     /// The model's last stop reason.
     pub(crate) stop: Option<StopReason>,
     /// The text of the model's last answer.
@@ -64,6 +70,17 @@ impl Ledger {
             *cost += more;
             self.tree_usd += more;
         }
+    }
+
+    /// Keeps a denial for the report. Each is named there, but no host reads the inputs of very many.
+    pub(crate) fn deny(&mut self, mut denial: Denial) {
+        let bytes = denial.tool_use.input.get().len();
+        if self.denied_bytes.saturating_add(bytes) > DENIED_BYTES_MAX {
+            denial.tool_use.input = RawValue::from_string("{}".to_owned()).unwrap_or_default().into();
+        } else {
+            self.denied_bytes += bytes;
+        }
+        self.denials.push(denial);
     }
 
     /// Books what a fork took.
@@ -170,5 +187,29 @@ impl Ledger {
             _ => return Vec::new(),
         };
         vec![cut.into()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_protocol::CallId;
+
+    fn denial(input_bytes: usize) -> Denial {
+        let input = RawValue::from_string(format!("{{\"text\":\"{}\"}}", "x".repeat(input_bytes))).unwrap();
+        let tool_use = ToolUse { id: "t".into(), name: "Write".into(), input: input.into() };
+        Denial { call: CallId(1), tool_use, reason: "No.".into(), by_person: false }
+    }
+
+    #[test]
+    fn every_denial_is_kept_and_the_inputs_of_the_first() {
+        let mut ledger = Ledger::default();
+        for _ in 0..100 {
+            ledger.deny(denial(DENIED_BYTES_MAX / 10));
+        }
+        ledger.deny(denial(1));
+        let lengths = ledger.denials.iter().map(|denial| denial.tool_use.input.get().len());
+        assert!(lengths.clone().sum::<usize>() <= DENIED_BYTES_MAX + 2 * ledger.denials.len());
+        assert_eq!((ledger.denials.len(), lengths.filter(|length| *length > 2).count()), (101, 10));
     }
 }

@@ -261,7 +261,7 @@ impl Call {
     fn deny(&mut self, reason: String, by_person: bool, cx: &mut Cx<'_>) {
         self.answer_unrun(ToolOutcome::error(&reason), cx);
         let denial = Denial { call: self.id, tool_use: self.tool_use.clone(), reason, by_person };
-        cx.state.ledger.denials.push(denial.clone());
+        cx.state.ledger.deny(denial.clone());
         cx.emit(Update::Denied(denial));
     }
 
