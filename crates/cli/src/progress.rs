@@ -179,7 +179,7 @@ fn remark(update: &Update) -> Option<String> {
     Some(match update {
         Update::Decided(Decision::Compacted(compaction)) => commands::compaction_report(compaction),
         Update::Decided(Decision::MediaStripped { .. }) => {
-            "Pictures and documents were left out, because the provider refused them.".into()
+            "What the provider refused was left out of the conversation.".into()
         }
         Update::CompactionFailed(error) => format!("The conversation could not be compacted: {error}"),
         Update::FellBack { from, to, failure } => format!("{} {to} takes over from {from}.", failure.message),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, Decision, Delivery, Failure, HookAnswer, Message, MessageId, ModelRequest, RawValueEq, Terminal,
-    Transcript, Transition, Update,
+    Block, Culprit, Decision, Delivery, Failure, FailureClass, HookAnswer, Message, MessageId, ModelRequest,
+    RawValueEq, Terminal, Transcript, Transition, Update,
 };
 
 use crate::gate::Watermark;
@@ -157,12 +157,12 @@ impl Cx<'_> {
     /// Rewrites the transcript against a refusal of the provider. A compaction takes longer and is done by its layer.
     fn strip(&mut self, cure: Cure) {
         let messages = &self.state.carry.messages;
-        // Where one after the other is refused, the rest would be too.
-        let is_first = self.state.carry.guards.media_strips == 0;
-        let culprit = self.state.carry.withheld.as_ref().and_then(|failure| failure.culprit);
-        let culprit = culprit.filter(|_| is_first);
+        let class = self.state.carry.withheld.as_ref().map(|failure| failure.class);
+        // Where one medium after the other is refused, the rest would be too.
+        let named = self.culprit().filter(|_| self.state.carry.guards.media_strips == 0);
         let rewritten = match cure {
-            Cure::MediaStripped => layers::strip_media(messages, culprit),
+            Cure::MediaStripped if class == Some(FailureClass::Media) => layers::strip_media(messages, named),
+            Cure::MediaStripped => layers::replace_block(messages, self.culprit()),
             Cure::ThinkingStripped => layers::strip_thinking(messages, None),
             Cure::Compacted => None,
         };
@@ -175,7 +175,12 @@ impl Cx<'_> {
         }
     }
 
-    /// The messages whose thinking was bound to media that are taken out.
+    /// The block that the provider refuses, where it says so.
+    pub(crate) fn culprit(&self) -> Option<Culprit> {
+        self.state.carry.withheld.as_ref().and_then(|failure| failure.culprit)
+    }
+
+    /// The messages whose thinking was bound to what is taken out.
     fn unbound_by(&self, decision: &Decision) -> Vec<MessageId> {
         let Decision::MediaStripped { messages: changed } = decision else { return Vec::new() };
         if !self.model().binds_thinking {

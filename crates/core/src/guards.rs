@@ -41,7 +41,7 @@ pub(crate) struct Guards {
 pub(crate) enum Cure {
     /// The transcript was compacted.
     Compacted,
-    /// Media were taken out.
+    /// Media, or another block that was refused, were taken out.
     MediaStripped,
     /// Thinking was taken out.
     ThinkingStripped,

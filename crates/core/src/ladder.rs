@@ -35,6 +35,8 @@ pub(crate) enum Fault {
     Stream { broken: bool },
     /// A picture or document is refused.
     Media,
+    /// Another block of the transcript is refused, and the provider says which.
+    Block,
     /// Thinking in the transcript is refused.
     Bound,
     /// The prompt is too long.
@@ -47,7 +49,7 @@ impl Answer {
     /// What a rewrite of the transcript has to cure.
     pub(crate) fn cure(self) -> Cure {
         match self {
-            Self::Failed(Fault::Media) => Cure::MediaStripped,
+            Self::Failed(Fault::Media | Fault::Block) => Cure::MediaStripped,
             Self::Failed(Fault::Bound) => Cure::ThinkingStripped,
             _ => Cure::Compacted,
         }
@@ -130,8 +132,8 @@ pub(crate) struct Situation {
     pub(crate) staged: bool,
     /// Whether compaction is on and has something to compact.
     pub(crate) reducible: bool,
-    /// Whether the transcript holds media that can be taken out.
-    pub(crate) has_media: bool,
+    /// Whether the transcript holds what is refused, and it can be taken out.
+    pub(crate) has_refused: bool,
     /// Whether the transcript holds thinking that can be taken out.
     pub(crate) has_thinking: bool,
     /// Whether the answer came right after tool results.
@@ -222,13 +224,12 @@ fn streaming_errors(s: &Situation) -> Option<Next> {
     Some(s.try_again_or(terminal))
 }
 
-/// Refused media are taken out: the one that is named, and all of them if another is refused after it.
+/// Refused media are taken out: the one that is named, and all of them if another is refused after it. Any other block that is
+/// refused by name gives way too; without a cure that is a failure like others.
 fn media_errors(s: &Situation) -> Option<Next> {
-    if s.answer != Answer::Failed(Fault::Media) {
-        return None;
-    }
-    let cure = s.has_media && s.guards.media_strips < MEDIA_STRIPS_MAX && !s.acted;
-    Some(s.rewrite_or(cure, Terminal::ImageError))
+    let Answer::Failed(fault @ (Fault::Media | Fault::Block)) = s.answer else { return None };
+    let cure = s.has_refused && s.guards.media_strips < MEDIA_STRIPS_MAX && !s.acted;
+    (cure || fault == Fault::Media).then(|| s.rewrite_or(cure, Terminal::ImageError))
 }
 
 /// Refused thinking is taken out once: a changed prefix is our doing and must not reach the user.

@@ -14,7 +14,6 @@ impl Cx<'_> {
     /// The situation after an answer with these calls, as far as it does not depend on how the answer came.
     pub(crate) fn situation(&self, answer: Answer, calls: &CallQueue) -> Situation {
         let (carry, config) = (&self.state.carry, self.config);
-        let is_media = answer == Answer::Failed(Fault::Media);
         let is_bound = answer == Answer::Failed(Fault::Bound);
         Situation {
             guards: carry.guards,
@@ -29,7 +28,13 @@ impl Cx<'_> {
             repeated: calls.repeated(),
             staged: !carry.staged.is_empty(),
             reducible: layers::reducible(self),
-            has_media: is_media && layers::has_media(&carry.messages),
+            has_refused: match answer {
+                Answer::Failed(Fault::Media) => layers::has_media(&carry.messages),
+                Answer::Failed(Fault::Block) => {
+                    layers::replace_block(&carry.messages, self.culprit()).is_some()
+                }
+                _ => false,
+            },
             has_thinking: is_bound && layers::has_thinking(&carry.messages),
             after_results: carry.messages.last().is_some_and(|last| is_result(last)),
             form: Form::Fits,

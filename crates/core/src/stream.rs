@@ -196,7 +196,7 @@ impl Cx<'_> {
 
     fn on_failed(&mut self, streaming: Streaming, failure: Failure) -> Phase {
         self.close_account(&streaming);
-        let fault = fault_of(failure.class);
+        let fault = fault_of(&failure);
         self.state.carry.withheld = Some(Box::new(failure));
         self.decide_answer(streaming, Answer::Failed(fault), None)
     }
@@ -301,10 +301,11 @@ fn answer_of(stop: &StopReason, streaming: &Streaming) -> Answer {
     }
 }
 
-fn fault_of(class: FailureClass) -> Fault {
-    match class {
+fn fault_of(failure: &Failure) -> Fault {
+    match failure.class {
         FailureClass::Overflow => Fault::TooLong,
         FailureClass::Media => Fault::Media,
+        FailureClass::BadRequest if failure.culprit.is_some() => Fault::Block,
         FailureClass::Binding => Fault::Bound,
         FailureClass::Cut | FailureClass::Stalled => Fault::Stream { broken: false },
         FailureClass::Malformed => Fault::Stream { broken: true },

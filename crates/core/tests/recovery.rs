@@ -348,6 +348,34 @@ fn if_one_picture_after_the_other_is_refused_all_are_taken_out() {
 }
 
 #[test]
+fn a_block_that_the_provider_refuses_by_name_gives_way() {
+    let refused = |message| Failure {
+        culprit: Some(Culprit { message, block: Some(0) }),
+        ..of_class(FailureClass::BadRequest)
+    };
+    let read = || Scenario::new().submit("x").call("read a").ended(StopReason::ToolUse).finished(1, "A");
+    check(
+        read().fails_with("refusal", refused(2)).text("Done.").ended(StopReason::EndTurn),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 finished A              result c1 | preparing streaming | call-model #2 [user assistant(read) user(result)]
+        < fails refusal              media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #3 [user assistant(read) user(result)]
+        < text Done.
+        < end end_turn               settling done | = completed after 2
+        ",
+    );
+    // A call cannot give way, and the same block is refused only once.
+    check_course(read().fails_with("refusal", refused(1)), "api_error");
+    check_course(
+        read().fails_with("refusal", refused(2)).fails_with("refusal", refused(2)),
+        "reactive_compact_retry api_error",
+    );
+}
+
+#[test]
 fn compacting_for_refusals_again_and_again_ends_the_run() {
     let turn = |scenario: Scenario, n: u32| {
         let called = scenario.call(&format!("read {n}")).ended(StopReason::ToolUse);

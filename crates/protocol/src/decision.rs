@@ -42,7 +42,7 @@ pub enum Decision {
     },
     /// Everything before a tail was replaced by a boundary.
     Compacted(Box<Compaction>),
-    /// Pictures and documents were replaced by a short text each.
+    /// Pictures, documents or another block that the provider refused were replaced by a short text each.
     MediaStripped {
         /// The messages as they are now.
         messages: Vec<Arc<Message>>,

@@ -108,7 +108,7 @@ fn describe(decision: &Decision) -> Option<String> {
             format!("{} replaced by a summary: about {tokens} tokens.", counted(spans.len(), "span"))
         }
         Decision::MediaStripped { messages } => {
-            format!("Pictures and documents left out of {}.", counted(messages.len(), "message"))
+            format!("What the provider refused was left out of {}.", counted(messages.len(), "message"))
         }
         Decision::Stored(_)
         | Decision::Staged(_)

@@ -168,7 +168,7 @@ fn a_refused_picture_is_left_out() {
     let told = stage.told(&[], &[]);
     told.completed("Done.");
     told.showed_no_failure();
-    assert!(told.notes().contains("Pictures and documents left out of 1 message"), "{}", told.notes());
+    assert!(told.notes().contains("What the provider refused was left out of 1 message"), "{}", told.notes());
     let [with, without] = [1, 2].map(|index| stage.request(index).to_string().contains("base64"));
     assert!(with && !without);
     assert_eq!(stage.server.refusals(), [""; 0]);

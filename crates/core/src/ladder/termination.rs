@@ -167,7 +167,7 @@ fn blank() -> Situation {
         repeated: false,
         staged: false,
         reducible: false,
-        has_media: false,
+        has_refused: false,
         has_thinking: false,
         after_results: false,
         form: Form::Fits,
@@ -194,6 +194,7 @@ fn all_situations() -> Vec<Situation> {
         Fault::Stream { broken: false },
         Fault::Stream { broken: true },
         Fault::Media,
+        Fault::Block,
         Fault::Bound,
         Fault::TooLong,
         Fault::Api,
@@ -229,7 +230,7 @@ fn all_situations() -> Vec<Situation> {
     let retries = [Retry::Again, Retry::FallBackOrAgain, Retry::FallBackOrGiveUp, Retry::GiveUp];
     let failed = each(&failed, &retries, |s, retry| s.retry = retry);
     let failed = each(&failed, &BOTH, |s, is| s.staged = is);
-    let failed = each(&failed, &BOTH, |s, is| (s.reducible, s.has_media, s.has_thinking) = (is, is, is));
+    let failed = each(&failed, &BOTH, |s, is| (s.reducible, s.has_refused, s.has_thinking) = (is, is, is));
     let (with_calls, ended): (Vec<_>, Vec<_>) = ended.into_iter().partition(|s| s.has_calls);
     let mut ended = each(&ended, &BOTH, |s, is| s.after_results = is);
     ended.retain(|s| s.answer == Answer::Empty || !s.after_results);

@@ -1,4 +1,4 @@
-//! Pictures and documents that a provider refuses.
+//! Pictures and documents that a provider refuses, and other blocks that it refuses by name.
 
 use std::sync::Arc;
 
@@ -28,6 +28,31 @@ pub(crate) fn strip_media(messages: &Transcript, culprit: Option<Culprit>) -> Op
         return None;
     }
     let decision = Decision::MediaStripped { messages: stripped };
+    Some((apply(&decision, messages), decision))
+}
+
+/// Replaces the block the provider complains about by a short text. Calls stay, since their results answer them, and so does
+/// thinking, which has a cure of its own.
+pub(crate) fn replace_block(
+    messages: &Transcript,
+    culprit: Option<Culprit>,
+) -> Option<(Transcript, Decision)> {
+    let (place, block) = place_of(messages, culprit?)?;
+    let message = messages.iter().nth(place)?;
+    let mut blocks = message.blocks.clone();
+    let stub = match blocks[block].kind() {
+        BlockKind::ToolUse(_) | BlockKind::Thinking | BlockKind::RedactedThinking => return None,
+        BlockKind::ToolResult { tool_use_id, is_error } => {
+            Block::tool_result(tool_use_id, &[Block::text(REFUSED)], *is_error)
+        }
+        BlockKind::Image | BlockKind::Document => stub(&blocks[block]),
+        BlockKind::Text(_) | BlockKind::Other(_) => Block::text(REFUSED),
+    };
+    if stub == blocks[block] {
+        return None;
+    }
+    blocks[block] = stub;
+    let decision = Decision::MediaStripped { messages: vec![Arc::new(message.with_blocks(blocks))] };
     Some((apply(&decision, messages), decision))
 }
 
@@ -68,6 +93,8 @@ fn without_media(message: &Arc<Message>, wanted: impl Fn(usize) -> bool) -> Opti
     Some(Arc::new(message.with_blocks(blocks.collect())))
 }
 
+const REFUSED: &str = "[This part was left out because the provider refused it.]";
+
 /// The text that stands for a medium; for a result, the result with such texts in it.
 fn stub(block: &Block) -> Block {
     if !holds_media(block) {
@@ -98,7 +125,7 @@ pub(crate) fn stub_text(block: &Block) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layers::fixture::{answer, prompt, shared_prefix, transcript};
+    use crate::layers::fixture::{answer, calls, prompt, shared_prefix, transcript};
     use windlass_protocol::{MessageId, Origin};
 
     fn picture() -> Block {
@@ -143,6 +170,38 @@ mod tests {
         check(Some((0, Some(0))), 0, 1);
         check(Some((0, None)), 0, 1);
         check(Some((9, Some(9))), 0, 1);
+    }
+
+    /// What stands in the place of a block that is refused by name; nothing if it stays.
+    #[track_caller]
+    fn check_replaced(message: usize, block: Option<usize>, expected: Option<&str>) {
+        let mut before = with_media();
+        before.push(Arc::new(calls(5, &[("t", "Read", "{}")])));
+        let seen = replace_block(&before, Some(Culprit { message, block })).map(|(after, decision)| {
+            assert_eq!(apply(&decision, &before).to_json(), after.to_json());
+            let blocks =
+                before.iter().zip(after.iter()).flat_map(|(old, new)| old.blocks.iter().zip(&new.blocks));
+            let changed: Vec<&str> =
+                blocks.filter(|(old, new)| old != new).map(|(_, new)| new.json()).collect();
+            changed.join(" ")
+        });
+        assert_eq!(seen.as_deref(), expected);
+    }
+
+    #[test]
+    fn a_block_that_is_refused_by_name_gives_way_unless_others_hang_on_it() {
+        let text = Block::text(REFUSED);
+        check_replaced(0, Some(0), Some(text.json()));
+        check_replaced(0, Some(2), Some(Block::text(&stub_text(&picture())).json()));
+        check_replaced(1, Some(0), Some(text.json()));
+        check_replaced(2, Some(0), Some(Block::tool_result("t", std::slice::from_ref(&text), false).json()));
+        // Thinking, a call, and what is not there.
+        check_replaced(3, Some(0), None);
+        check_replaced(3, Some(1), None);
+        check_replaced(3, None, None);
+        check_replaced(9, Some(0), None);
+        let replaced = transcript(vec![prompt(1, REFUSED)]);
+        assert!(replace_block(&replaced, Some(Culprit { message: 0, block: Some(0) })).is_none());
     }
 
     #[test]

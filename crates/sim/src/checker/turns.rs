@@ -169,7 +169,9 @@ impl Turns {
             }
             Transition::CollapseDrainRetry => (1 + u32::from(self.before == Some(transition)), 1),
             Transition::ReactiveCompactRetry => match self.last {
-                Some(Last::Failed(FailureClass::Media)) => one_more(&mut taken.media, 2),
+                Some(Last::Failed(FailureClass::Media | FailureClass::BadRequest)) => {
+                    one_more(&mut taken.media, 2)
+                }
                 Some(Last::Failed(FailureClass::Binding)) => one_more(&mut taken.thinking, 1),
                 Some(Last::Failed(FailureClass::Overflow)) => one_more(&mut taken.reactive, 1),
                 _ if is_window_full => one_more(&mut taken.reactive, 1),
