@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Block, Culprit, Decision, Delivery, Failure, FailureClass, HookAnswer, Message, MessageId, ModelRequest,
-    RawValueEq, Terminal, Transcript, Transition, Update,
+    RawValueEq, Role, Terminal, Transcript, Transition, Update,
 };
 
 use crate::gate::Watermark;
@@ -145,7 +145,7 @@ impl Cx<'_> {
                 if let Some(failure) = self.state.carry.withheld.take() {
                     self.announce_fallback(failure);
                 }
-                plain
+                Onward { note: self.rest_to_ask_for().map(Into::into), ..plain }
             }
             Transition::NextTurn
             | Transition::MaxOutputTokensEscalate
@@ -190,6 +190,13 @@ impl Cx<'_> {
         let behind = self.state.carry.messages.iter().skip_while(|message| !is_changed(message));
         let thinks = |message: &&Arc<Message>| message.blocks.iter().any(Block::is_thinking);
         behind.filter(thinks).map(|message| message.id).collect()
+    }
+
+    /// How to ask for the rest of a paused answer that ends in words. Only the model that was paused takes them as the last
+    /// word of a request, and only behind what it was paused at. A call that the provider makes itself says enough.
+    pub(crate) fn rest_to_ask_for(&self) -> Option<&'static str> {
+        let paused = self.state.carry.messages.last().filter(|last| last.role == Role::Assistant)?;
+        paused.blocks.last().and_then(|block| block.as_text()).map(|_| REST)
     }
 
     /// The next model takes over. Thinking is bound to the model that made it and does not go with it.
@@ -278,4 +285,7 @@ const NO_PAUSE: Verdict = Verdict { retry: Retry::Again, delay_ms: 0, retries_ma
 /// Asks for the rest of an answer that was cut.
 pub(crate) const RESUME: &str = "Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the \
     sentence if need be: no apology, no recap. Split what is left into smaller pieces.";
+/// Asks for the rest of an answer that was paused.
+pub(crate) const REST: &str =
+    "The answer above is not complete. Go on exactly where it stopped: no apology, no recap.";
 const NUDGE: &str = "You said nothing after the last results. Go on with the work, or say what you found.";

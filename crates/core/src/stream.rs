@@ -8,7 +8,7 @@ use windlass_protocol::{
 };
 
 use crate::calls::CallQueue;
-use crate::decide::RESUME;
+use crate::decide::{REST, RESUME};
 use crate::event::{Effect, Interrupt};
 use crate::gate::{is_valid_id, valid_id};
 use crate::ladder::{Answer, Fault};
@@ -282,10 +282,11 @@ impl Cx<'_> {
     }
 }
 
-/// Whether the next answer goes on where the last one stopped: it was paused and is the last word, or was cut.
+/// Whether the next answer goes on where the last one stopped: it was paused and is the last word, or the model was asked
+/// to.
 fn asks_for_the_rest(last: &Message) -> bool {
-    let is_cut = || last.blocks.iter().any(|block| block.as_text() == Some(RESUME));
-    last.role == Role::Assistant || (last.origin == Origin::Continuation && is_cut())
+    let asks = |block: &Block| block.as_text().is_some_and(|text| [RESUME, REST].contains(&text));
+    last.role == Role::Assistant || (last.origin == Origin::Continuation && last.blocks.iter().any(asks))
 }
 
 /// How a response that ended came out.

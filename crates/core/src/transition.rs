@@ -106,7 +106,7 @@ impl Cx<'_> {
     }
 
     /// Adds a note of the engine that makes the model go on.
-    fn say(&mut self, text: &str) {
+    pub(crate) fn say(&mut self, text: &str) {
         let (id, blocks) = (self.message_id(), vec![Block::text(text)]);
         self.emit(Update::UserText { id, blocks: blocks.clone(), synthetic: true });
         self.push(Message::user(id, Origin::Continuation, blocks));

@@ -264,13 +264,26 @@ fn a_paused_answer_goes_back_as_it_is_when_its_continuation_is_asked_for_again()
         let mut config = Config { fallbacks: [card("b")].into(), ..config() };
         config.retry.overloads_max = 1;
         let mut run = Run::new(config, Transcript::default());
-        run.submit().says(Block::text("so far")).ends(StopReason::PauseTurn);
+        let search = r#"{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}}"#;
+        run.submit().says(Block::from_json(search).expect("JSON")).ends(StopReason::PauseTurn);
         breaks(&mut run);
         assert!(!run.is_repaired());
         assert_eq!((run.requests, run.sent().transcript.len()), (3, 2));
     };
     check(|run| run.fails(FailureClass::Overloaded));
     check(|run| run.says(Block::text("and")).ends(StopReason::MaxTokens));
+}
+
+#[test]
+fn another_model_is_asked_for_the_rest_of_words_that_were_paused() {
+    let mut config = Config { fallbacks: [card("b")].into(), ..config() };
+    config.retry.overloads_max = 1;
+    let mut run = Run::new(config, Transcript::default());
+    run.submit().says(Block::text("so far")).ends(StopReason::PauseTurn);
+    run.fails(FailureClass::Overloaded);
+    assert!(!run.is_repaired());
+    let sent = run.sent().transcript.to_json();
+    assert!(sent.contains("so far") && sent.contains("Go on exactly where it stopped"), "{sent}");
 }
 
 #[test]

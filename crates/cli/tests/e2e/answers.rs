@@ -1,6 +1,6 @@
 //! What goes back to the model with its next request: its own words untouched, and what its calls found.
 
-use crate::support::Stage;
+use crate::support::{PNG, Stage};
 
 #[test]
 fn an_answer_goes_back_byte_for_byte() {
@@ -27,12 +27,6 @@ fn an_answer_goes_back_byte_for_byte() {
     let expected = format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(","));
     assert!(body.contains(&expected), "{expected} is not in {body}");
 }
-
-/// One red pixel.
-const PNG: &[u8] = b"\
-    \x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00\x90w\
-    S\xde\x00\x00\x00\x0cIDATx\xdac\xf8\xcf\xc0\x00\x00\x03\x01\x01\x00\xf7\x03AC\x00\x00\x00\x00IEND\
-    \xaeB`\x82";
 
 #[test]
 fn an_image_is_read_as_an_image() {

@@ -35,7 +35,8 @@ fn forks_count_towards_the_budget() {
         &json!([{"model": "claude-haiku-5-5", "blocks": [{"text": "Counted."}], "usage": {"output_tokens": 1_000_000}, "repeat": 9}]),
     );
     let call = |n: u32| json!({"blocks": [{"tool": "Bash", "input": {"command": format!("echo {n}; sleep 0.2")}}], "usage": {"input_tokens": 10, "output_tokens": 1}});
-    let responses = json!([call(1), call(2), call(3), call(4), answer("Done.", 5)]);
+    let responses =
+        json!([call(1), call(2), call(3), call(4), call(5), call(6), call(7), call(8), answer("Done.", 5)]);
     let stage = Stage::serving(&responses, |server| server.script_for("haiku", small));
     let flags = [&BASH[..], &["--max-budget-usd", "0.3"]].concat();
     let told = stage.told(&flags, &[("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", "1")]);
@@ -43,7 +44,7 @@ fn forks_count_towards_the_budget() {
     assert!(told.result["total_cost_usd"].as_f64().unwrap() > 0.3, "{}", told.result);
     assert!(told.result["modelUsage"].get("claude-haiku-5-5").is_some(), "{}", told.result);
     let calls = stage.server.exchanges().iter().filter(|one| one.model().contains("opus")).count();
-    assert!(calls < 4, "{calls} requests after the budget was spent");
+    assert!(calls < 8, "{calls} requests after the budget was spent");
 }
 
 #[test]

@@ -38,8 +38,8 @@ fn half_an_answer_is_taken_back_and_its_calls_do_not_act() {
 fn what_has_acted_stands_and_the_other_model_goes_on_from_there() {
     let act = json!({"tool": "Bash", "input": {"command": "echo x >> made"}});
     let stage = stage(
-        &json!([{"blocks": [{"thinking": "Hm."}, {"text": "First."}, act, {"text": "a long story"}],
-                 "block_delay_ms": 250, "fault": {"cut": {"after_events": 12}}}]),
+        &json!([{"blocks": [{"thinking": "Hm."}, {"text": "First."}, act, {"text": "a long story", "delay_ms": 1_000}],
+                 "fault": {"cut": {"after_events": 12}}}]),
         &json!([{"model": "claude-sonnet-5-5", "blocks": [{"text": "Done."}]}]),
     );
     let told = stage.told(&FLAGS, &[]);
@@ -81,4 +81,21 @@ fn a_model_that_does_not_exist_gives_way_and_a_bad_key_does_not() {
     check("not_found", &["opus", "sonnet"], 0);
     check("auth", &["opus"], 1);
     check("bad_request", &["opus"], 1);
+}
+
+/// Only the model that was paused takes its own answer as the last word of a request.
+#[test]
+fn the_other_model_is_asked_to_go_on_with_a_paused_answer() {
+    let stage = stage(
+        &json!([
+            {"blocks": [{"text": "Searching. "}], "stop_reason": "pause_turn"},
+            {"fault": {"failure": {"class": "overloaded"}}, "repeat": 3},
+        ]),
+        &json!([{"model": "claude-sonnet-5-5", "blocks": [{"text": "Found."}]}]),
+    );
+    let told = stage.told(&FLAGS, &[]);
+    told.completed("Searching. Found.");
+    assert_eq!(models(&stage), ["opus", "opus", "opus", "opus", "sonnet"]);
+    assert!(stage.newest(4).contains("Go on exactly where it stopped"), "{}", stage.newest(4));
+    assert_eq!(stage.server.refusals(), [""; 0]);
 }

@@ -5,6 +5,7 @@
 mod answers;
 mod bad_input;
 mod budgets;
+mod chaos;
 mod commands;
 mod compaction;
 mod conversation;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Stage, grew};
+use crate::support::{PNG, Stage, grew};
 
 const BASH: [&str; 2] = ["--allowedTools", "Bash"];
 const SUMMARY: &str = "replaced by what you write now";
@@ -153,12 +153,6 @@ fn a_summary_request_that_is_too_long_is_made_shorter() {
     assert!(stage.server.exchanges()[7].prompt().contains("They counted."));
 }
 
-/// One red pixel.
-const PNG: &[u8] = b"\
-    \x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00\x90w\
-    S\xde\x00\x00\x00\x0cIDATx\xdac\xf8\xcf\xc0\x00\x00\x03\x01\x01\x00\xf7\x03AC\x00\x00\x00\x00IEND\
-    \xaeB`\x82";
-
 #[test]
 fn a_refused_picture_is_left_out() {
     let read = json!({"blocks": [{"tool": "Read", "input": {"file_path": "dot.png"}}]});
@@ -259,8 +253,8 @@ fn an_answer_is_asked_for_in_one_piece_when_streams_break() {
 #[test]
 fn a_response_that_breaks_off_after_a_call_has_acted_stands() {
     let call = json!({"tool": "Bash", "input": {"command": "echo x >> made"}});
-    let cut = json!({"blocks": [{"text": "First."}, call, {"text": "And now a long story"}],
-                     "block_delay_ms": 300, "fault": {"cut": {"after_events": 9}}});
+    let cut = json!({"blocks": [{"text": "First."}, call, {"text": "And now a long story", "delay_ms": 1_000}],
+                     "fault": {"cut": {"after_events": 9}}});
     let stage = stage(&json!([cut, said("Done.")]));
     let told = stage.told(&BASH, &[]);
     told.completed("Done.");
@@ -297,4 +291,21 @@ fn what_an_endpoint_does_not_know_is_learnt() {
         "/output_config/effort",
     );
     check(&Stage::serving(&responses, |server| server.refuse_field("thinking")), "/thinking");
+}
+
+/// A paused answer goes on behind a summary only if somebody asks for it.
+#[test]
+fn a_paused_answer_goes_on_after_a_compaction() {
+    let stage = stage(&json!([
+        {"when": {"contains": SUMMARY}, "blocks": [{"text": "They counted."}]},
+        {"blocks": [{"tool": "Bash", "input": {"command": "seq 3000"}}]},
+        {"blocks": [{"text": "Searching. "}], "stop_reason": "pause_turn"},
+        {"fault": {"failure": {"class": "overflow"}}},
+        said("Found."),
+    ]));
+    let told = stage.told(&BASH, &[]);
+    told.completed("Searching. Found.");
+    told.showed_no_failure();
+    assert!(stage.newest(4).contains("Go on exactly where it stopped"), "{}", stage.newest(4));
+    assert_eq!(stage.server.refusals(), [""; 0]);
 }

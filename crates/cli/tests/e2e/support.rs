@@ -8,6 +8,12 @@ use windlass_testkit::{Exchange, Finished, Project, Script, Server, ServerBuilde
 /// The binary under test.
 pub(crate) const WINDLASS: &str = env!("CARGO_BIN_EXE_windlass");
 
+/// One red pixel.
+pub(crate) const PNG: &[u8] = b"\
+    \x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\x00\x00\x90w\
+    S\xde\x00\x00\x00\x0cIDATx\xdac\xf8\xcf\xc0\x00\x00\x03\x01\x01\x00\xf7\x03AC\x00\x00\x00\x00IEND\
+    \xaeB`\x82";
+
 /// A project with a server that plays a script.
 pub(crate) struct Stage {
     pub(crate) project: Project,

@@ -42,7 +42,7 @@ fn collapse_drain_retry_puts_every_summary_in_its_place() {
     let responses = json!([
         {"blocks": [read], "usage": {"input_tokens": 20_000}},
         {"blocks": [{"tool": "Grep", "input": {"pattern": "a"}}], "usage": {"input_tokens": 20_000}},
-        {"blocks": [{"tool": "Bash", "input": {"command": "sleep 0.3"}}], "usage": {"input_tokens": 20_000}},
+        {"blocks": [{"tool": "Bash", "input": {"command": "sleep 1"}}], "usage": {"input_tokens": 20_000}},
         {"fault": {"failure": {"class": "overflow", "needed": 210_000, "limit": 200_000}}},
         {"blocks": [{"text": "Done."}]},
     ]);

@@ -240,7 +240,12 @@ fn finish(cx: &mut Cx<'_>, compacting: &Compacting, found: &Surroundings) -> Ste
         cx.effects.push(Effect::CancelFork(fork));
     }
     match trigger {
-        CompactTrigger::Auto | CompactTrigger::Reactive => Step::Passed,
+        CompactTrigger::Auto | CompactTrigger::Reactive => {
+            if let Some(note) = cx.rest_to_ask_for() {
+                cx.say(note);
+            }
+            Step::Passed
+        }
         CompactTrigger::Manual => report(
             cx,
             format!(
