@@ -166,7 +166,7 @@ impl Cx<'_> {
             Cure::ThinkingStripped => layers::strip_thinking(messages, None),
             Cure::Compacted => None,
         };
-        if let Some((_, decision)) = rewritten {
+        if let Some(decision) = rewritten {
             let unbound = self.unbound_by(&decision);
             self.change(decision);
             if !unbound.is_empty() {
@@ -204,7 +204,7 @@ impl Cx<'_> {
         let fallbacks = self.state.carry.guards.fallbacks;
         let from = self.config.model_after(fallbacks).id.clone();
         let to = self.config.model_after(fallbacks + 1).id.clone();
-        if let Some((_, decision)) = layers::strip_thinking(&self.state.carry.messages, Some(&to)) {
+        if let Some(decision) = layers::strip_thinking(&self.state.carry.messages, Some(&to)) {
             self.change(decision);
         }
         self.emit(Update::FellBack { from, to, failure });

@@ -10,7 +10,7 @@ use crate::prefix::Sent;
 use crate::step::Cx;
 
 /// Models take no smaller budget for thinking.
-const THINKING_TOKENS_MIN: u32 = 1_024;
+pub const THINKING_TOKENS_MIN: u32 = 1_024;
 
 impl Config {
     /// The model in use after this many fallbacks.
@@ -59,7 +59,7 @@ impl Cx<'_> {
             return;
         }
         let keep = is_on.then(|| model.id.clone());
-        if let Some((_, decision)) = layers::strip_thinking(&carry.messages, keep.as_deref()) {
+        if let Some(decision) = layers::strip_thinking(&carry.messages, keep.as_deref()) {
             self.change(decision);
         }
     }

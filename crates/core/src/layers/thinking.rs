@@ -4,29 +4,20 @@ use std::sync::Arc;
 
 use windlass_protocol::{Block, Decision, Message, MessageId, Origin, Transcript};
 
-use super::apply;
-
 /// Whether the transcript holds thinking.
 pub(crate) fn has_thinking(messages: &Transcript) -> bool {
     messages.iter().any(|message| thinks(message))
 }
 
 /// Takes thinking out of every answer, or out of all but those of one model.
-pub(crate) fn strip_thinking(
-    messages: &Transcript,
-    keep_model: Option<&str>,
-) -> Option<(Transcript, Decision)> {
+pub(crate) fn strip_thinking(messages: &Transcript, keep_model: Option<&str>) -> Option<Decision> {
     let kept = |message: &Arc<Message>| match &message.origin {
         Origin::Model(model) => Some(&**model) == keep_model,
         _ => false,
     };
     let stripped = messages.iter().filter(|message| thinks(message) && !kept(message));
     let ids: Vec<MessageId> = stripped.map(|message| message.id).collect();
-    if ids.is_empty() {
-        return None;
-    }
-    let decision = Decision::ThinkingStripped { messages: ids };
-    Some((apply(&decision, messages), decision))
+    (!ids.is_empty()).then_some(Decision::ThinkingStripped { messages: ids })
 }
 
 fn thinks(message: &Message) -> bool {
@@ -36,17 +27,17 @@ fn thinks(message: &Message) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layers::apply;
     use crate::layers::fixture::{calls, prompt, thinking, transcript};
 
     #[track_caller]
     fn check(keep_model: Option<&str>, left: &[u64]) {
         let other = Message::assistant(MessageId(3), "other".into(), vec![thinking(), Block::text("x")]);
         let before = transcript(vec![prompt(1, "a"), calls(2, &[("t", "Read", "{}")]), other]);
-        let (after, decision) = strip_thinking(&before, keep_model).unwrap();
+        let after = apply(&strip_thinking(&before, keep_model).unwrap(), &before);
         let found: Vec<u64> =
             after.iter().filter(|message| thinks(message)).map(|message| message.id.0).collect();
         assert_eq!(found, left);
-        assert_eq!(apply(&decision, &before).to_json(), after.to_json());
     }
 
     #[test]
