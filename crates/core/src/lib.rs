@@ -4,8 +4,9 @@
 //! what the driver must do. It is total and deterministic: no clock, no chance, no files, no waiting, no errors. Time
 //! and chance enter with each [`Input`]. Whatever nobody waits for any more is dropped: late news is normal.
 //!
-//! The seven stages of an iteration, in order, are `prepare` (1, 2), `stream` (3), `calls` with `permission` (4),
-//! `settle` (5, 6, 7); `retry` decides about failures and `gate` mends what is about to be sent.
+//! The seven stages of an iteration, in order, are `prepare` with the `layers` (1), `request` (2), `stream` (3), `calls` with
+//! `permission` (4), `attach` (5), `ladder` and `decide` (6), `guards` and `transition` (7). Between them, `settle` answers
+//! every call before anything else happens; `retry` judges failures, and `gate` mends what is about to be sent.
 //!
 //! ```
 //! use windlass_core::{Config, Effect, Event, Input, State, step};
@@ -54,6 +55,7 @@ pub use config::{
 pub use event::{Effect, Effects, Event, Input, Interrupt, Priority, Prompt, Speaker};
 pub use gate::repair;
 pub use layers::apply;
+pub use request::THINKING_TOKENS_MIN;
 pub use state::{PhaseName, State};
 pub use step::step;
 pub use tool_names::{ToolNames, UnknownTools};

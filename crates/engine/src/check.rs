@@ -1,14 +1,12 @@
 //! What a configuration must not say. An engine with nonsense in it is not built.
 
-use windlass_core::{Config, ContextPolicy};
+use windlass_core::{Config, ContextPolicy, THINKING_TOKENS_MIN};
 use windlass_protocol::ModelCard;
 
 use crate::builder::EngineError;
 
 /// With less room than this, not even one exchange would fit.
 const ROOM_TOKENS_MIN: u64 = 500;
-/// The smallest budget for thinking that providers take.
-const THINKING_TOKENS_MIN: u32 = 1_024;
 
 /// Refuses limits that cannot be meant.
 pub(crate) fn check(config: &Config) -> Result<(), EngineError> {
