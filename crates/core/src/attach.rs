@@ -160,7 +160,7 @@ fn changed_files(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached)
             "Files that you have read are different on disk now, and none of your calls did it. Read one again before you \
              rely on it or change it; do not undo what others did.{list}"
         ));
-        cx.attach(attached, vec![text], /* synthetic */ true);
+        cx.attach(attached, vec![Block::text(&text)], /* synthetic */ true);
     }
 }
 
@@ -174,7 +174,8 @@ fn found_memory(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
             && carry.notes.told_memory.insert(note.path.clone())
     });
     let say = |note: &MemoryNote| {
-        reminder(&format!("This was noted in {} and may help:\n{}", note.path.display(), note.text))
+        let text = format!("This was noted in {} and may help:\n{}", note.path.display(), note.text);
+        Block::text(&reminder(&text))
     };
     cx.attach(attached, found.iter().map(say).collect(), /* synthetic */ true);
 }
@@ -186,7 +187,7 @@ fn task_reminder(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached)
             "The task list was not touched for a while. Bring it up to date if it still helps, and clear it if it does not. \
              It says:\n{list}"
         ));
-        cx.attach(attached, vec![text], /* synthetic */ true);
+        cx.attach(attached, vec![Block::text(&text)], /* synthetic */ true);
     }
 }
 
@@ -195,6 +196,7 @@ fn tool_use_summary(cx: &mut Cx<'_>, _: &Surroundings, _: &mut Attached) {
     cx.show_summary();
 }
 
-fn reminder(text: &str) -> Block {
-    Block::text(&format!("<system-reminder>{text}</system-reminder>"))
+/// A text that the model does not take for the user's.
+pub(crate) fn reminder(text: &str) -> String {
+    format!("<system-reminder>{text}</system-reminder>")
 }

@@ -91,13 +91,6 @@ pub(crate) enum StopHooks {
     Prevent,
 }
 
-impl TokensLeft {
-    /// Whether there is enough to go on, but the last continuation brought little.
-    pub(crate) fn is_small_gain(self) -> bool {
-        self == Self::Enough { small_gain: true }
-    }
-}
-
 /// How much of the budget of output tokens is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokensLeft {
@@ -107,6 +100,13 @@ pub(crate) enum TokensLeft {
     Spent,
     /// Enough to go on; `small_gain` says that the last continuation brought little.
     Enough { small_gain: bool },
+}
+
+impl TokensLeft {
+    /// Whether there is enough to go on, but the last continuation brought little.
+    pub(crate) fn is_small_gain(self) -> bool {
+        self == Self::Enough { small_gain: true }
+    }
 }
 
 /// Everything the rungs look at.

@@ -8,6 +8,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use windlass_protocol::{ToolOutcome, ToolUse};
 
+use crate::attach::reminder;
 use crate::config::RepeatPolicy;
 
 /// As many different calls are remembered.
@@ -71,10 +72,10 @@ impl RepeatPolicy {
     /// What the model is told once a call came to the same so often.
     pub(crate) fn note(self, count: u32) -> Option<String> {
         (count > 1 && count >= self.tell_after).then(|| {
-            format!(
-                "<system-reminder>This call has now been made {count} times with the same input and the same result. \
-                 Making it again will not change that: try another way, or say what is in the way.</system-reminder>"
-            )
+            reminder(&format!(
+                "This call has now been made {count} times with the same input and the same result. Making it again will \
+                 not change that: try another way, or say what is in the way."
+            ))
         })
     }
 }

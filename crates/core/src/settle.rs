@@ -154,29 +154,14 @@ impl Cx<'_> {
     /// The only road from a live phase to anything else: first every call is answered.
     pub(crate) fn settle(&mut self, mut settling: Box<Settling>) -> Phase {
         settling.calls.release(self);
-        if !settling.calls.is_settled() {
+        if !settling.calls.is_settled() || settling.looking.is_some() {
             return Phase::Settling(settling);
         }
-        if settling.looking.is_some() {
-            return Phase::Settling(settling);
-        }
-        match &settling.then {
-            After::NextTurn { broken } => {
-                let broken = *broken;
-                self.finish_round(settling, broken)
-            }
-            After::Retry { .. } | After::Go(_) | After::AskStopHooks(_) | After::End(_) => {
-                self.finish(*settling)
-            }
-        }
-    }
-
-    fn finish(&mut self, settling: Settling) -> Phase {
         match settling.then {
+            After::NextTurn { broken } => self.finish_round(settling, broken),
             After::Retry { body, attempts, not_before_ms } => self.wait(body, attempts, not_before_ms),
             After::Go(onward) => self.go(*onward),
             After::AskStopHooks(situation) => self.ask_stop_hooks(*situation),
-            After::NextTurn { .. } => self.end(Terminal::ModelError, None),
             After::End(terminal) => {
                 self.record_results(&settling.calls, Attached::default());
                 if terminal.shows_failure() || terminal == Terminal::MaxOutputTokens {

@@ -10,6 +10,7 @@ use crate::calls::CallQueue;
 use crate::config::Source;
 use crate::event::{Effect, Prompt};
 use crate::fork::Plan;
+use crate::layers::one_line;
 use crate::step::Cx;
 
 /// As much of an input or a result is shown to the small model.
@@ -100,16 +101,9 @@ fn list(calls: &CallQueue) -> String {
             list,
             "- {} {} {verb}: {}",
             tool_use.name,
-            cut(tool_use.input.get()),
-            cut(&texts.join(" "))
+            one_line(tool_use.input.get(), CUT_CHARS),
+            one_line(&texts.join(" "), CUT_CHARS)
         );
     }
     list
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(CUT_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

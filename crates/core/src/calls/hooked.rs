@@ -6,6 +6,7 @@ use windlass_protocol::{
 
 use super::CallQueue;
 use super::call::{Call, Stage};
+use crate::attach::reminder;
 use crate::hooks::ended_by_hook;
 use crate::step::Cx;
 
@@ -41,7 +42,7 @@ impl Call {
 
     /// Stop, then deny, then put off; only then does a changed input matter.
     fn on_hooked_before(&mut self, answer: HookAnswer, facts: CallFacts, cx: &mut Cx<'_>) {
-        self.remarks.extend(answer.context.iter().map(|text| remark(text)));
+        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
         if self.stop.is_some() {
             return self.finish(ToolOutcome::error(STOPPED));
         }
@@ -63,11 +64,8 @@ impl Call {
     /// An interrupted call is answered without asking anybody else.
     pub(super) fn ask_hooks_after(&mut self, outcome: ToolOutcome, shared: bool, cx: &mut Cx<'_>) {
         let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
-        let call = HookCall::PostToolUse { tool, tool_use, outcome };
-        let wanted = cx.config.hooks.contains(&call.event()) && !self.stopping;
-        let HookCall::PostToolUse { outcome, .. } = &call else { return };
-        let outcome = outcome.clone();
-        if !wanted {
+        let call = HookCall::PostToolUse { tool, tool_use, outcome: outcome.clone() };
+        if self.stopping || !cx.config.hooks.contains(&call.event()) {
             return self.conclude(outcome, cx);
         }
         let hook = cx.ask_hooks(call);
@@ -77,9 +75,9 @@ impl Call {
     /// What is done is done: an objection reaches the model with the result.
     fn on_hooked_after(&mut self, answer: &HookAnswer, outcome: ToolOutcome, cx: &mut Cx<'_>) {
         let objections =
-            answer.blocks.iter().map(|text| remark(&format!("A hook objects to this call: {text}")));
+            answer.blocks.iter().map(|text| reminder(&format!("A hook objects to this call: {text}")));
         self.remarks.extend(objections);
-        self.remarks.extend(answer.context.iter().map(|text| remark(text)));
+        self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
         self.conclude(outcome, cx);
     }
 
@@ -88,10 +86,6 @@ impl Call {
         cx.emit(Update::Notice(ended_by_hook(&format!("A hook of {}", self.tool), reason)));
         self.stop = Some(reason.to_owned());
     }
-}
-
-fn remark(text: &str) -> String {
-    format!("<system-reminder>{text}</system-reminder>")
 }
 
 /// The result of a call after which, or before which, a hook ended the run.

@@ -97,9 +97,7 @@ fn start(cx: &mut Cx<'_>, preparing: &mut Preparing) -> Step {
     if !cx.config.hooks.contains(&HookEvent::PreCompact) {
         return summarise(cx, &mut preparing.work, Box::new(compacting));
     }
-    let hook = cx.state.ids.hook();
-    let call = HookCall::PreCompact { trigger, instructions: focus.into() };
-    cx.effects.push(Effect::RunHooks { hook, call });
+    let hook = cx.ask_hooks(HookCall::PreCompact { trigger, instructions: focus.into() });
     preparing.work.compacting = Some(Box::new(compacting));
     Step::Asked(Asked::Hooks(hook))
 }
@@ -129,9 +127,7 @@ fn is_full(cx: &Cx<'_>) -> bool {
 
 /// What hooks want said in the summary is added; what they have against it is returned.
 fn hear_hooks(cx: &mut Cx<'_>, compacting: &mut Compacting, answer: HookAnswer) -> Option<String> {
-    for notice in answer.notices {
-        cx.emit(Update::Notice(notice));
-    }
+    cx.show_notices(&answer.notices);
     compacting.instructions.extend(answer.context);
     let objections: Vec<String> = answer.stop.into_iter().chain(answer.blocks).collect();
     (!objections.is_empty()).then(|| format!("A hook objects: {}", objections.join("; ")))

@@ -38,6 +38,7 @@ pub(crate) use context_collapse::{Staged, context_collapse, drain, on_staged};
 pub(crate) use media::{has_media, replace_block, strip_media};
 pub(crate) use micro_compact::micro_compact;
 pub(crate) use snip::snip;
+pub(crate) use text::one_line;
 pub(crate) use thinking::{has_thinking, strip_thinking};
 pub(crate) use thresholds::Thresholds;
 pub(crate) use tokens::TokenCount;
