@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use windlass_engine::{Outcome, Terminal, Usage};
+use windlass_engine::{Outcome, Terminal};
 use windlass_protocol::{Compaction, ContextReport, ModelSpend};
 
 use crate::display;
@@ -42,55 +42,46 @@ impl Command {
     }
 }
 
-/// What the runs of a session took.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Spent {
-    models: BTreeMap<Arc<str>, ModelSpend>,
+/// How long the runs of a session took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
     duration_ms: u64,
     duration_api_ms: u64,
 }
 
-impl Spent {
-    /// Adds what a run took.
+impl Times {
+    /// Adds those of a run.
     pub(crate) fn add(&mut self, outcome: &Outcome) {
         self.duration_ms += outcome.duration_ms;
         self.duration_api_ms += outcome.duration_api_ms;
-        for (model, spend) in &outcome.models {
-            let Some(total) = self.models.get_mut(model) else {
-                self.models.insert(model.clone(), spend.clone());
-                continue;
-            };
-            total.usage.add(&spend.usage);
-            total.cost_usd = total.cost_usd.zip(spend.cost_usd).map(|(a, b)| a + b);
-        }
     }
+}
 
-    /// What to say about it.
-    pub(crate) fn report(&self) -> String {
-        let total = self.models.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?));
-        let mut text = format!(
-            "Cost: {}\nTime: {}, of which {} waiting for models\n",
-            total.map_or_else(|| "unknown".into(), |_| display::cost(total)),
-            display::duration(self.duration_ms),
-            display::duration(self.duration_api_ms)
-        );
-        if self.models.is_empty() {
-            text.push_str("No model was asked yet.\n");
-        }
-        for (model, spend) in &self.models {
-            let usage = &spend.usage;
-            let _ = writeln!(
-                text,
-                "  {model}: {} in, {} read from the cache, {} written to it, {} out, {}",
-                display::counted(usage.input_tokens, "token"),
-                display::number(usage.cache_read_input_tokens),
-                display::number(usage.cache_creation_input_tokens),
-                display::number(usage.output_tokens),
-                display::cost(spend.cost_usd)
-            );
-        }
-        text
+/// What to say about what a session took.
+pub(crate) fn cost_report(models: &BTreeMap<Arc<str>, ModelSpend>, times: Times) -> String {
+    let total = ModelSpend::cost_usd(models);
+    let mut text = format!(
+        "Cost: {}\nTime: {}, of which {} waiting for models\n",
+        total.map_or_else(|| "unknown".into(), |_| display::cost(total)),
+        display::duration(times.duration_ms),
+        display::duration(times.duration_api_ms)
+    );
+    if models.is_empty() {
+        text.push_str("No model was asked yet.\n");
     }
+    for (model, spend) in models {
+        let usage = &spend.usage;
+        let _ = writeln!(
+            text,
+            "  {model}: {} in, {} read from the cache, {} written to it, {} out, {}",
+            display::counted(usage.input_tokens, "token"),
+            display::number(usage.cache_read_input_tokens),
+            display::number(usage.cache_creation_input_tokens),
+            display::number(usage.output_tokens),
+            display::cost(spend.cost_usd)
+        );
+    }
+    text
 }
 
 /// What to say about the context.
@@ -130,27 +121,13 @@ pub(crate) fn compaction_report(compaction: &Compaction) -> String {
 
 /// The outcome of a command that asked no model.
 pub(crate) fn outcome(text: String, prompt: Option<Arc<str>>) -> Outcome {
-    Outcome {
-        terminal: Terminal::Completed,
-        text,
-        stop_reason: None,
-        iterations: 0,
-        usage: Usage::default(),
-        models: BTreeMap::new(),
-        denials: Vec::new(),
-        errors: Vec::new(),
-        warnings: Vec::new(),
-        failure: None,
-        duration_ms: 0,
-        duration_api_ms: 0,
-        structured: None,
-        deferred: None,
-        prompts: prompt.into_iter().collect(),
-    }
+    Outcome { text, prompts: prompt.into_iter().collect(), ..Outcome::new(Terminal::Completed) }
 }
 
 #[cfg(test)]
 mod tests {
+    use windlass_engine::Usage;
+
     use super::*;
 
     #[test]
@@ -190,31 +167,28 @@ mod tests {
         );
         let off = context_report(&ContextReport { compact_at: None, ..report });
         assert!(off.ends_with("The conversation is not compacted by itself.\n"), "{off}");
-        let mut spent = Spent::default();
-        assert_eq!(
-            spent.report(),
-            "Cost: $0.0000\nTime: 0 ms, of which 0 ms waiting for models\nNo model was asked yet.\n"
-        );
-        let unknown = ModelSpend { cost_usd: None, ..ModelSpend::default() };
-        let unpriced =
-            Outcome { models: BTreeMap::from([("x".into(), unknown)]), ..outcome(String::new(), None) };
-        let mut other = Spent::default();
-        other.add(&unpriced);
-        assert!(other.report().starts_with("Cost: unknown\n"), "{}", other.report());
-        let usage = Usage { input_tokens: 1_000, output_tokens: 20, ..Usage::default() };
-        let spend = ModelSpend { usage, cost_usd: Some(0.25), window_tokens: 1, output_tokens_max: 1 };
-        let run = Outcome {
-            models: BTreeMap::from([("claude-test".into(), spend)]),
-            duration_ms: 1_500,
-            duration_api_ms: 700,
-            ..outcome(String::new(), None)
+    }
+
+    #[test]
+    fn costs_are_for_people() {
+        let check = |models: &[(&str, &ModelSpend)], times: Times, expected: &str| {
+            let models = models.iter().map(|(name, spend)| ((*name).into(), (*spend).clone())).collect();
+            assert_eq!(cost_report(&models, times), expected);
         };
-        spent.add(&run);
-        spent.add(&run);
-        assert_eq!(
-            spent.report(),
-            "Cost: $0.5000\nTime: 3.0 s, of which 1.4 s waiting for models\n\
-             \u{20} claude-test: 2,000 tokens in, 0 read from the cache, 0 written to it, 40 out, $0.5000\n"
-        );
+        let nothing =
+            "Cost: $0.0000\nTime: 0 ms, of which 0 ms waiting for models\nNo model was asked yet.\n";
+        check(&[], Times::default(), nothing);
+        let usage = Usage { input_tokens: 2_000, output_tokens: 40, ..Usage::default() };
+        let spend = ModelSpend { usage, cost_usd: Some(0.5), ..ModelSpend::default() };
+        let mut times = Times::default();
+        let run = Outcome { duration_ms: 1_500, duration_api_ms: 700, ..Outcome::new(Terminal::Completed) };
+        times.add(&run);
+        times.add(&run);
+        let line =
+            "  claude-test: 2,000 tokens in, 0 read from the cache, 0 written to it, 40 out, $0.5000\n";
+        let time = "Time: 3.0 s, of which 1.4 s waiting for models\n";
+        check(&[("claude-test", &spend)], times, &format!("Cost: $0.5000\n{time}{line}"));
+        let unknown = cost_report(&[("x".into(), ModelSpend::default())].into(), times);
+        assert!(unknown.starts_with("Cost: unknown\n"), "{unknown}");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use windlass_engine::{Outcome, Prompt, Session, Update};
 use windlass_protocol::Decision;
 
-use crate::commands::{self, COMPACT_OFF, Command, Spent};
+use crate::commands::{self, COMPACT_OFF, Command, Times};
 use crate::drive::{End, Signals, Watch, drive, shown};
 use crate::output::Output;
 use crate::view::View;
@@ -25,8 +25,8 @@ pub(crate) struct Stage {
     pub(crate) view: Box<dyn View>,
     pub(crate) output: Output,
     pub(crate) signals: Signals,
-    /// What the session took so far.
-    pub(crate) spent: Spent,
+    /// How long the session's runs took so far.
+    pub(crate) times: Times,
     /// Whether the user may ask for a compaction.
     pub(crate) may_compact: bool,
 }
@@ -52,11 +52,12 @@ impl Stage {
                 return self.answer(commands::outcome(text, id)).await;
             }
             Job::Command(Command::Cost, id) => {
-                return self.answer(commands::outcome(self.spent.report(), id)).await;
+                let text = commands::cost_report(session.spent(), self.times);
+                return self.answer(commands::outcome(text, id)).await;
             }
         };
         if let End::Done(outcome) = &end {
-            self.spent.add(outcome);
+            self.times.add(outcome);
         }
         end
     }

@@ -8,7 +8,7 @@ use windlass_engine::{Outcome, Session, SessionSeed, Transcript};
 use windlass_wire::startup_failure;
 
 use crate::arguments::{Arguments, Format, InputFormat};
-use crate::commands::{Command, Spent};
+use crate::commands::{Command, Times};
 use crate::conversation::{Conversation, Ended};
 use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
 use crate::jobs::{Job, Stage};
@@ -163,13 +163,13 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
                 Some(command) => Job::Command(command, None),
                 None => Job::Run(prompt.into()),
             };
-            let mut stage = Stage { view, output, signals, spent: Spent::default(), may_compact };
+            let mut stage = Stage { view, output, signals, times: Times::default(), may_compact };
             let end = stage.perform(job, &mut session, std::future::pending()).await;
             return Ok((end, stage.signals));
         }
     };
     let view = conversation.noticing(view);
-    let mut stage = Stage { view, output, signals, spent: Spent::default(), may_compact };
+    let mut stage = Stage { view, output, signals, times: Times::default(), may_compact };
     let end = serve(&mut stage, &mut session, conversation).await;
     Ok((end, stage.signals))
 }

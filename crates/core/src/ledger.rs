@@ -85,16 +85,8 @@ impl Ledger {
 
     /// Books what a fork took.
     pub(crate) fn book_fork(&mut self, outcome: &Outcome) {
-        for (model, spend) in &outcome.models {
-            let own = self.models.entry(model.clone()).or_insert_with(|| ModelSpend {
-                usage: Usage::default(),
-                cost_usd: spend.cost_usd.map(|_| 0.0),
-                ..spend.clone()
-            });
-            own.usage.add(&spend.usage);
-            own.cost_usd = own.cost_usd.zip(spend.cost_usd).map(|(own, more)| own + more);
-            self.tree_usd += spend.cost_usd.unwrap_or(0.0);
-        }
+        ModelSpend::add(&mut self.models, &outcome.models);
+        self.tree_usd += outcome.models.values().filter_map(|spend| spend.cost_usd).sum::<f64>();
         self.api_ms += outcome.duration_api_ms;
     }
 

@@ -72,23 +72,8 @@ impl Run {
 
     fn forked(&mut self, fork: u32, usage: Usage, usd: f64) -> &mut Self {
         let spend = ModelSpend { usage: usage.clone(), cost_usd: Some(usd), ..ModelSpend::default() };
-        let outcome = Outcome {
-            terminal: Terminal::Completed,
-            text: "in short".into(),
-            stop_reason: None,
-            iterations: 1,
-            usage,
-            models: BTreeMap::from([("small".into(), spend)]),
-            denials: Vec::new(),
-            errors: Vec::new(),
-            warnings: Vec::new(),
-            failure: None,
-            duration_ms: 0,
-            duration_api_ms: 0,
-            structured: None,
-            deferred: None,
-            prompts: Vec::new(),
-        };
+        let models = BTreeMap::from([("small".into(), spend)]);
+        let outcome = Outcome { text: "in short".into(), usage, models, ..Outcome::new(Terminal::Completed) };
         self.tell(Event::Forked { fork: ForkId(fork), outcome: Box::new(outcome) })
     }
 

@@ -14,14 +14,7 @@ pub(crate) struct Account {
 impl Account {
     /// Adds what a run took.
     pub(crate) fn book(&mut self, models: &BTreeMap<Arc<str>, ModelSpend>) {
-        for (model, more) in models {
-            let Some(spend) = self.models.get_mut(model) else {
-                self.models.insert(model.clone(), more.clone());
-                continue;
-            };
-            spend.usage.add(&more.usage);
-            spend.cost_usd = spend.cost_usd.zip(more.cost_usd).map(|(sum, more)| sum + more);
-        }
+        ModelSpend::add(&mut self.models, models);
     }
 
     pub(crate) fn models(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
@@ -30,7 +23,7 @@ impl Account {
 
     /// All costs together; nothing if any is unknown.
     pub(crate) fn cost_usd(&self) -> Option<f64> {
-        self.models.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?))
+        ModelSpend::cost_usd(&self.models)
     }
 }
 

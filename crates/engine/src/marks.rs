@@ -43,9 +43,7 @@ impl Marks {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use windlass_protocol::{Outcome, Terminal, Usage};
+    use windlass_protocol::{Outcome, Terminal};
 
     use super::*;
 
@@ -54,23 +52,7 @@ mod tests {
     }
 
     fn done(terminal: Terminal) -> Update {
-        Update::Done(Box::new(Outcome {
-            terminal,
-            text: String::new(),
-            stop_reason: None,
-            iterations: 1,
-            usage: Usage::default(),
-            models: BTreeMap::new(),
-            denials: Vec::new(),
-            errors: Vec::new(),
-            warnings: Vec::new(),
-            failure: None,
-            duration_ms: 0,
-            duration_api_ms: 0,
-            structured: None,
-            deferred: None,
-            prompts: Vec::new(),
-        }))
+        Update::Done(Box::new(Outcome::new(terminal)))
     }
 
     #[track_caller]

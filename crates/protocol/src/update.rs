@@ -326,11 +326,53 @@ pub struct ModelSpend {
     pub output_tokens_max: u32,
 }
 
+impl ModelSpend {
+    /// Adds what was taken elsewhere, model by model. A cost that is not known in one part is not known in all.
+    pub fn add(total: &mut BTreeMap<Arc<str>, Self>, more: &BTreeMap<Arc<str>, Self>) {
+        for (model, more) in more {
+            let Some(spend) = total.get_mut(model) else {
+                total.insert(model.clone(), more.clone());
+                continue;
+            };
+            spend.usage.add(&more.usage);
+            spend.cost_usd = spend.cost_usd.zip(more.cost_usd).map(|(sum, more)| sum + more);
+        }
+    }
+
+    /// What all models cost together; `None` if any part is unknown.
+    #[must_use]
+    pub fn cost_usd(models: &BTreeMap<Arc<str>, Self>) -> Option<f64> {
+        models.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?))
+    }
+}
+
 impl Outcome {
+    /// An end at which nothing was said and nothing taken.
+    #[must_use]
+    pub fn new(terminal: Terminal) -> Self {
+        Self {
+            terminal,
+            text: String::new(),
+            stop_reason: None,
+            iterations: 0,
+            usage: Usage::default(),
+            models: BTreeMap::new(),
+            denials: Vec::new(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+            failure: None,
+            duration_ms: 0,
+            duration_api_ms: 0,
+            structured: None,
+            deferred: None,
+            prompts: Vec::new(),
+        }
+    }
+
     /// Total cost; `None` if any part is unknown.
     #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
-        self.models.values().try_fold(0.0, |sum, spend| Some(sum + spend.cost_usd?))
+        ModelSpend::cost_usd(&self.models)
     }
 
     /// What went wrong, as one text; empty if nothing did.

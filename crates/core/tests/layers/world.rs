@@ -330,21 +330,5 @@ pub(crate) fn outcome(ends: &Ends) -> Outcome {
         Ends::Cut(text) => (Terminal::MaxOutputTokens, *text),
         Ends::With(terminal) => (*terminal, ""),
     };
-    Outcome {
-        terminal,
-        text: text.into(),
-        stop_reason: None,
-        iterations: 1,
-        usage: Usage::default(),
-        models: BTreeMap::new(),
-        denials: Vec::new(),
-        errors: Vec::new(),
-        warnings: Vec::new(),
-        failure: None,
-        duration_ms: 0,
-        duration_api_ms: 0,
-        structured: None,
-        deferred: None,
-        prompts: Vec::new(),
-    }
+    Outcome { text: text.into(), ..Outcome::new(terminal) }
 }

@@ -627,23 +627,7 @@ fn shortened(text: &str) -> String {
 
 /// What a fork came to.
 fn outcome(terminal: Terminal, text: &str) -> Outcome {
-    Outcome {
-        terminal,
-        text: text.into(),
-        stop_reason: None,
-        iterations: 1,
-        usage: Usage::default(),
-        models: BTreeMap::new(),
-        denials: Vec::new(),
-        errors: Vec::new(),
-        warnings: Vec::new(),
-        failure: None,
-        duration_ms: 0,
-        duration_api_ms: 0,
-        structured: None,
-        deferred: None,
-        prompts: Vec::new(),
-    }
+    Outcome { text: text.into(), ..Outcome::new(terminal) }
 }
 
 /// A block of thinking.
