@@ -100,22 +100,25 @@ fn take_line(buffer: &mut Vec<u8>, searched: &mut usize, ended: bool) -> Option<
 impl Source {
     /// A piece of what is there; nothing at the end.
     async fn read(&self) -> io::Result<Vec<u8>> {
-        let Self::Waitable(waitable) = self else {
-            let Self::Plain(stdin) = self else { return Ok(Vec::new()) };
-            return read(stdin);
-        };
-        loop {
-            let mut ready = waitable.readable().await?;
-            let attempt = ready.try_io(|stdin| {
-                if is_ready(stdin.get_ref())? {
-                    read(stdin.get_ref())
-                } else {
-                    Err(io::ErrorKind::WouldBlock.into())
-                }
-            });
-            if let Ok(piece) = attempt {
-                return piece;
+        match self {
+            Self::Waitable(waitable) => read_when_ready(waitable).await,
+            Self::Plain(stdin) => read(stdin),
+        }
+    }
+}
+
+async fn read_when_ready(waitable: &AsyncFd<Stdin>) -> io::Result<Vec<u8>> {
+    loop {
+        let mut ready = waitable.readable().await?;
+        let attempt = ready.try_io(|stdin| {
+            if is_ready(stdin.get_ref())? {
+                read(stdin.get_ref())
+            } else {
+                Err(io::ErrorKind::WouldBlock.into())
             }
+        });
+        if let Ok(piece) = attempt {
+            return piece;
         }
     }
 }
