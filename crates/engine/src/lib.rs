@@ -31,6 +31,70 @@
 //! # }
 //! ```
 //!
+//! # Limits, answers of a given form, hooks
+//!
+//! Every rule of the loop has its option on [`EngineBuilder`]; what is not set has the value of a mature agent. Nonsense is
+//! refused by [`EngineBuilder::build`], and a limit that is reached is a [`Terminal`] of its own, never an error beside it.
+//!
+//! ```
+//! use std::collections::BTreeSet;
+//! use std::sync::Arc;
+//! use futures_util::StreamExt;
+//! use windlass_engine::ports::{BoxFuture, CancellationToken, HookRunner};
+//! use windlass_engine::protocol::{HookAnswer, HookCall, HookEvent};
+//! use windlass_engine::{ContextPolicy, Engine, Transition, Update, answer_schema};
+//! use windlass_models::{Script, ScriptModel, model_card};
+//!
+//! /// Lets no run end before the model has looked again.
+//! struct LookAgain;
+//!
+//! impl HookRunner for LookAgain {
+//!     fn events(&self) -> BTreeSet<HookEvent> {
+//!         [HookEvent::Stop].into()
+//!     }
+//!
+//!     fn run(&self, call: HookCall, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+//!         let is_first = matches!(call, HookCall::Stop { active: false, .. });
+//!         let blocks = is_first.then(|| "Count again.".to_owned()).into_iter().collect();
+//!         Box::pin(async move { HookAnswer { blocks, ..HookAnswer::default() } })
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let answers = r#"{"responses": [
+//! #     {"blocks": [{"text": "There are two."}]},
+//! #     {"blocks": [{"text": "{\"tests\": 2}"}]},
+//! #     {"blocks": [{"text": "{\"tests\": 3}"}]}
+//! # ]}"#;
+//! # let model = Arc::new(ScriptModel::new(Script::parse(answers)?));
+//! let form = answer_schema(r#"{"type": "object", "required": ["tests"]}"#, /* tries more */ 5)?;
+//! let engine = Engine::builder(model, model_card("claude-opus-5-5"))
+//!     .turns_max(Some(50))
+//!     .budget_usd(Some(2.50))
+//!     .answer(Some(form))
+//!     .hooks(Arc::new(LookAgain))
+//!     .context(ContextPolicy { window_tokens: Some(100_000), ..ContextPolicy::default() })
+//!     .build()?;
+//! let mut session = engine.session();
+//! let updates: Vec<Update> = session.run("Count the tests.").collect().await;
+//! let rounds: Vec<Transition> = updates
+//!     .iter()
+//!     .filter_map(|update| if let Update::Continued(why) = update { Some(*why) } else { None })
+//!     .collect();
+//! assert_eq!(rounds, [Transition::StructuredOutputRetry, Transition::StopHookBlocking]);
+//! let Some(Update::Done(outcome)) = updates.last() else { return Err("no outcome".into()) };
+//! assert_eq!(outcome.structured.as_ref().map(|value| value.0.get()), Some(r#"{"tests": 3}"#));
+//! assert!(session.cost_usd() < Some(2.50));
+//! assert!(session.context_report().used < 100_000);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A conversation that fills its window is compacted by itself, and on request by [`Session::compact`]. The summary is written
+//! by a *fork*: the same machine at work on a conversation of its own. Nobody sees its updates; what it took is part of the
+//! run's [`Outcome`], of [`Session::spent`] and of the budget.
+//!
 //! The driver makes no decision that a rule is about: it performs the effects of [`windlass_core::step`] and tells it
 //! what happened. Nothing happens while nobody polls; dropping a [`Run`] at any point leaves no task, process or lock.
 
@@ -57,10 +121,14 @@ pub use run::Run;
 pub use schema::{SchemaError, answer_schema};
 pub use session::Session;
 pub use windlass_core::{
-    AnswerSchema, Asking, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, PermissionMode,
-    Permissions, Priority, Prompt, RepeatPolicy, RetryPolicy, Source, Speaker, ThinkingMode, ThinkingWish,
-    UnknownTools,
+    AnswerSchema, Asking, CheckAnswer, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy,
+    PermissionMode, Permissions, Priority, Prompt, RepeatPolicy, RetryPolicy, Source, Speaker, ThinkingMode,
+    ThinkingWish, UnknownTools,
 };
+/// The traits of the outside world: what a tool, a model client or a runner of hooks implements.
+pub use windlass_ports as ports;
+/// Every word that updates, outcomes and hooks use; the most common ones are here as well.
+pub use windlass_protocol as protocol;
 pub use windlass_protocol::{
     Answer, Block, CallId, ContextReport, Denial, Effort, MemoryNote, MessageId, ModelCard, ModelSpend,
     Outcome, Question, SessionSeed, Terminal, ThinkingDisplay, Transcript, Transition, Update, Usage,

@@ -14,13 +14,14 @@ use crate::builder::EngineBuilder;
 
 /// Models, and what is asked of them.
 impl EngineBuilder {
-    /// The models that take over when the one before is overloaded or out of reach, in order.
+    /// The models that take over when the one before is overloaded or out of reach, in order. The same client asks them.
     pub fn fallback_models(mut self, models: Vec<ModelCard>) -> Self {
         self.config.fallbacks = models.into();
         self
     }
 
-    /// The model for summaries in the background; without one there are none.
+    /// The model for summaries in the background: of spans that may be collapsed, and of what calls did. Without one there
+    /// are none. A whole conversation is summarised by its own model.
     pub fn small_model(mut self, model: Option<ModelCard>) -> Self {
         self.config.small_model = model;
         self
@@ -38,13 +39,14 @@ impl EngineBuilder {
         self
     }
 
-    /// The cap on output tokens of one response; never above the model's own.
+    /// The cap on output tokens of one response; never above the model's own. With it, no answer is cut at a lower cap first.
     pub fn output_tokens_max(mut self, limit: u32) -> Self {
         self.config.output.explicit = Some(limit);
         self
     }
 
-    /// The caps on output tokens of one response, and what happens when they are hit.
+    /// The caps on output tokens of one response, and what happens when they are hit. Replaces what
+    /// [`output_tokens_max`](Self::output_tokens_max) set before.
     pub fn output(mut self, policy: OutputPolicy) -> Self {
         self.config.output = policy;
         self
@@ -71,13 +73,15 @@ impl EngineBuilder {
         self
     }
 
-    /// What the whole tree may cost, in USD.
+    /// What a session may cost with all its forks, in USD. The price of every model must be known. The run that reaches it ends
+    /// with [`Terminal::MaxBudgetUsd`](crate::Terminal::MaxBudgetUsd), and so does every later one.
     pub fn budget_usd(mut self, limit: Option<f64>) -> Self {
         self.config.budget_usd = limit;
         self
     }
 
-    /// How many output tokens each submission is to spend, unless its prompt says otherwise.
+    /// How many output tokens each submission is to spend, unless its prompt says otherwise: a model that is done earlier is
+    /// asked to go on. No limit, but a wish for thorough work.
     pub fn token_budget(mut self, tokens: Option<u64>) -> Self {
         self.config.token_budget = tokens;
         self
@@ -89,7 +93,8 @@ impl EngineBuilder {
         self
     }
 
-    /// What the model is told about the tokens of a run.
+    /// How many tokens the model is told that a run may take, so that it can plan. It is told and not enforced, and only to
+    /// models that take such a number.
     pub fn task_budget(mut self, tokens: Option<u64>) -> Self {
         self.config.task_budget = tokens;
         self
@@ -175,7 +180,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Who asks the hooks.
+    /// Who asks the hooks. The events it names are asked for now; others never reach it.
     pub fn hooks(mut self, runner: Arc<dyn HookRunner>) -> Self {
         self.config.hooks = runner.events();
         self.hooks = Some(runner);
