@@ -8,8 +8,8 @@ use windlass_testkit::Exchange;
 
 use crate::support::{PNG, STREAM, Stage, Told, script};
 
-/// Seeds that found something once, and a few more. `CHAOS=200..400` tries others.
-const SEEDS: [u64; 5] = [1, 2, 3, 4, 215];
+/// A few seeds; `CHAOS=200..400` tries others.
+const SEEDS: [u64; 4] = [1, 2, 3, 4];
 
 /// A sequence of numbers that look as if by chance.
 struct Dice(u64);
@@ -54,9 +54,6 @@ fn response(dice: &mut Dice, number: usize) -> Value {
         _ => {}
     }
     let mut response = json!({ "blocks": blocks });
-    if dice.one_in(5) {
-        response["stop_reason"] = dice.pick(&STOPS).into();
-    }
     let events = dice.roll(12);
     match dice.roll(14) {
         0 => response["fault"] = json!({"cut": {"after_events": events}}),
@@ -70,6 +67,10 @@ fn response(dice: &mut Dice, number: usize) -> Value {
             response = json!({"fault": {"failure": {"class": class, "retry_after_ms": 1}}, "repeat": 1 + dice.roll(3)});
         }
         _ => {}
+    }
+    // A fault may lie behind the end, and nobody knows then whether a pause was heard of.
+    if dice.one_in(5) && response["fault"].is_null() {
+        response["stop_reason"] = dice.pick(&STOPS).into();
     }
     response
 }

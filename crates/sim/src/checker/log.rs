@@ -96,6 +96,10 @@ impl Log {
                     return Err("a request is sent again, and what it said stands".into());
                 }
                 self.model = model.clone();
+                // What was said after a compaction asks for the rest of an answer, and goes with this request.
+                if !self.texts.is_empty() {
+                    self.close();
+                }
             }
             Update::Block { id, block, .. } => {
                 self.newest = self.newest.max(id.0);
