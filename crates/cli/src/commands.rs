@@ -86,7 +86,7 @@ pub(crate) fn cost_report(models: &BTreeMap<Arc<str>, ModelSpend>, times: Times)
 
 /// What to say about the context.
 pub(crate) fn context_report(report: &ContextReport) -> String {
-    let share = |tokens: u64| (tokens * 100).checked_div(report.window).unwrap_or_default();
+    let share = |tokens: u64| tokens.saturating_mul(100).checked_div(report.window).unwrap_or_default();
     let mut text = format!(
         "Context of {}: {} of {} tokens ({} %)\n",
         report.model,
@@ -165,6 +165,8 @@ mod tests {
              \u{20} free                 150,000 (75 %)\n\
              The conversation is compacted from 167,000 tokens on.\n"
         );
+        let nonsense = context_report(&ContextReport { used: u64::MAX, ..report.clone() });
+        assert!(nonsense.contains(" free                       0 (0 %)\n"), "{nonsense}");
         let off = context_report(&ContextReport { compact_at: None, ..report });
         assert!(off.ends_with("The conversation is not compacted by itself.\n"), "{off}");
     }
