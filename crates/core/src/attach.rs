@@ -1,11 +1,12 @@
 //! Stage 5: what the model is told besides the results, in a fixed order, in the message that carries them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_protocol::{Block, FileSeen, LookId, MemoryNote, MessageId, Surroundings, Update};
+use windlass_protocol::{
+    Block, FileChange, FileSeen, LookId, MemoryNote, Message, Origin, Surroundings, Update,
+};
 
 use crate::event::{Effect, Prompt, Speaker};
 use crate::step::Cx;
@@ -17,20 +18,17 @@ const ATTACHMENTS: [Attachment; 5] =
 /// One kind of attachment: it adds what it has to say, if anything.
 type Attachment = fn(&mut Cx<'_>, &Surroundings, &mut Attached);
 
-/// As many of the files known last are looked at.
+/// As many of the files known last are watched.
 const FILES_MAX: usize = 50;
+/// As many of them are looked at between two requests.
+const LOOKED_AT: usize = 20;
 /// After so many turns without a word about it, the model is reminded of its task list.
 const REMIND_AFTER: u32 = 10;
 /// The tools that keep a task list.
 const TASK_LIST_TOOLS: [&str; 2] = ["TaskCreate", "TodoWrite"];
 
-/// What goes into the message with the results.
-#[derive(Debug, Default)]
-pub(crate) struct Attached {
-    pub(crate) blocks: Vec<Block>,
-    /// The id under which the last of it was shown.
-    pub(crate) id: Option<MessageId>,
-}
+/// What goes behind the results: each piece is a message of its own, so that one that is superseded can be taken out.
+type Attached = Vec<Message>;
 
 /// What attachments have told the model, and what they are to tell it.
 #[derive(Clone, Debug, Default)]
@@ -97,12 +95,25 @@ impl Cx<'_> {
         known.take(most).cloned().collect()
     }
 
+    /// The files used last, and some of the others in turn: each look costs time before a request.
+    fn files_to_look_at(&self) -> Vec<FileSeen> {
+        let mut known = self.known_files(FILES_MAX);
+        let mut others = known.split_off(known.len().min(LOOKED_AT / 2));
+        let turns = usize::try_from(self.state.carry.turn_count).unwrap_or(0);
+        if !others.is_empty() {
+            let from = turns.wrapping_mul(LOOKED_AT / 2) % others.len();
+            others.rotate_left(from);
+        }
+        known.extend(others.into_iter().take(LOOKED_AT / 2));
+        known
+    }
+
     /// Looks for what changed around the run, if there is anything to look at.
     pub(crate) fn look_around(&mut self) -> Option<LookId> {
         if self.config.source.is_summariser() {
             return None;
         }
-        let known = self.known_files(FILES_MAX);
+        let known = self.files_to_look_at();
         let has_tasks = self.config.tools.iter().any(|tool| TASK_LIST_TOOLS.contains(&&*tool.name));
         if known.is_empty() && !has_tasks {
             return None;
@@ -113,8 +124,8 @@ impl Cx<'_> {
     }
 
     /// Everything there is to tell the model with the results; the caller sees it too.
-    pub(crate) fn attachments(&mut self, found: &Surroundings) -> Attached {
-        let mut attached = Attached::default();
+    pub(crate) fn attachments(&mut self, found: &Surroundings) -> Vec<Message> {
+        let mut attached = Attached::new();
         for attachment in ATTACHMENTS {
             attachment(self, found, &mut attached);
         }
@@ -126,9 +137,9 @@ impl Cx<'_> {
             return;
         }
         let id = self.message_id();
+        let origin = if synthetic { Origin::Attachment } else { Origin::Prompt };
         self.emit(Update::UserText { id, blocks: blocks.clone(), synthetic });
-        attached.blocks.extend(blocks);
-        attached.id = Some(id);
+        attached.push(Message::user(id, origin, blocks));
     }
 }
 
@@ -149,19 +160,18 @@ fn waiting_prompts(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
 /// What the conversation knows of such a file stays as it was: an edit must not pass unread changes.
 fn changed_files(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached) {
     let told = &mut cx.state.carry.notes.told_changes;
-    let mut news = found.changed.iter();
-    let mut list = String::new();
-    while let Some(change) = news.find(|change| told.get(&change.path) != Some(&change.hash)) {
-        told.insert(change.path.clone(), change.hash);
-        let _ = write!(list, "\n- {}: {}", change.path.display(), change.note);
-    }
-    if !list.is_empty() {
-        let text = reminder(&format!(
-            "Files that you have read are different on disk now, and none of your calls did it. Read one again before you \
-             rely on it or change it; do not undo what others did.{list}"
-        ));
-        cx.attach(attached, vec![Block::text(&text)], /* synthetic */ true);
-    }
+    let is_news = |change: &&FileChange| told.insert(change.path.clone(), change.hash) != Some(change.hash);
+    let say = |change: &FileChange| {
+        let text = format!(
+            "The file {} is different on disk now, and none of your calls did it.\n{} Read it again before you \
+             rely on it or change it; do not undo what others did.",
+            change.path.display(),
+            change.note
+        );
+        Block::text(&reminder(&text))
+    };
+    let blocks = found.changed.iter().filter(is_news).map(say).collect();
+    cx.attach(attached, blocks, /* synthetic */ true);
 }
 
 /// Only what the model has not seen in any way.

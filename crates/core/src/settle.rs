@@ -6,7 +6,6 @@ use windlass_protocol::{
     Block, LookId, Message, ModelRequest, Origin, Surroundings, Terminal, TimerId, Update,
 };
 
-use crate::attach::Attached;
 use crate::budget;
 use crate::calls::CallQueue;
 use crate::event::{Effect, Interrupt};
@@ -163,7 +162,7 @@ impl Cx<'_> {
             After::Go(onward) => self.go(*onward),
             After::AskStopHooks(situation) => self.ask_stop_hooks(*situation),
             After::End(terminal) => {
-                self.record_results(&settling.calls, Attached::default());
+                self.record_results(&settling.calls);
                 if terminal.shows_failure() || terminal == Terminal::MaxOutputTokens {
                     return self.end_by_failure(terminal);
                 }
@@ -189,7 +188,7 @@ impl Cx<'_> {
     /// The run ends with the results of these calls.
     fn end_round(&mut self, calls: &CallQueue, terminal: Terminal) -> Phase {
         self.note_end(calls, terminal);
-        self.record_results(calls, Attached::default());
+        self.record_results(calls);
         self.end(terminal, None)
     }
 
@@ -214,7 +213,10 @@ impl Cx<'_> {
     /// Transition: tool results exist.
     fn go_round(&mut self, calls: &CallQueue, onward: Onward, found: &Surroundings) -> Phase {
         let attached = self.attachments(found);
-        self.record_results(calls, attached);
+        self.record_results(calls);
+        for message in attached {
+            self.push(message);
+        }
         self.start_summary(calls);
         self.go(onward)
     }
@@ -269,11 +271,10 @@ impl Cx<'_> {
         self.state.carry.messages.push(Arc::new(message));
     }
 
-    /// The results, and after them what else the model is told, in one message.
-    fn record_results(&mut self, calls: &CallQueue, attached: Attached) {
-        let mut blocks = calls.results();
-        blocks.extend(attached.blocks);
-        if let (false, Some(id)) = (blocks.is_empty(), attached.id.or_else(|| calls.last_shown())) {
+    /// The results become a message.
+    fn record_results(&mut self, calls: &CallQueue) {
+        let blocks = calls.results();
+        if let (false, Some(id)) = (blocks.is_empty(), calls.last_shown()) {
             self.push(Message::user(id, Origin::Results, blocks));
         }
     }

@@ -1,6 +1,6 @@
 //! What the rungs of the ladder look at, gathered from the state.
 
-use windlass_protocol::{Message, Origin, Role};
+use windlass_protocol::{Origin, Role, Transcript};
 
 use crate::budget;
 use crate::calls::CallQueue;
@@ -36,7 +36,7 @@ impl Cx<'_> {
                 _ => false,
             },
             has_thinking: is_bound && layers::has_thinking(&carry.messages),
-            after_results: carry.messages.last().is_some_and(|last| is_result(last)),
+            after_results: is_after_results(&carry.messages),
             form: Form::Fits,
             stop_hooks: self.stop_hooks(),
             tokens_left: carry.budget.left(config),
@@ -73,6 +73,8 @@ impl Cx<'_> {
     }
 }
 
-fn is_result(message: &Message) -> bool {
-    message.role == Role::User && message.origin == Origin::Results
+/// Whether the last thing said is results, and what was attached to them.
+fn is_after_results(messages: &Transcript) -> bool {
+    let mut last = messages.iter().rev().take_while(|message| message.role == Role::User);
+    last.any(|message| message.origin == Origin::Results)
 }

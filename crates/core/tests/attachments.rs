@@ -81,7 +81,7 @@ fn waiting_prompts_go_in_by_priority_and_are_marked_as_started() {
         > steer a
         > steer c
         < end tool_use               settling
-        > c1 finished A              result c1 | started id-a,id-b,id-c,id-t | said a/b/c | note t | preparing streaming | call-model #2 [user assistant(read) user(result,a,b,c,t)]
+        > c1 finished A              result c1 | started id-a,id-b,id-c,id-t | said a/b/c | note t | preparing streaming | call-model #2 [user assistant(read) user(result) user(a/b/c) user]
         ",
     );
 }
@@ -122,7 +122,7 @@ fn a_changed_file_is_told_once_and_again_after_it_was_read_again() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 /project/a              result c1 | look l1 [/project/a]
-        > l1 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | preparing streaming | call-model #2 [user assistant(read) user(result,(Files that…))]
+        > l1 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         ",
     );
     let same = || read(first(), 2, "/project/b").looked(2, "a", changed("/project/a", 2));
@@ -134,12 +134,12 @@ fn a_changed_file_is_told_once_and_again_after_it_was_read_again() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 /project/a              result c1 | look l1 [/project/a]
-        > l1 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | preparing streaming | call-model #2 [user assistant(read) user(result,(Files that…))]
+        > l1 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
         > c2 /project/b              result c2 | look l2 [/project/b /project/a]
-        > l2 finds a                 preparing streaming | call-model #3 [user assistant(read) user(result,(Files that…)) assistant(read) user(result)]
+        > l2 finds a                 preparing streaming | call-model #3 [user assistant(read) user(result) user assistant(read) user(result)]
         ",
     );
     check(
@@ -151,22 +151,22 @@ fn a_changed_file_is_told_once_and_again_after_it_was_read_again() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 /project/a              result c1 | look l1 [/project/a]
-        > l1 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | preparing streaming | call-model #2 [user assistant(read) user(result,(Files that…))]
+        > l1 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
         > c2 /project/b              result c2 | look l2 [/project/b /project/a]
-        > l2 finds a                 preparing streaming | call-model #3 [user assistant(read) user(result,(Files that…)) assistant(read) user(result)]
+        > l2 finds a                 preparing streaming | call-model #3 [user assistant(read) user(result) user assistant(read) user(result)]
         < call read a                examine c3
         > c3 is read a               run c3
         < end tool_use               settling
         > c3 /project/a              result c3 | look l3 [/project/a /project/b]
-        > l3 finds nothing           preparing streaming | call-model #4 [user assistant(read) user(result,(Files that…)) assistant(read) user(result) assistant(read) user(result)]
+        > l3 finds nothing           preparing streaming | call-model #4 [user assistant(read) user(result) user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c4
         > c4 is read a               run c4
         < end tool_use               settling
         > c4 /project/b              result c4 | look l4 [/project/b /project/a]
-        > l4 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | preparing streaming | call-model #5 [user assistant(read) user(result,(Files that…)) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result,(Files that…))]
+        > l4 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #5 [user assistant(read) user(result) user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) user]
         ",
     );
 }
@@ -186,12 +186,12 @@ fn another_change_of_the_same_file_is_told_too() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 /project/a              result c1 | look l1 [/project/a]
-        > l1 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | preparing streaming | call-model #2 [user assistant(read) user(result,(Files that…))]
+        > l1 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
         > c2 /project/b              result c2 | look l2 [/project/b /project/a]
-        > l2 finds a                 note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 3) | preparing streaming | call-model #3 [user assistant(read) user(result,(Files that…)) assistant(read) user(result,(Files that…))]
+        > l2 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 3 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #3 [user assistant(read) user(result) user assistant(read) user(result) user]
         ",
     );
 }
@@ -235,13 +235,13 @@ fn memory_is_told_once_and_only_if_it_was_not_seen_already() {
         < end tool_use               settling
         > c1 /seen                   result c1 | look l1 [/seen]
         > memory seen, new, always
-        > l1 finds nothing           note (This was noted in /new and may help: use tabs) | preparing streaming | call-model #2 [user assistant(read) user(result,(This was…))]
+        > l1 finds nothing           note (This was noted in /new and may help: use tabs) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         > memory again
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
         > c2 /other                  result c2 | look l2 [/other /seen]
-        > l2 finds nothing           preparing streaming | call-model #3 [user assistant(read) user(result,(This was…)) assistant(read) user(result)]
+        > l2 finds nothing           preparing streaming | call-model #3 [user assistant(read) user(result) user assistant(read) user(result)]
         ",
     );
 }
@@ -287,7 +287,7 @@ fn everything_is_attached_in_a_fixed_order() {
         < end tool_use               settling
         > c1 /project/a              result c1 | look l1 [/project/a]
         > steer typed
-        > l1 finds a                 said typed | note (Files that you have read are different on disk now, and none of your calls did it. Read one again before you rely on it or change it; do not undo what others did. - /project/a: line 2) | note (This was noted in /new and may help: use tabs) | preparing streaming | call-model #2 [user assistant(read) user(result,typed,(Files that…),(This was…))]
+        > l1 finds a                 said typed | note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | note (This was noted in /new and may help: use tabs) | preparing streaming | call-model #2 [user assistant(read) user(result) user user user]
         ",
     );
 }
@@ -397,9 +397,9 @@ fn a_prompt_that_joins_a_run_brings_its_budget_of_tokens() {
         > c1 is read a               run c1
         > steer b +1k
         < end tool_use               settling
-        > c1 finished A              result c1 | started id-b | said b | preparing streaming | call-model #2 [user assistant(read) user(result,b)]
+        > c1 finished A              result c1 | started id-b | said b | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         < text Done.
-        < end end_turn               note You have used 0 of 1000 output tokens (0 %) that the user wants spent on this. Go on with the work: look for what is missing, wrong or untested, and improve it. | again token_budget_continuation | settling preparing streaming | call-model #3 [user assistant(read) user(result,b) assistant(text) user]
+        < end end_turn               note You have used 0 of 1000 output tokens (0 %) that the user wants spent on this. Go on with the work: look for what is missing, wrong or untested, and improve it. | again token_budget_continuation | settling preparing streaming | call-model #3 [user assistant(read) user(result) user assistant(text) user]
         ",
     );
 }

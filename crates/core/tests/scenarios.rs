@@ -284,7 +284,7 @@ fn a_steered_message_goes_in_behind_the_next_results() {
         > c1 is read a               run c1
         > steer hurry
         < end tool_use               settling
-        > c1 finished A              result c1 | said hurry | preparing streaming | call-model #2 [user assistant(read) user(result,hurry)]
+        > c1 finished A              result c1 | said hurry | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         ",
     );
 }

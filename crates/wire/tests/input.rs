@@ -1,7 +1,5 @@
 //! What hosts may write to standard input, and how it is answered.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use serde_json::{Value, json};
 use windlass_protocol::{Block, SessionSeed};
 use windlass_wire::{At, InputLine, InputPriority, InputPrompt, control_error, control_success, replay};

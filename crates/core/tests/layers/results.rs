@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Config, ContextPolicy, PermissionMode, Source};
+use windlass_core::{Config, ContextPolicy, Event, PermissionMode, Prompt, Source, Speaker};
 use windlass_protocol::{
     Block, Decision, FailureClass, Message, MessageId, ModelCard, Origin, Terminal, Transcript,
 };
@@ -277,6 +277,27 @@ fn above_the_warning_threshold_repeated_reads_are_snipped() {
         panic!("{:?}", world.decisions)
     };
     assert_eq!(world.sent().matches(r#""type":"thinking""#).count(), 1);
+}
+
+#[test]
+fn a_note_goes_when_a_later_one_says_the_same_and_newer() {
+    let mut world = World::new(without_auto(|c| {
+        c.context.rounds_kept = 1;
+        c.context.micro_compact = false;
+    }));
+    let note = |title: &str| {
+        let blocks = vec![Block::text(&format!("{title}\n{}", "word ".repeat(2_000)))];
+        Event::Steer(Prompt { blocks, speaker: Speaker::Task, ..Prompt::default() })
+    };
+    world.submit("go").tell(note("Tasks:")).turn("Bash", "{}", "a", USED);
+    world.tell(note("Another:")).turn("Bash", "{}", "b", USED);
+    world.tell(note("Tasks:")).turn("Bash", "{}", "c", USED);
+    world.turn("Bash", "{}", &"word ".repeat(2_000), 165_000);
+    let [Decision::Snipped { messages, .. }] = &world.decisions[..] else { panic!("{:?}", world.decisions) };
+    assert_eq!(messages.len(), 1);
+    let sent = world.sent();
+    assert_eq!((sent.matches("Tasks:").count(), sent.matches("Another:").count()), (1, 1));
+    assert!(sent.find("Another:") < sent.find("Tasks:"), "the later one stays");
 }
 
 #[test]

@@ -160,14 +160,16 @@ impl Log {
         self.said.clear();
     }
 
-    /// The results and whatever goes with them are one message.
+    /// The results are one message, and each text behind them is one.
     fn close_round(&mut self) {
         self.close_answer();
-        let id = self.texts.last().map(|(id, _)| *id).or_else(|| self.results.last().map(|(id, _)| *id));
-        let results = self.results.drain(..).map(|(_, block)| block);
-        let blocks: Vec<Block> = results.chain(self.texts.drain(..).flat_map(|(_, blocks)| blocks)).collect();
-        if let Some(id) = id {
+        if let Some((id, _)) = self.results.last() {
+            let id = *id;
+            let blocks = self.results.drain(..).map(|(_, block)| block).collect();
             self.push(Message::user(id, Origin::Results, blocks).into());
+        }
+        for (id, blocks) in std::mem::take(&mut self.texts) {
+            self.push(Message::user(id, Origin::Attachment, blocks).into());
         }
     }
 
