@@ -172,16 +172,17 @@ fn context(settings: &Settings, flags: &Flags) -> Result<ContextPolicy, ConfigEr
 
 /// The schema as it was written: the model reads it in this form. Whether it is one is for whoever checks answers.
 fn json_schema(flags: &Flags) -> Result<Option<Arc<RawValue>>, ConfigError> {
+    const FROM_A_FILE: &str = ", or the contents of a file as \"$(cat schema.json)\"";
     let Some(text) = &flags.json_schema else { return Ok(None) };
-    let wrong = |accepts: String| ConfigError::Flag {
+    let wrong = |problem: String, advice: &str| ConfigError::Flag {
         flag: "--json-schema",
         value: excerpt(text),
-        accepts: format!("{accepts}; give a JSON schema such as {{\"type\":\"object\"}}"),
+        accepts: format!("{problem}; give a JSON schema such as {{\"type\":\"object\"}}{advice}"),
     };
-    let raw: Box<RawValue> =
-        serde_json::from_str(text).map_err(|error| wrong(format!("it is not JSON ({error})")))?;
+    let raw: Box<RawValue> = serde_json::from_str(text)
+        .map_err(|error| wrong(format!("it is not JSON ({error})"), FROM_A_FILE))?;
     if !raw.get().starts_with('{') {
-        return Err(wrong("it is not a JSON object".into()));
+        return Err(wrong("it is not a JSON object".into(), ""));
     }
     Ok(Some(raw.into()))
 }

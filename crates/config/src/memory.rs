@@ -16,6 +16,9 @@ mod text;
 /// A larger file is left out.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
+/// A file with more text than this is worth a warning: it is paid for again and again.
+const TEXT_CHARS_MAX: usize = 40_000;
+
 /// Files that name files that name files end here.
 const IMPORT_DEPTH_MAX: u32 = 4;
 
@@ -90,9 +93,21 @@ impl Found {
                 open.extend(imports);
             }
             let text = text::without_comments(&content);
+            self.warn_if_long(&path, &text);
             if !text.trim().is_empty() {
                 self.notes.push(MemoryNote { path, text: text.into() });
             }
+        }
+    }
+
+    fn warn_if_long(&mut self, path: &Path, text: &str) {
+        let chars = text.chars().count();
+        if chars > TEXT_CHARS_MAX {
+            self.warnings.push(format!(
+                "the memory file {} has {chars} characters (more than {TEXT_CHARS_MAX}) and goes with every \
+                 conversation. Shorten it, or move what is seldom needed into files that can be read when it is.",
+                path.display()
+            ));
         }
     }
 

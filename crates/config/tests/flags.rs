@@ -145,6 +145,10 @@ fn a_schema_is_a_json_object() {
         "--json-schema { is not understood: it is not JSON (EOF",
     );
     check(
+        |flags| flags.json_schema = Some("schema.json".into()),
+        r#", or the contents of a file as "$(cat schema.json)"."#,
+    );
+    check(
         |flags| flags.json_schema = Some("[1]".into()),
         "--json-schema [1] is not understood: it is not a JSON object",
     );

@@ -150,3 +150,20 @@ fn what_cannot_be_read_is_left_out_with_a_warning() {
     assert!(config.warnings[0].contains("larger than 4 MiB"));
     assert!(config.warnings[1].contains("CLAUDE.local.md is left out: it is not UTF-8 text."));
 }
+
+#[test]
+fn a_long_file_is_read_with_a_warning() {
+    // Characters count, not bytes, and only what the model gets to see.
+    let (fits, long) = ("é".repeat(40_000), "x".repeat(40_001));
+    let machine = Machine::new(&[
+        ("home/.claude/CLAUDE.md", &format!("<!-- for people -->\n{fits}")),
+        ("work/app/CLAUDE.md", &long),
+    ]);
+    let config = machine.config(&[]);
+    assert_eq!(config.memory.len(), 2);
+    let [warning] = config.warnings.as_slice() else { panic!("{:?}", config.warnings) };
+    let path = machine.path("work/app/CLAUDE.md");
+    for words in [path.to_str().unwrap(), "40001 characters", "goes with every conversation"] {
+        assert!(warning.contains(words), "{words:?} is not in {warning}");
+    }
+}
