@@ -158,8 +158,8 @@ fn prompt(json: UserJson) -> Result<InputPrompt, InputProblem> {
             .map_err(|_| InputProblem("the content of a prompt must be a text or a list of blocks".into()))?;
         blocks.into_iter().map(block).collect::<Result<_, _>>()?
     };
-    if blocks.is_empty() {
-        return Err(InputProblem("the content of a prompt must not be empty".into()));
+    if blocks.iter().all(Block::is_blank) {
+        return Err(InputProblem("there is no prompt: its content is empty".into()));
     }
     Ok(InputPrompt {
         blocks,

@@ -70,7 +70,10 @@ fn bad_lines_say_what_is_wrong() {
     check("{}", "missing field `type`");
     check(r#"{"type":"user"}"#, "missing field `message`");
     check(r#"{"type":"user","message":{"content":5}}"#, "must be a text or a list of blocks");
-    check(r#"{"type":"user","message":{"content":[]}}"#, "must not be empty");
+    for empty in [r#""""#, r#"" \n""#, "[]", r#"[{"type":"text","text":" "}]"#] {
+        let line = format!(r#"{{"type":"user","message":{{"content":{empty}}}}}"#);
+        check(&line, "there is no prompt: its content is empty");
+    }
     check(r#"{"type":"user","message":{"content":[{"text":"x"}]}}"#, "a block of the prompt");
     check(
         r#"{"type":"user","message":{"role":"assistant","content":"x"}}"#,
