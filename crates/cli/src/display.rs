@@ -59,7 +59,7 @@ pub(crate) fn cost(usd: Option<f64>) -> String {
     usd.map_or_else(|| "cost unknown".into(), |usd| format!("${usd:.4}"))
 }
 
-/// `1 request`, `2 requests`.
+/// `1 turn`, `2 turns`.
 pub(crate) fn counted(n: u64, thing: &str) -> String {
     let ending = if n == 1 { "" } else { "s" };
     format!("{} {thing}{ending}", number(n))
@@ -88,6 +88,6 @@ mod tests {
         );
         assert_eq!([0, 999, 1000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([cost(Some(0.012_34)), cost(None)], ["$0.0123", "cost unknown"]);
-        assert_eq!([counted(1, "request"), counted(2, "request")], ["1 request", "2 requests"]);
+        assert_eq!([counted(1, "turn"), counted(2, "turn")], ["1 turn", "2 turns"]);
     }
 }

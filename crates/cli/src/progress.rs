@@ -131,7 +131,7 @@ impl Progress {
 
     fn finish(&mut self, outcome: &Outcome) {
         let parts = [
-            display::counted(outcome.iterations.into(), "request"),
+            display::counted(outcome.iterations.into(), "turn"),
             format!("{} in", display::counted(outcome.usage.input_total(), "token")),
             format!("{} out", display::number(outcome.usage.output_tokens)),
             display::cost(outcome.cost_usd()),

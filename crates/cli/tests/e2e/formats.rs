@@ -32,11 +32,7 @@ fn verbose_text_says_what_happens_on_standard_error() {
     let finished = stage.run(&["-p", "go", "--verbose"]);
     assert_eq!(finished.stdout, "Done.\n");
     assert!(finished.stderr.contains("Read") && finished.stderr.contains("a.txt"), "{}", finished.stderr);
-    assert!(
-        finished.stderr.contains("2 requests") && finished.stderr.contains("tokens"),
-        "{}",
-        finished.stderr
-    );
+    assert!(finished.stderr.contains("2 turns") && finished.stderr.contains("tokens"), "{}", finished.stderr);
     assert!(!finished.stderr.contains('\x1b'), "no control sequences where there is no terminal");
 }
 

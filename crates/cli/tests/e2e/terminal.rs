@@ -43,13 +43,12 @@ fn a_terminal_shows_tools_targets_times_and_tokens() {
     let stage = Stage::call("Bash", r#"{"command": "echo hi; echo there"}"#);
     let (stdout, screen) = on_terminal(&stage, &["-p", "go", "--allowedTools", "Bash"]);
     assert_eq!(stdout, "Done.\n");
-    for text in
-        ["waiting for claude-opus-5-5", "Bash echo hi; echo there (", " ms)", "2 requests", "tokens in"]
+    for text in ["waiting for claude-opus-5-5", "Bash echo hi; echo there (", " ms)", "2 turns", "tokens in"]
     {
         assert!(screen.contains(text), "{text:?} is not in {screen:?}");
     }
     let last = screen.split("\r\x1b[K").last().unwrap();
-    assert!(last.starts_with("2 requests") && last.ends_with('\n'), "{screen:?}");
+    assert!(last.starts_with("2 turns") && last.ends_with('\n'), "{screen:?}");
 }
 
 #[test]
