@@ -42,6 +42,18 @@ impl Command {
     }
 }
 
+/// What to say about a prompt that looks like a command and is none, because its writer may have meant one.
+pub(crate) fn not_a_command(prompt: &str) -> Option<String> {
+    let word = prompt.trim();
+    let name = word.strip_prefix('/')?;
+    let looks_like_one = name.starts_with(char::is_alphabetic) && !name.contains(['/', ' ', '\t', '\n']);
+    if !looks_like_one || Command::parse(prompt).is_some() {
+        return None;
+    }
+    let names = NAMES.map(|name| format!("/{name}")).join(", ");
+    Some(format!("there is no command {word}; the commands are {names}. It goes to the model as a prompt."))
+}
+
 /// How long the runs of a session took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times {
@@ -146,6 +158,36 @@ mod tests {
         for name in NAMES {
             assert!(Command::parse(&format!("/{name}")).is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn what_looks_like_a_command_is_noticed() {
+        let check = |prompt: &str, expected: bool| {
+            let notice = not_a_command(prompt);
+            assert_eq!(notice.is_some(), expected, "{prompt:?}: {notice:?}");
+        };
+        for mistaken in ["/help", " /Compact\n", "/compactly", "/clear-all"] {
+            check(mistaken, true);
+        }
+        for other in [
+            "/compact",
+            "/cost\n",
+            "/etc/hosts",
+            "/tmp/",
+            "/",
+            "//",
+            "/cost of what?",
+            "help",
+            "say /help",
+            "",
+        ] {
+            check(other, false);
+        }
+        assert_eq!(
+            not_a_command("/help").unwrap_or_default(),
+            "there is no command /help; the commands are /compact, /context, /cost, /usage. \
+             It goes to the model as a prompt."
+        );
     }
 
     #[test]

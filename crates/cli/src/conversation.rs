@@ -8,7 +8,7 @@ use uuid::Uuid;
 use windlass_engine::{Handle, Priority, Prompt, Session, SessionSeed, Update};
 use windlass_wire::{InputLine, InputPriority, InputPrompt, control_error, control_success, replay};
 
-use crate::commands::Command;
+use crate::commands::{Command, not_a_command};
 use crate::complain;
 use crate::jobs::Job;
 use crate::lines::{Lines, Next};
@@ -192,7 +192,11 @@ impl Conversation {
             let at = self.clock.at();
             self.aside.leave(|out| replay(self.seed, &id, &input.blocks, at, out));
         }
-        let command = input.text().filter(|_| !input.verbatim && input.wants_answer).and_then(Command::parse);
+        let text = input.text().filter(|_| !input.verbatim && input.wants_answer);
+        if let Some(notice) = text.and_then(not_a_command) {
+            complain(&notice);
+        }
+        let command = text.and_then(Command::parse);
         self.queue.push_back(match command {
             Some(command) => Item::Command { command, id },
             None => Item::Prompt {

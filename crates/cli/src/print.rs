@@ -8,7 +8,7 @@ use windlass_engine::{Outcome, Session, SessionSeed, Transcript};
 use windlass_wire::startup_failure;
 
 use crate::arguments::{Arguments, Format, InputFormat};
-use crate::commands::{Command, Times};
+use crate::commands::{Command, Times, not_a_command};
 use crate::conversation::{Conversation, Ended};
 use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
 use crate::jobs::{Job, Stage};
@@ -159,6 +159,9 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let conversation = match ready.input {
         Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), seed, replays),
         Input::Prompt(prompt) => {
+            if let Some(notice) = not_a_command(&prompt) {
+                complain(&notice);
+            }
             let job = match Command::parse(&prompt) {
                 Some(command) => Job::Command(command, None),
                 None => Job::Run(prompt.into()),

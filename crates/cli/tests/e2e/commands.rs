@@ -32,6 +32,20 @@ fn a_path_is_no_command() {
 }
 
 #[test]
+fn a_mistaken_command_is_noticed_and_asked() {
+    let check = |prompt: &str, notices: usize| {
+        let stage = Stage::hello();
+        let finished = stage.run(&["-p", prompt]);
+        assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Hello.\n"), "{finished:?}");
+        assert_eq!(finished.stderr.lines().count(), notices, "{finished:?}");
+        assert!(finished.stderr.lines().all(|line| line.contains("/Compact; the commands are /compact, ")));
+        assert!(stage.last_user_text().contains(prompt));
+    };
+    check("/Compact", 1);
+    check("/etc/hosts", 0);
+}
+
+#[test]
 fn compact_can_be_turned_off() {
     let stage = Stage::hello();
     let refused = stage.command(&["-p", "/compact"]).env("DISABLE_COMPACT", "1").run().unwrap();
