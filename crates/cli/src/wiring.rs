@@ -105,6 +105,7 @@ pub(crate) fn wire_models(config: Config, models: ModelSet, form: Form) -> Resul
     }
     let engine = builder.build().map_err(|error| format!("{error}."))?;
     warnings.extend(unknown_tools(&engine, &tools));
+    warnings.extend(engine.unheeded());
     let tools = engine.tool_names().iter().map(ToString::to_string).collect();
     let cwd = shown(engine.working_directory());
     Ok(Wired { engine, seed, setup: Setup { tools, cwd, ..setup }, warnings, may_compact })

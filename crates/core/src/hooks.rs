@@ -77,7 +77,9 @@ impl Cx<'_> {
         let stop_hooks = match &answer.stop {
             _ if !overruled && !blocks.is_empty() => StopHooks::Block,
             Some(reason) => {
-                self.emit(Update::Notice(ended_by_hook("A stop hook", reason)));
+                let text = ended_by_hook("A stop hook", reason);
+                self.emit(Update::Notice(text.clone()));
+                self.state.ledger.ended_by_hook = Some(text);
                 StopHooks::Prevent
             }
             None => StopHooks::Pass,

@@ -44,6 +44,10 @@ pub(crate) struct Ledger {
     pub(crate) deferred: Option<ToolUse>,
     /// The prompts that are part of the run, by the ids their senders gave them.
     pub(crate) prompts: Vec<Arc<str>>,
+    /// Whether the prompt was cut, since the provider refused it as too long.
+    pub(crate) cut_prompt: bool,
+    /// How a hook ended the run.
+    pub(crate) ended_by_hook: Option<String>,
     /// What the provider said about declining.
     pub(crate) refusal: Option<String>,
 }
@@ -138,8 +142,8 @@ impl Ledger {
             }
             Terminal::AbortedStreaming => "Interrupted while the model was answering.".into(),
             Terminal::AbortedTools => "Interrupted while tools were running.".into(),
-            Terminal::BlockingLimit => "The context is full, and every automatic way to make room is off. Use /compact, \
-                 begin a new session, or switch automatic compaction on."
+            Terminal::BlockingLimit => "The context is full, and every automatic way to make room is off. Begin a \
+                 new session, or allow compaction again: see DISABLE_AUTO_COMPACT and DISABLE_COMPACT."
                 .into(),
             Terminal::MaxOutputTokens => "The answer was still cut at the output limit after it was resumed several times. \
                  Ask for less at once, or raise the limit with CLAUDE_CODE_MAX_OUTPUT_TOKENS."
@@ -171,16 +175,26 @@ impl Ledger {
 
     /// A completed run may still have said less than it should.
     fn warnings(&self, terminal: Terminal) -> Vec<String> {
+        let cut_prompt = self.cut_prompt.then(|| CUT_PROMPT.to_owned());
+        let said = self.incomplete(terminal).map(str::to_owned);
+        cut_prompt.into_iter().chain(said).chain(self.ended_by_hook.clone()).collect()
+    }
+
+    /// What is missing in the answer of a completed run.
+    fn incomplete(&self, terminal: Terminal) -> Option<&'static str> {
         let cut = match (&self.stop, terminal) {
             (Some(StopReason::PauseTurn), Terminal::Completed) => {
                 "The provider paused the answer too often; it is not complete."
             }
             (_, Terminal::Completed) if self.text.trim().is_empty() => "The model's last answer is empty.",
-            _ => return Vec::new(),
+            _ => return None,
         };
-        vec![cut.into()]
+        Some(cut)
     }
 }
+
+const CUT_PROMPT: &str = "The prompt is too long for the model, so the model saw only the beginning and the end of it. Give less at \
+    once, or put it into a file that the model can read in parts.";
 
 #[cfg(test)]
 mod tests {

@@ -56,6 +56,7 @@ pub use event::{Effect, Effects, Event, Input, Interrupt, Priority, Prompt, Spea
 pub use gate::repair;
 pub use layers::apply;
 pub use request::THINKING_TOKENS_MIN;
+pub use request::unheeded;
 pub use state::{PhaseName, State};
 pub use step::step;
 pub use tool_names::{ToolNames, UnknownTools};

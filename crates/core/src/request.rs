@@ -138,6 +138,56 @@ fn thinking(
     }
 }
 
+/// What was asked for that the model does not take, for the user: nothing is dropped in silence.
+///
+/// ```
+/// use windlass_core::{Config, unheeded};
+/// use windlass_protocol::Effort;
+/// let config = Config { effort: Some(Effort::Max), ..Config::default() };
+/// assert_eq!(unheeded(&config), ["unnamed takes no level of effort, so `max` is left out."]);
+/// ```
+#[must_use]
+pub fn unheeded(config: &Config) -> Vec<String> {
+    let model = &config.model;
+    let id = &model.id;
+    let mut texts = Vec::new();
+    let effort = effort(config.effort, model);
+    match (config.effort, effort) {
+        (Some(wish), None) => {
+            texts.push(format!("{id} takes no level of effort, so `{}` is left out.", wish.name()));
+        }
+        (Some(wish), Some(taken)) if wish != taken => {
+            texts.push(format!(
+                "{id} does not take the effort `{}`; it gets `{}`.",
+                wish.name(),
+                taken.name()
+            ));
+        }
+        _ => (),
+    }
+    let wish = &config.thinking;
+    let cap = config.output.explicit.unwrap_or(config.output.first).min(model.output_tokens_max);
+    let taken = thinking(wish, model.thinking, effort, cap);
+    let wants_none = wish.mode == ThinkingMode::Disabled || wish.budget_tokens == Some(0);
+    let wants_some = wish.mode == ThinkingMode::Adaptive || wish.budget_tokens.is_some();
+    match taken {
+        Thinking::Unsaid if wants_none && model.thinking.by_default => {
+            texts.push(format!("{id} always thinks, so thinking is not off."));
+        }
+        Thinking::Unsaid if wants_some && !wants_none => {
+            texts.push(format!("{id} cannot be told how to think, so nothing is said about it."));
+        }
+        Thinking::Adaptive { .. } if wish.budget_tokens.is_some() => {
+            texts.push(format!("{id} thinks as much as it sees fit; a fixed number of tokens is left out."));
+        }
+        _ => (),
+    }
+    if config.task_budget.is_some() && !model.takes_task_budget {
+        texts.push(format!("{id} cannot be told of a budget of tokens, so the task budget is left out."));
+    }
+    texts
+}
+
 /// Whether the model will think, so that thinking of earlier answers may be sent. An unknown model that is told nothing does
 /// what it did before.
 pub(crate) fn is_thinking_on(thinking: Thinking, model: &ModelCard) -> bool {
@@ -210,5 +260,31 @@ mod tests {
         check(UP_TO_HIGH, Some(Effort::Max), Some(Effort::High));
         check(&[Effort::High], Some(Effort::Low), Some(Effort::High));
         check(&[], Some(Effort::High), None);
+    }
+
+    #[test]
+    fn wishes_that_a_model_does_not_take_are_told() {
+        let check = |change: fn(&mut Config), expected: &[&str]| {
+            let model = ModelCard { efforts: UP_TO_HIGH, thinking: ALWAYS, ..ModelCard::unknown("m") };
+            let mut config = Config { model, ..Config::default() };
+            change(&mut config);
+            assert_eq!(unheeded(&config), expected);
+        };
+        check(|_| (), &[]);
+        check(|c| c.effort = Some(Effort::High), &[]);
+        check(|c| c.effort = Some(Effort::Max), &["m does not take the effort `max`; it gets `high`."]);
+        check(|c| c.thinking.mode = ThinkingMode::Disabled, &["m always thinks, so thinking is not off."]);
+        let budget = "m thinks as much as it sees fit; a fixed number of tokens is left out.";
+        check(|c| c.thinking.budget_tokens = Some(2_000), &[budget]);
+        let total = "m cannot be told of a budget of tokens, so the task budget is left out.";
+        check(|c| c.task_budget = Some(20_000), &[total]);
+        let silent = "m cannot be told how to think, so nothing is said about it.";
+        check(
+            |c| {
+                c.model.thinking = ThinkingSupport::default();
+                c.thinking.mode = ThinkingMode::Adaptive;
+            },
+            &[silent],
+        );
     }
 }

@@ -9,7 +9,7 @@ use windlass_protocol::{
 use crate::budget;
 use crate::calls::CallQueue;
 use crate::event::{Effect, Interrupt};
-use crate::hooks::About;
+use crate::hooks::{About, ended_by_hook};
 use crate::ladder::Situation;
 use crate::retry::Attempts;
 use crate::state::{Phase, PhaseName, Settling, State, Waiting};
@@ -227,7 +227,17 @@ impl Cx<'_> {
                 let limit = self.config.turns_max.unwrap_or_default();
                 self.emit(Update::TurnsUsedUp { limit });
             }
-            Terminal::ToolDeferred => self.state.ledger.deferred = calls.deferred().cloned(),
+            Terminal::ToolDeferred => {
+                let deferred = calls.deferred().cloned();
+                let name = deferred.as_ref().map_or("a tool", |call| &*call.name);
+                self.state.ledger.ended_by_hook =
+                    Some(format!("A hook put the call of {name} off, so the run ends here."));
+                self.state.ledger.deferred = deferred;
+            }
+            Terminal::HookStopped => {
+                let reason = calls.stopped_by_hook().unwrap_or_default();
+                self.state.ledger.ended_by_hook = Some(ended_by_hook("A hook", reason));
+            }
             _ => (),
         }
     }

@@ -429,7 +429,7 @@ fn blocking_limit() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn 177000+0      settling done | = completed after 1 (well) Done.
-        > submit y                   preparing done | = blocking_limit after 1 (badly)  ! The context is full, and every automatic way to make room is off. Use /compact, begin a new session, or switch automatic compaction on.
+        > submit y                   preparing done | = blocking_limit after 1 (badly)  ! The context is full, and every automatic way to make room is off. Begin a new session, or allow compaction again: see DISABLE_AUTO_COMPACT and DISABLE_COMPACT.
         ",
     );
     // A summariser is not stopped by what it was called to cure.

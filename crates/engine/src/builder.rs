@@ -160,6 +160,12 @@ impl Engine {
         &self.shared.unknown_tools
     }
 
+    /// What was asked for that the model does not take, such as a level of effort. Worth a warning: it has no effect.
+    #[must_use]
+    pub fn unheeded(&self) -> Vec<String> {
+        windlass_core::unheeded(&self.shared.config)
+    }
+
     /// The project's directory, resolved.
     #[must_use]
     pub fn working_directory(&self) -> &Path {

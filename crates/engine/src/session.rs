@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use windlass_core::{Event, Prompt, State};
-use windlass_protocol::{ContextReport, ModelSpend, SessionSeed, Transcript};
+use windlass_protocol::{ContextReport, ModelSpend, SessionSeed, Transcript, estimate_tokens};
 
 use crate::builder::Shared;
 use crate::inbox::{Handle, Inbox, inbox};
@@ -92,10 +92,17 @@ impl Session {
         self.machine.state.waiting()
     }
 
-    /// How full the context is.
+    /// How full the context is. What the first prompt will bring with it counts already.
     #[must_use]
     pub fn context_report(&self) -> ContextReport {
-        self.machine.state.context_report(&self.shared.config)
+        let mut report = self.machine.state.context_report(&self.shared.config);
+        if !self.introduced {
+            let blocks = introduction(&self.shared.cwd, &self.shared.config.memory);
+            let tokens = blocks.iter().map(|block| u64::from(estimate_tokens(block))).sum();
+            report.used += tokens;
+            report.parts.push(("memory and environment", tokens));
+        }
+        report
     }
 
     /// What each model took in this session, over all runs.

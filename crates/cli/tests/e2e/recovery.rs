@@ -90,6 +90,16 @@ fn a_window_smaller_than_believed_is_found_out_by_its_refusal() {
 }
 
 #[test]
+fn whoever_gives_a_prompt_that_is_cut_is_told() {
+    let summary = json!({"when": {"contains": SUMMARY}, "blocks": [{"text": "Much text."}], "repeat": 99});
+    let responses = json!([summary, said("Done.")]);
+    let stage = Stage::serving(&responses, |server| server.window_tokens(60_000));
+    let finished = stage.command(&["-p", "review this"]).stdin("some words ".repeat(30_000)).run().unwrap();
+    assert!(finished.status.success() && finished.stdout.trim() == "Done.", "{}", finished.stderr);
+    assert!(finished.stderr.contains("saw only the beginning and the end"), "{}", finished.stderr);
+}
+
+#[test]
 fn a_gateway_that_refuses_by_bytes_is_a_prompt_that_is_too_long() {
     let page = "<html><head><title>413 Request Entity Too Large</title></head><body>nginx</body></html>";
     let refused =

@@ -127,7 +127,7 @@ fn blocking_limit() {
     let command = stage.command(&["-p", "--output-format", "stream-json", "--verbose"]);
     let command = off.iter().fold(command, |command, (name, value)| command.env(name, value));
     let told = Told::new(command.stdin(stage.project.read("long.txt").unwrap()).run().unwrap());
-    told.failed("blocking_limit", &["context is full", "/compact", "automatic compaction"]);
+    told.failed("blocking_limit", &["context is full", "DISABLE_AUTO_COMPACT", "new session"]);
     assert_eq!(stage.requests(), 0, "a doomed request is not paid for");
 }
 

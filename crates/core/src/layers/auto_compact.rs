@@ -4,8 +4,8 @@
 //! the reduction is mechanical, so that there is always a way to go on.
 
 use windlass_protocol::{
-    CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, Outcome, Overflow, Surroundings, Terminal,
-    Update,
+    CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, Origin, Outcome, Overflow, Surroundings,
+    Terminal, Update,
 };
 
 use super::boundary::{self, Head};
@@ -72,8 +72,11 @@ fn start(cx: &mut Cx<'_>, preparing: &mut Preparing) -> Step {
     if trigger != CompactTrigger::Manual && no_progress >= cx.config.context.no_progress_max {
         return Step::End(Terminal::RapidRefill);
     }
-    if !boundary::has_past(&cx.state.carry.messages) {
-        return fail(cx, trigger, "There is nothing to compact.");
+    if !boundary::has_past(&cx.state.carry.messages, trigger) {
+        return match trigger {
+            CompactTrigger::Auto => Step::Passed,
+            _ => fail(cx, trigger, "There is nothing to compact."),
+        };
     }
     cx.emit(Update::Compacting(trigger));
     let tokens_before = cx.context_tokens();
@@ -216,10 +219,12 @@ fn finish(cx: &mut Cx<'_>, compacting: &Compacting, found: &Surroundings) -> Ste
     let head = compacting.head.as_ref().unwrap_or(&Head::Mechanical);
     let duration_ms = cx.at_ms.saturating_sub(compacting.started_at_ms);
     let goal = goal(cx, compacting);
-    let Some(mut compaction) = boundary::build(cx, head, found, goal) else {
+    let Some(mut compaction) = boundary::build(cx, trigger, head, found, goal) else {
         note(cx, compacting, /* made progress */ false);
         return fail(cx, trigger, "The conversation is as short as it can be.");
     };
+    let is_prompt = cx.state.carry.messages.last().is_some_and(|last| last.origin == Origin::Prompt);
+    cx.state.ledger.cut_prompt |= is_prompt && compaction.tail.is_none();
     compaction.trigger = trigger;
     compaction.tokens_before = tokens_before;
     compaction.duration_ms = duration_ms;

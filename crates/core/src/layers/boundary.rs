@@ -27,22 +27,39 @@ pub(crate) enum Head {
 const LEVELS: u32 = 8;
 /// From this level on a model's summary is cut as well.
 const SUMMARY_CUT_LEVEL: u32 = 4;
+/// From this level on a prompt that the provider refused is cut as well.
+const PROMPT_CUT_LEVEL: u32 = 4;
 const SUMMARY_CHARS: usize = 40_000;
 const DIGEST_CHARS: usize = 24_000;
 const PROMPT_CHARS: usize = 10_000;
 const TASKS_CHARS: usize = 8_000;
 
 /// How the block with the last prompt begins; the next compaction finds it there.
-const LAST_PROMPT: &str = "The user's last request, word for word:\n";
+const LAST_PROMPT: &str = "The user's last request:\n";
 
-/// Whether there is anything that a boundary could stand for.
-pub(crate) fn has_past(messages: &Transcript) -> bool {
-    messages.iter().any(|message| message.origin != Origin::Boundary)
+/// Whether there is anything that a boundary could stand for. A prompt that nobody has answered yet is not past, unless
+/// the provider refused it: estimates err high and must not cut what the user just said.
+pub(crate) fn has_past(messages: &Transcript, trigger: CompactTrigger) -> bool {
+    let list: Vec<&Arc<Message>> = messages.iter().collect();
+    let past = if trigger == CompactTrigger::Auto { unanswered_from(&list) } else { list.len() };
+    list[..past].iter().any(|message| message.origin != Origin::Boundary)
+}
+
+/// Where the prompt begins that nobody has answered yet; behind the last message if there is none.
+fn unanswered_from(list: &[&Arc<Message>]) -> usize {
+    let open = list.iter().rev().take_while(|message| message.origin == Origin::Prompt).count();
+    list.len() - open
 }
 
 /// The compaction that leaves at most `goal` tokens, or as few as possible; nothing if it would make nothing shorter, neither
 /// by our estimate nor by the provider's count.
-pub(crate) fn build(cx: &mut Cx<'_>, head: &Head, found: &Surroundings, goal: u64) -> Option<Compaction> {
+pub(crate) fn build(
+    cx: &mut Cx<'_>,
+    trigger: CompactTrigger,
+    head: &Head,
+    found: &Surroundings,
+    goal: u64,
+) -> Option<Compaction> {
     let id = cx.message_id();
     let before = &cx.state.carry.messages;
     let list: Vec<&Arc<Message>> = before.iter().collect();
@@ -51,7 +68,8 @@ pub(crate) fn build(cx: &mut Cx<'_>, head: &Head, found: &Surroundings, goal: u6
     let (fixed, tokens_before) = (fixed_tokens(cx.config), cx.context_tokens());
     let mut best = None;
     for level in 0..LEVELS {
-        let parts = Parts { cx, list: &list, units: &units, head, found, level };
+        let keeps_prompt = trigger != CompactTrigger::Reactive || level < PROMPT_CUT_LEVEL;
+        let parts = Parts { cx, list: &list, units: &units, head, found, level, keeps_prompt };
         let compaction = parts.compaction(id, estimate_before);
         let after = apply(&Decision::Compacted(Box::new(compaction.clone())), before);
         let estimate = estimated(after.iter().map(|message| &**message));
@@ -74,6 +92,8 @@ struct Parts<'a> {
     head: &'a Head,
     found: &'a Surroundings,
     level: u32,
+    /// Whether a prompt that nobody has answered yet stays as it is.
+    keeps_prompt: bool,
 }
 
 impl Parts<'_> {
@@ -106,7 +126,7 @@ impl Parts<'_> {
             }
             from = unit.first;
         }
-        from
+        if self.keeps_prompt { from.min(unanswered_from(self.list)) } else { from }
     }
 
     fn texts(&self, tail: usize) -> Vec<String> {

@@ -40,6 +40,9 @@ pub(crate) fn read(outcome: &Outcome) -> Result<String, Unsummarised> {
         Terminal::PromptTooLong | Terminal::BlockingLimit => {
             Err(Unsummarised::TooLong(outcome.failure.as_ref().and_then(|failure| failure.overflow)))
         }
+        Terminal::MaxTurns => {
+            Err(Unsummarised::Failed("The summariser called tools instead of writing a summary.".into()))
+        }
         terminal => {
             let errors = outcome.error_text();
             let why = if errors.is_empty() { terminal.name().replace('_', " ") } else { errors };

@@ -51,9 +51,7 @@ fn at_the_threshold_history_gives_way_to_a_summary() {
     assert_eq!((trigger, mechanical), (CompactTrigger::Auto, false));
     assert!(tokens_before > 167_000 && tokens_after < 20_000, "{tokens_before} {tokens_after}");
     let sent = world.sent();
-    assert!(
-        sent.contains("So far.") && sent.contains("The user's last request, word for word:\\nMake it work.")
-    );
+    assert!(sent.contains("So far.") && sent.contains("The user's last request:\\nMake it work."));
     assert_eq!(sent.matches("tool_use_id").count(), 1);
     assert!(world.state.context_report(&world.config).used < 20_000);
     // The summariser sees the same prefix as the run.
@@ -100,7 +98,7 @@ fn what_must_not_depend_on_the_summary_is_attached_again() {
         world.turn("Read", "{}", &"word ".repeat(1_200), 20_000);
     }
     rounds(&mut world, 170_000);
-    assert!(world.sent().contains("The user's last request, word for word:\\nMake it work."));
+    assert!(world.sent().contains("The user's last request:\\nMake it work."));
     assert!(world.sent().contains("Further.") && !world.sent().contains("So far."));
 }
 
@@ -119,7 +117,7 @@ fn what_was_typed_during_the_run_is_the_last_request() {
         rounds(&mut world, 170_000);
         world.sent()
     };
-    let last = "The user's last request, word for word:\\nOnly the parser.\"";
+    let last = "The user's last request:\\nOnly the parser.\"";
     let (summary, mechanical) = (compacted(3), compacted(0));
     assert!(summary.contains(last) && mechanical.contains(last), "{summary}");
     assert!(
@@ -344,15 +342,30 @@ fn a_refused_prompt_is_compacted_and_sent_again() {
 }
 
 #[test]
-fn even_a_single_huge_prompt_is_reduced() {
+fn a_huge_prompt_is_sent_as_it_is_and_reduced_only_if_it_is_refused() {
     let mut world = World::new(config());
-    world.ends.push_back(Ends::With(Terminal::PromptTooLong));
-    for _ in 0..3 {
+    for _ in 0..4 {
         world.ends.push_back(Ends::With(Terminal::PromptTooLong));
     }
     world.submit(&"word ".repeat(400_000));
+    assert_eq!(world.news(), ["request"]);
+    assert!(world.sent().len() > 2_000_000);
+    world.fails(FailureClass::Overflow);
     assert_eq!(world.news().last_chunk().unwrap(), &["compacted mechanically", "request"]);
     assert!(world.sent().len() < 100_000);
+}
+
+#[test]
+fn a_prompt_that_nobody_answered_stays_whole_behind_a_compaction() {
+    let mut world = World::new(config());
+    world.submit("Make it work.");
+    rounds(&mut world, 100_000);
+    world.says("Done.", 166_000);
+    world.ends.push_back(Ends::Says("So far."));
+    let long = "long ".repeat(30_000);
+    world.submit(&long);
+    assert_eq!(world.news().last_chunk().unwrap(), &["compacted", "request"]);
+    assert!(world.sent().contains("So far.") && world.sent().contains(long.trim_end()));
 }
 
 #[test]
@@ -446,7 +459,7 @@ fn the_facts_about_the_machine_are_kept() {
         world.ends.push_back(Ends::Says(said));
         rounds(&mut world, 170_000);
         let sent = world.sent();
-        assert!(sent.contains(said) && sent.contains("word for word:\\nMake it work."));
+        assert!(sent.contains(said) && sent.contains("last request:\\nMake it work."));
         assert_eq!(sent.matches("<environment>").count(), 1);
     }
 }
