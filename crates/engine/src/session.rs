@@ -100,7 +100,7 @@ impl Session {
             let blocks = introduction(&self.shared.cwd, &self.shared.config.memory);
             let tokens = blocks.iter().map(|block| u64::from(estimate_tokens(block))).sum();
             report.used += tokens;
-            report.parts.push(("memory and environment", tokens));
+            report.parts.push(("memory", tokens));
         }
         report
     }
