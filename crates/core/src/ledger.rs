@@ -30,6 +30,8 @@ pub(crate) struct Ledger {
     pub(crate) stop: Option<StopReason>,
     /// The text of the model's last answer.
     pub(crate) text: String,
+    /// Why the log could not be written.
+    pub(crate) store_failure: Option<String>,
     /// The failure that ends the run.
     pub(crate) failure: Option<Failure>,
     /// Whether a provider ever answered in this session.
@@ -154,14 +156,17 @@ impl Ledger {
             Terminal::RapidRefill => "Compaction makes no progress: the context fills up again right after it. Begin a new \
                  session, or let the work use smaller files and results."
                 .into(),
+            Terminal::StoreFailed => {
+                let why = self.store_failure.as_deref().unwrap_or("for an unknown reason");
+                format!("The session's log cannot be written: {why}. Free space or correct its permissions.")
+            }
             Terminal::PromptTooLong if self.failure.is_none() => "The context window is full, and everything that makes \
                  room was tried. Use /compact, or begin a new session."
                 .into(),
             Terminal::PromptTooLong
             | Terminal::ImageError
             | Terminal::ApiError
-            | Terminal::ModelError
-            | Terminal::StoreFailed => {
+            | Terminal::ModelError => {
                 return self.failure.iter().map(|failure| failure.message.clone()).collect();
             }
         };

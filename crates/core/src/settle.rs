@@ -11,6 +11,7 @@ use crate::calls::CallQueue;
 use crate::event::{Effect, Interrupt};
 use crate::hooks::{About, ended_by_hook};
 use crate::ladder::Situation;
+use crate::prepare::{Asked, Reply};
 use crate::retry::Attempts;
 use crate::state::{Phase, PhaseName, Settling, State, Waiting};
 use crate::step::Cx;
@@ -84,15 +85,13 @@ impl Cx<'_> {
 
     /// The log cannot be written: nothing may happen that it would not know of.
     pub(crate) fn on_store_failed(&mut self, phase: Phase, why: &str) -> Phase {
-        let failure = windlass_protocol::Failure::new(
-            windlass_protocol::FailureClass::Malformed,
-            format!("The session's log cannot be written: {why}. Free space or correct its permissions."),
-        );
+        if matches!(phase, Phase::Idle | Phase::Done(_)) {
+            return phase;
+        }
+        self.state.ledger.store_failure = Some(why.to_owned());
         let end = After::End(Terminal::StoreFailed);
         match phase {
-            Phase::Idle | Phase::Done(_) => return phase,
             Phase::Streaming(mut streaming) => {
-                self.state.ledger.failure = Some(failure);
                 self.effects.push(Effect::CancelModel(streaming.request));
                 self.close_account(&streaming);
                 streaming.calls.cancel_all(self);
@@ -100,7 +99,6 @@ impl Cx<'_> {
                 return self.leave(streaming.calls, end, None);
             }
             Phase::Settling(mut settling) => {
-                self.state.ledger.failure = Some(failure);
                 settling.calls.cancel_all(self);
                 settling.then = end;
                 settling.looking = None;
@@ -109,9 +107,8 @@ impl Cx<'_> {
             }
             Phase::Preparing(preparing) => self.interrupt_preparing(&preparing),
             Phase::Stopping(stopping) => self.interrupt_stopping(&stopping),
-            Phase::Waiting(_) => (),
+            Phase::Idle | Phase::Waiting(_) | Phase::Done(_) => (),
         }
-        self.state.ledger.failure = Some(failure);
         self.end(Terminal::StoreFailed, None)
     }
 
@@ -202,11 +199,7 @@ impl Cx<'_> {
                     Err(terminal) => self.end_round(&settling.calls, terminal),
                 }
             }
-            other => self.on_reply(
-                other,
-                crate::prepare::Asked::Look(look),
-                crate::prepare::Reply::Looked(Box::new(found)),
-            ),
+            other => self.on_reply(other, Asked::Look(look), Reply::Looked(Box::new(found))),
         }
     }
 
