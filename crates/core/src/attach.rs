@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, FileChange, FileSeen, LookId, MemoryNote, Message, Origin, Surroundings, Update,
+    Block, FileChange, FileSeen, LookId, MemoryNote, Message, Origin, Record, Rest, Said, Speaker,
+    Surroundings,
 };
 
-use crate::event::{Effect, Prompt, Speaker};
+use crate::effect::Effect;
 use crate::step::Cx;
 
 /// What is attached, in order. Skills that were discovered have their place after memory.
@@ -28,7 +29,7 @@ const REMIND_AFTER: u32 = 10;
 const TASK_LIST_TOOLS: [&str; 2] = ["TaskCreate", "TodoWrite"];
 
 /// What goes behind the results: each piece is a message of its own, so that one that is superseded can be taken out.
-type Attached = Vec<Message>;
+type Attached = Vec<Arc<Message>>;
 
 /// What attachments have told the model, and what they are to tell it.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +53,26 @@ struct Tasks {
 }
 
 impl Notes {
+    /// What a session remembered.
+    pub(crate) fn from_rest(rest: &Rest) -> Self {
+        Self {
+            recent: rest.recent.clone(),
+            told_changes: rest.told_changes.iter().cloned().collect(),
+            found: rest.found_memory.clone(),
+            told_memory: rest.told_memory.iter().cloned().collect(),
+            tasks: rest.tasks.clone().map(|(list, silent_turns)| Tasks { list, silent_turns }),
+        }
+    }
+
+    /// Adds what a session remembers.
+    pub(crate) fn add_to(&self, rest: &mut Rest) {
+        rest.recent.clone_from(&self.recent);
+        rest.told_changes = self.told_changes.iter().map(|(path, hash)| (path.clone(), *hash)).collect();
+        rest.found_memory.clone_from(&self.found);
+        rest.told_memory = self.told_memory.iter().cloned().collect();
+        rest.tasks = self.tasks.as_ref().map(|tasks| (tasks.list.clone(), tasks.silent_turns));
+    }
+
     /// The conversation knows this file now as it is.
     pub(crate) fn saw(&mut self, path: &Path) {
         self.told_changes.remove(path);
@@ -124,7 +145,7 @@ impl Cx<'_> {
     }
 
     /// Everything there is to tell the model with the results; the caller sees it too.
-    pub(crate) fn attachments(&mut self, found: &Surroundings) -> Vec<Message> {
+    pub(crate) fn attachments(&mut self, found: &Surroundings) -> Vec<Arc<Message>> {
         let mut attached = Attached::new();
         for attachment in ATTACHMENTS {
             attachment(self, found, &mut attached);
@@ -132,29 +153,58 @@ impl Cx<'_> {
         attached
     }
 
-    fn attach(&mut self, attached: &mut Attached, blocks: Vec<Block>, synthetic: bool) {
+    /// Takes the prompts that wait. What one speaker says in a row stays together.
+    pub(crate) fn waiting_prompts(&mut self) -> Vec<Arc<Message>> {
+        let prompts = self.state.carry.waiting.take_each();
+        if prompts.is_empty() {
+            return Vec::new();
+        }
+        self.start_prompts(prompts.iter().filter_map(|prompt| prompt.id.clone()).collect());
+        if let Some(total) = prompts.iter().rev().find_map(|prompt| prompt.token_budget) {
+            self.state.carry.budget.total = Some(total);
+        }
+        let mut attached = Attached::new();
+        for said in prompts.chunk_by(|one, next| one.speaker == next.speaker) {
+            let synthetic = said.iter().all(|prompt| prompt.speaker == Speaker::Task);
+            let blocks = said.iter().flat_map(|prompt| prompt.context.iter().chain(&prompt.blocks)).cloned();
+            let (blocks, prompts) = (blocks.collect(), said.iter().filter_map(|prompt| prompt.id.clone()));
+            let piece = Piece { blocks, prompts: prompts.collect(), taken: said.len(), synthetic };
+            self.attach(&mut attached, piece);
+        }
+        self.persist(Record::Dequeued);
+        attached
+    }
+
+    fn remind(&mut self, attached: &mut Attached, blocks: Vec<Block>) {
+        self.attach(attached, Piece { blocks, prompts: Vec::new(), taken: 0, synthetic: true });
+    }
+
+    fn attach(&mut self, attached: &mut Attached, piece: Piece) {
+        let Piece { blocks, prompts, taken, synthetic } = piece;
         if blocks.is_empty() {
             return;
         }
-        let id = self.message_id();
         let origin = if synthetic { Origin::Attachment } else { Origin::Prompt };
-        self.emit(Update::UserText { id, blocks: blocks.clone(), synthetic });
-        attached.push(Message::user(id, origin, blocks));
+        let message = Arc::new(Message::user(self.message_id(), origin, blocks));
+        self.show_said(Said { message: message.clone(), context: 0, prompts, taken }, synthetic);
+        attached.push(message);
     }
+}
+
+/// Something to attach.
+struct Piece {
+    blocks: Vec<Block>,
+    /// The ids their senders gave to the prompts in it.
+    prompts: Vec<Arc<str>>,
+    /// How many waiting prompts it holds.
+    taken: usize,
+    /// Whether the engine speaks.
+    synthetic: bool,
 }
 
 /// What was typed meanwhile, and what background tasks have to say. What one speaker says in a row stays together.
 fn waiting_prompts(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
-    let prompts = cx.state.carry.waiting.take_each();
-    cx.start_prompts(prompts.iter().filter_map(|prompt| prompt.id.clone()).collect());
-    if let Some(total) = prompts.iter().rev().find_map(|prompt| prompt.token_budget) {
-        cx.state.carry.budget.total = Some(total);
-    }
-    for said in prompts.chunk_by(|one, next| one.speaker == next.speaker) {
-        let synthetic = said.iter().all(|prompt| prompt.speaker == Speaker::Task);
-        let blocks = said.iter().flat_map(|Prompt { blocks, .. }| blocks.clone()).collect();
-        cx.attach(attached, blocks, synthetic);
-    }
+    attached.extend(cx.waiting_prompts());
 }
 
 /// What the conversation knows of such a file stays as it was: an edit must not pass unread changes.
@@ -171,7 +221,7 @@ fn changed_files(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached)
         Block::text(&reminder(&text))
     };
     let blocks = found.changed.iter().filter(is_news).map(say).collect();
-    cx.attach(attached, blocks, /* synthetic */ true);
+    cx.remind(attached, blocks);
 }
 
 /// Only what the model has not seen in any way.
@@ -187,7 +237,7 @@ fn found_memory(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
         let text = format!("This was noted in {} and may help:\n{}", note.path.display(), note.text);
         Block::text(&reminder(&text))
     };
-    cx.attach(attached, found.iter().map(say).collect(), /* synthetic */ true);
+    cx.remind(attached, found.iter().map(say).collect());
 }
 
 fn task_reminder(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached) {
@@ -197,7 +247,7 @@ fn task_reminder(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached)
             "The task list was not touched for a while. Bring it up to date if it still helps, and clear it if it does not. \
              It says:\n{list}"
         ));
-        cx.attach(attached, vec![Block::text(&text)], /* synthetic */ true);
+        cx.remind(attached, vec![Block::text(&text)]);
     }
 }
 

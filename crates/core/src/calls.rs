@@ -4,15 +4,17 @@
 //! of the calls. A call is examined when no earlier exclusive call is open, so that it sees what that call changed.
 
 use windlass_protocol::{
-    Admission, Answer, Block, CallFacts, CallId, MessageId, TimerId, ToolOutcome, ToolProgress, ToolUse,
-    Update,
+    Admission, Answer, Block, CallFacts, CallId, CallResult, MessageId, Record, TimerId, ToolOutcome,
+    ToolProgress, ToolUse, Update,
 };
 
 use crate::config::EarlyStart;
-use crate::event::{Effect, Interrupt};
+use crate::effect::Effect;
 use crate::repeats::Repeats;
 use crate::step::Cx;
+use windlass_protocol::Interrupt;
 
+pub(crate) use call::apply;
 use call::{ABANDONED, Call, Shown, Stage, TRUNCATED};
 
 mod call;
@@ -69,8 +71,8 @@ impl CallQueue {
         })
     }
 
-    pub(crate) fn admit(&mut self, id: CallId, tool_use: ToolUse) {
-        self.calls.push(Call::new(id, tool_use));
+    pub(crate) fn admit(&mut self, id: CallId, asked_by: MessageId, tool_use: ToolUse) {
+        self.calls.push(Call::new(id, asked_by, tool_use));
     }
 
     /// More of the response came, so no call so far was cut. True if that lets one go on.
@@ -198,6 +200,14 @@ impl CallQueue {
         }
     }
 
+    /// These calls were not started after all, since the log could not say that they would be.
+    pub(crate) fn leave_unstarted(&mut self, unstarted: &[CallId], cx: &mut Cx<'_>) {
+        for call in self.calls.iter_mut().filter(|call| unstarted.contains(&call.id)) {
+            call.acted = false;
+            call.leave_unrun(UNLOGGED, cx);
+        }
+    }
+
     /// Gives calls that are to stop a limited time for it.
     pub(crate) fn start_deadline(&self, cx: &mut Cx<'_>) -> Option<TimerId> {
         let stopping = self.calls.iter().any(|call| call.stopping && !call.is_finished());
@@ -253,6 +263,14 @@ impl CallQueue {
             let id = cx.state.ids.message();
             let (name, structured) = (call.tool_use.name.clone(), outcome.structured.clone());
             call.shown = Some(Shown { id, result: result.clone() });
+            cx.persist(Record::Result(CallResult {
+                id,
+                call: call.id,
+                asked_by: call.asked_by,
+                name: name.clone(),
+                result: result.clone(),
+                structured: structured.clone(),
+            }));
             cx.effects.push(Effect::Emit(Update::ToolResult { id, call: call.id, name, result, structured }));
         }
     }
@@ -262,4 +280,6 @@ impl CallQueue {
     }
 }
 
+const UNLOGGED: &str =
+    "Not run: the session's log cannot be written, and nothing may happen that it does not know of.";
 const REPEATED: &str = "Not run: the run ends because an earlier call repeated itself.";

@@ -10,9 +10,10 @@ use crate::config::{
     Asking, Config, ContextPolicy, OutputPolicy, PermissionMode, Permissions, Source, ThinkingMode,
     ThinkingWish,
 };
-use crate::event::{Effect, Prompt};
+use crate::effect::Effect;
 use crate::state::State;
 use crate::step::Cx;
+use windlass_protocol::Prompt;
 
 /// What a fork works on, and as whom.
 #[derive(Clone, Debug)]

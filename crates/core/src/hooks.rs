@@ -2,7 +2,7 @@
 
 use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookId, Terminal, Update};
 
-use crate::event::Effect;
+use crate::effect::Effect;
 use crate::ladder::{Situation, StopHooks};
 use crate::state::{Phase, PhaseName};
 use crate::step::Cx;

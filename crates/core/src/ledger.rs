@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Denial, Failure, ModelCard, ModelSpend, Outcome, RawValue, RawValueEq, StopReason, Terminal, ToolUse,
-    Usage,
+    Denial, Failure, ModelCard, ModelSpend, Outcome, RawValue, RawValueEq, Spent, StopReason, Terminal,
+    ToolUse, Usage,
 };
 
 use crate::cost::cost_usd;
@@ -22,6 +22,8 @@ pub(crate) struct Ledger {
     pub(crate) api_ms: u64,
     /// What each model took.
     pub(crate) models: BTreeMap<Arc<str>, ModelSpend>,
+    /// What each model took in the whole session.
+    pub(crate) session: BTreeMap<Arc<str>, ModelSpend>,
     /// Calls that were not allowed.
     pub(crate) denials: Vec<Denial>,
     /// How long their inputs are together.
@@ -55,27 +57,42 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
+    /// The account of a session that took this so far.
+    pub(crate) fn of_session(session: BTreeMap<Arc<str>, ModelSpend>, tree_usd: f64) -> Self {
+        Self { session, tree_usd, ..Self::default() }
+    }
+
     /// A fresh account for the next run of the same session.
     pub(crate) fn next_run(&self, at_ms: u64) -> Self {
-        Self { started_at_ms: at_ms, reached: self.reached, tree_usd: self.tree_usd, ..Self::default() }
+        Self {
+            started_at_ms: at_ms,
+            reached: self.reached,
+            tree_usd: self.tree_usd,
+            session: self.session.clone(),
+            ..Self::default()
+        }
     }
 
     /// Books a response of `model`.
-    pub(crate) fn book(&mut self, model: &Arc<str>, usage: &Usage, card: &ModelCard) {
-        let spend = self.models.entry(model.clone()).or_insert_with(|| ModelSpend {
-            usage: Usage::default(),
-            cost_usd: card.price.as_ref().map(|_| 0.0),
+    pub(crate) fn book(&mut self, model: &Arc<str>, usage: &Usage, card: &ModelCard) -> Spent {
+        let spend = ModelSpend {
+            usage: usage.clone(),
+            cost_usd: card.price.as_ref().map(|price| cost_usd(usage, price)),
             window_tokens: card.window_tokens,
             output_tokens_max: card.output_tokens_max,
-        });
-        spend.usage.add(usage);
+        };
         self.run_tokens =
             self.run_tokens.saturating_add(usage.input_total()).saturating_add(usage.output_tokens);
-        if let (Some(cost), Some(price)) = (&mut spend.cost_usd, &card.price) {
-            let more = cost_usd(usage, price);
-            *cost += more;
-            self.tree_usd += more;
-        }
+        self.add(model, spend, /* by a fork */ false)
+    }
+
+    /// Adds what a model took to every sum.
+    fn add(&mut self, model: &Arc<str>, spend: ModelSpend, by_fork: bool) -> Spent {
+        let more = [(model.clone(), spend.clone())].into();
+        ModelSpend::add(&mut self.models, &more);
+        ModelSpend::add(&mut self.session, &more);
+        self.tree_usd += spend.cost_usd.unwrap_or(0.0);
+        Spent { model: model.clone(), spend, by_fork, total_usd: self.tree_usd }
     }
 
     /// Keeps a denial for the report. Each is named there, but no host reads the inputs of very many.
@@ -90,10 +107,10 @@ impl Ledger {
     }
 
     /// Books what a fork took.
-    pub(crate) fn book_fork(&mut self, outcome: &Outcome) {
-        ModelSpend::add(&mut self.models, &outcome.models);
-        self.tree_usd += outcome.models.values().filter_map(|spend| spend.cost_usd).sum::<f64>();
+    pub(crate) fn book_fork(&mut self, outcome: &Outcome) -> Vec<Spent> {
         self.api_ms += outcome.duration_api_ms;
+        let models = outcome.models.iter();
+        models.map(|(model, spend)| self.add(model, spend.clone(), /* by a fork */ true)).collect()
     }
 
     /// The report at the end of the run.

@@ -23,7 +23,8 @@ mod calls;
 mod config;
 mod cost;
 mod decide;
-mod event;
+mod effect;
+mod facts;
 mod fork;
 mod gate;
 mod guards;
@@ -35,6 +36,7 @@ mod permission;
 mod prefix;
 mod prepare;
 mod queue;
+mod recall;
 mod repeats;
 mod request;
 mod retry;
@@ -52,11 +54,13 @@ pub use config::{
     AnswerSchema, Asking, CheckAnswer, Config, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy,
     PermissionMode, Permissions, RepeatPolicy, RetryPolicy, Source, ThinkingMode, ThinkingWish,
 };
-pub use event::{Effect, Effects, Event, Input, Interrupt, Priority, Prompt, Speaker};
+pub use effect::{Effect, Effects};
 pub use gate::repair;
 pub use layers::apply;
+pub use recall::{Recall, Recalled};
 pub use request::THINKING_TOKENS_MIN;
 pub use request::unheeded;
 pub use state::{PhaseName, State};
 pub use step::step;
 pub use tool_names::{ToolNames, UnknownTools};
+pub use windlass_protocol::{Event, Input, Interrupt, Priority, Prompt, Speaker};

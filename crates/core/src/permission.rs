@@ -24,6 +24,8 @@ pub(crate) struct Case<'a> {
     pub(crate) facts: &'a CallFacts,
     /// What a hook wants to become of it.
     pub(crate) hook: Option<&'a HookPermission>,
+    /// Whether the same call was started before, and nobody knows what came of it.
+    pub(crate) doubtful: bool,
     /// Files outside the working directories that tools made for reading.
     pub(crate) readable: &'a BTreeSet<PathBuf>,
     pub(crate) config: &'a Config,
@@ -33,11 +35,12 @@ pub(crate) struct Case<'a> {
 type Stage = fn(&Case<'_>) -> Option<Verdict>;
 
 /// The stages, in order; the first that settles decides. What none settles is asked.
-const STAGES: [Stage; 10] = [
+const STAGES: [Stage; 11] = [
     denied_by_hook,
     disallowed_tool,
     plan_mode,
     asked_by_hook,
+    outcome_unknown,
     bypass_mode,
     protected_edit,
     allowed_by_hook,
@@ -70,6 +73,18 @@ fn disallowed_tool(case: &Case<'_>) -> Option<Verdict> {
 fn asked_by_hook(case: &Case<'_>) -> Option<Verdict> {
     let Some(HookPermission::Ask(reason)) = case.hook else { return None };
     Some(ask_because(case, format!("A hook asks about {}: {reason}", case.tool), "a hook that allows it"))
+}
+
+/// Nothing that does more than read is made twice without a decision, whatever else allows it.
+fn outcome_unknown(case: &Case<'_>) -> Option<Verdict> {
+    let doubtful = case.doubtful && !case.facts.kind.is_read_only();
+    doubtful.then(|| {
+        let reason = format!(
+            "This very call of {} was running when the session was cut off, and whether it took effect is unknown.",
+            case.tool
+        );
+        ask_because(case, reason, "another prompt, once the outcome is known")
+    })
 }
 
 fn bypass_mode(case: &Case<'_>) -> Option<Verdict> {
@@ -272,7 +287,7 @@ mod tests {
             "" => vec![],
             path => vec![place(path, Some(path))],
         };
-        CallFacts { kind, shared: false, paths, target: path.into() }
+        CallFacts { kind, shared: false, paths, changes: vec![], target: path.into() }
     }
 
     fn config(mode: PermissionMode, asking: Asking) -> Config {
@@ -283,7 +298,7 @@ mod tests {
     }
 
     fn decide(tool: &str, facts: &CallFacts, config: &Config) -> Verdict {
-        super::decide(&Case { tool, facts, hook: None, readable: &BTreeSet::new(), config })
+        super::decide(&Case { tool, facts, hook: None, readable: &BTreeSet::new(), doubtful: false, config })
     }
 
     fn word(verdict: &Verdict) -> &'static str {
@@ -341,7 +356,7 @@ mod tests {
         let config = config(PermissionMode::Default, Asking::Person);
         let verdict = |kind, path: &str| {
             let (facts, readable, config) = (&facts(kind, path), &readable, &config);
-            word(&super::decide(&Case { tool: "Tool", facts, hook: None, readable, config }))
+            word(&super::decide(&Case { tool: "Tool", facts, hook: None, readable, doubtful: false, config }))
         };
         assert_eq!(verdict(CallKind::Read, "/tmp/output/1.txt"), "allow");
         assert_eq!(verdict(CallKind::Read, "/tmp/output/2.txt"), "ask");
@@ -395,7 +410,7 @@ mod tests {
                 "" => vec![],
                 lexical => vec![place(lexical, resolved)],
             };
-            let facts = CallFacts { kind, shared: false, paths, target: "a".into() };
+            let facts = CallFacts { kind, shared: false, paths, changes: vec![], target: "a".into() };
             let verdict = decide("Tool", &facts, &config(PermissionMode::Default, Asking::Nobody));
             let (reason, advice) = expected.split_once('|').unwrap();
             let nobody = "Nobody is there to ask; the user can allow it with";
@@ -455,7 +470,14 @@ mod tests {
         ];
         let seen = calls.map(|(tool, facts)| {
             let (readable, config) = (&BTreeSet::new(), &config);
-            word(&super::decide(&Case { tool, facts: &facts, hook: Some(hook), readable, config }))
+            word(&super::decide(&Case {
+                tool,
+                facts: &facts,
+                hook: Some(hook),
+                readable,
+                doubtful: false,
+                config,
+            }))
         });
         assert_eq!(seen, expected, "{hook:?} {mode:?}");
     }

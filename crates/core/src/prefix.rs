@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_protocol::{ModelRequest, PrefixPart, Update, Usage};
+use windlass_protocol::{ModelRequest, PrefixPart, SentFacts, Transcript, Update, Usage};
 
 /// A request that went out.
 #[derive(Clone, Debug)]
@@ -23,6 +23,20 @@ const KEPT_TOKENS_MIN: u64 = 4_096;
 impl Sent {
     pub(crate) fn new(body: Arc<ModelRequest>, thinking: bool, at_ms: u64) -> Self {
         Self { body, at_ms, thinking, cached_tokens: None }
+    }
+
+    /// What a session remembers of it.
+    pub(crate) fn facts(&self) -> SentFacts {
+        let (messages, model) = (self.body.transcript.len(), self.body.model.clone());
+        SentFacts { messages, model, thinking: self.thinking }
+    }
+
+    /// What a session remembered. How much of it a cache holds after a restart is anybody's guess.
+    pub(crate) fn from_facts(facts: &SentFacts, messages: &Transcript) -> Self {
+        let transcript = messages.prefix(facts.messages);
+        let body =
+            Arc::new(ModelRequest { model: facts.model.clone(), transcript, ..ModelRequest::default() });
+        Self::new(body, facts.thinking, 0)
     }
 
     /// The last message of the request: the provider's cache ends there.

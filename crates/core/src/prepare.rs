@@ -4,21 +4,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, ForkId, HookAnswer, HookId, LookId, Message, ModelRequest, Origin, Outcome, StoreId, Surroundings,
-    Terminal, Update,
+    Block, ForkId, HookAnswer, HookId, LookId, Message, ModelRequest, Origin, Outcome, Record, Requested,
+    Said, StoreId, Surroundings, Terminal, Update,
 };
 
 use crate::budget::{self, TokenBudget};
-use crate::event::{Effect, Prompt};
+use crate::effect::Effect;
 use crate::gate;
 use crate::guards::Guards;
 use crate::layers;
 use crate::prefix::Sent;
+use crate::queue::Taken;
 use crate::request::is_thinking_on;
 use crate::retry::Attempts;
 use crate::state::{Carry, Phase, PhaseName};
 use crate::step::Cx;
 use crate::stream::Streaming;
+use windlass_protocol::Prompt;
 
 /// What happens to the conversation before each request, in order. The gate is last: it sees what is sent.
 const LAYERS: [Layer; 8] = [
@@ -107,13 +109,30 @@ impl Cx<'_> {
             self.effects.push(Effect::Prefetch(text.into()));
         }
         let mut waiting = std::mem::take(&mut self.state.carry.waiting);
+        let taken = waiting.len();
         waiting.push_last(prompt);
         self.submitted(TokenBudget { total, ..TokenBudget::default() });
-        let taken = waiting.take();
-        let blocks = if taken.blocks.is_empty() { vec![Block::text(EMPTY)] } else { taken.blocks };
-        self.start_prompts(taken.ids);
-        let id = self.message_id();
-        self.push(Message::user(id, Origin::Prompt, blocks));
+        let Taken { context, mut blocks, ids } = waiting.take();
+        if blocks.is_empty() {
+            blocks.push(Block::text(EMPTY));
+        }
+        let (id, in_front) = (self.message_id(), context.len());
+        let blocks = [context, blocks].concat();
+        let message = Arc::new(Message::user(id, Origin::Prompt, blocks));
+        let said = Said { message: message.clone(), context: in_front, prompts: ids.clone(), taken };
+        self.persist(Record::Said(said));
+        self.start_prompts(ids);
+        self.state.carry.messages.push(message);
+        self.prepare(self.at_ms)
+    }
+
+    /// A run that goes on where another was left. What was typed since goes in.
+    pub(crate) fn on_go_on(&mut self, phase: Phase) -> Phase {
+        let Phase::Idle = phase else { return phase };
+        self.submitted(TokenBudget { total: self.config.token_budget, ..TokenBudget::default() });
+        for message in self.waiting_prompts() {
+            self.state.carry.messages.push(message);
+        }
         self.prepare(self.at_ms)
     }
 
@@ -145,6 +164,7 @@ impl Cx<'_> {
             sent: carry.sent,
             broken: Attempts::default(),
             checked: carry.checked,
+            doubtful: carry.doubtful,
         };
     }
 
@@ -217,7 +237,9 @@ impl Cx<'_> {
         let before = self.state.carry.sent.replace(Sent::new(body.clone(), thinking, self.at_ms));
         let request = self.state.ids.request();
         let model = body.model.clone();
-        self.emit(Update::Requesting { request, model, attempt: attempts.retries + 1 });
+        let (attempt, parts) = (attempts.retries + 1, layers::sizes(self));
+        self.persist(Record::Requested(Requested { request, model: model.clone(), attempt, parts }));
+        self.emit(Update::Requesting { request, model, attempt });
         self.effects.push(Effect::CallModel { request, body: body.clone() });
         Phase::Streaming(Box::new(Streaming::new(request, body, attempts, before, self.at_ms)))
     }
@@ -241,6 +263,7 @@ fn last_gate(cx: &mut Cx<'_>, preparing: &mut Preparing, _: Option<Reply>) -> St
     carry.messages = messages;
     // The cached prefix may have changed, so the old end of it means nothing.
     carry.sent = None;
+    cx.persist(Record::Repaired(repairs.clone()));
     cx.emit(Update::Repaired(repairs));
     Step::Passed
 }

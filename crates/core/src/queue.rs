@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_protocol::Block;
 
-use crate::event::Prompt;
+use windlass_protocol::Prompt;
 
 /// Prompts that the model has not seen yet.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +15,8 @@ pub(crate) struct Queue {
 /// Prompts that go in together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Taken {
+    /// What the engine puts in front.
+    pub(crate) context: Vec<Block>,
     /// What they say, without blank text.
     pub(crate) blocks: Vec<Block>,
     /// The ids their senders gave them.
@@ -33,8 +35,18 @@ impl Queue {
         self.prompts.push(prompt);
     }
 
+    /// The prompts, the next first.
+    pub(crate) fn prompts(&self) -> &[Prompt] {
+        &self.prompts
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.prompts.len()
+    }
+
+    /// These wait no more, the first ones.
+    pub(crate) fn drop_first(&mut self, count: usize) {
+        self.prompts.drain(..count.min(self.prompts.len()));
     }
 
     /// Takes everything that waits, prompt by prompt.
@@ -50,6 +62,7 @@ impl Queue {
     pub(crate) fn take(&mut self) -> Taken {
         let mut taken = Taken::default();
         for prompt in self.take_each() {
+            taken.context.extend(prompt.context);
             taken.ids.extend(prompt.id);
             taken.blocks.extend(prompt.blocks);
         }
@@ -60,7 +73,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Priority;
+    use windlass_protocol::Priority;
 
     fn prompt(text: &str, priority: Priority) -> Prompt {
         Prompt { id: Some(text.into()), priority, ..text.into() }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, LookId, Message, ModelRequest, Origin, Surroundings, Terminal, TimerId, Update,
+    Block, CallId, LookId, Message, ModelRequest, Origin, Record, Said, Surroundings, Terminal, TimerId,
+    Update,
 };
 
 use crate::budget;
 use crate::calls::CallQueue;
-use crate::event::{Effect, Interrupt};
+use crate::effect::Effect;
 use crate::hooks::{About, ended_by_hook};
 use crate::ladder::Situation;
 use crate::prepare::{Asked, Reply};
@@ -17,6 +18,7 @@ use crate::state::{Phase, PhaseName, Settling, State, Waiting};
 use crate::step::Cx;
 use crate::stream::answer;
 use crate::transition::Onward;
+use windlass_protocol::Interrupt;
 
 /// What happens once the last call is answered.
 #[derive(Clone, Debug)]
@@ -84,7 +86,7 @@ impl Cx<'_> {
     }
 
     /// The log cannot be written: nothing may happen that it would not know of.
-    pub(crate) fn on_store_failed(&mut self, phase: Phase, why: &str) -> Phase {
+    pub(crate) fn on_store_failed(&mut self, phase: Phase, why: &str, unstarted: &[CallId]) -> Phase {
         if matches!(phase, Phase::Idle | Phase::Done(_)) {
             return phase;
         }
@@ -94,11 +96,13 @@ impl Cx<'_> {
             Phase::Streaming(mut streaming) => {
                 self.effects.push(Effect::CancelModel(streaming.request));
                 self.close_account(&streaming);
+                streaming.calls.leave_unstarted(unstarted, self);
                 streaming.calls.cancel_all(self);
                 self.record_answer(&mut streaming);
                 return self.leave(streaming.calls, end, None);
             }
             Phase::Settling(mut settling) => {
+                settling.calls.leave_unstarted(unstarted, self);
                 settling.calls.cancel_all(self);
                 settling.then = end;
                 settling.looking = None;
@@ -208,7 +212,7 @@ impl Cx<'_> {
         let attached = self.attachments(found);
         self.record_results(calls);
         for message in attached {
-            self.push(message);
+            self.state.carry.messages.push(message);
         }
         self.start_summary(calls);
         self.go(onward)
@@ -255,6 +259,10 @@ impl Cx<'_> {
         self.state.ledger.structured = self.read_structured().ok().filter(|_| terminal.is_success());
         let turns = self.state.carry.turn_count;
         let outcome = self.state.ledger.report(terminal, turns, self.at_ms);
+        // Whoever speaks next has heard how this run went.
+        self.state.carry.doubtful.clear();
+        let rest = Box::new(self.state.rest());
+        self.persist_synced(Record::Ended { terminal, rest });
         self.emit(Update::Done(Box::new(outcome)));
         Phase::Done(terminal)
     }
@@ -268,10 +276,10 @@ impl Cx<'_> {
             (Some(Interrupt::Stop), Terminal::AbortedStreaming) => "The user interrupted this answer.",
             _ => return,
         };
-        let (id, blocks) = (self.message_id(), vec![Block::text(text)]);
-        self.emit(Update::UserText { id, blocks: blocks.clone(), synthetic: true });
-        let message = Message::user(id, Origin::Interruption, blocks);
-        self.state.carry.messages.push(Arc::new(message));
+        let message = Message::user(self.message_id(), Origin::Interruption, vec![Block::text(text)]);
+        let message = Arc::new(message);
+        self.show_said(Said::plain(message.clone()), /* synthetic */ true);
+        self.state.carry.messages.push(message);
     }
 
     /// The results become a message.

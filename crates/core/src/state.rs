@@ -16,7 +16,6 @@ pub(crate) use files::KnownFiles;
 use crate::attach::Notes;
 use crate::budget::TokenBudget;
 use crate::calls::CallQueue;
-use crate::event::Interrupt;
 use crate::gate::Watermark;
 use crate::guards::Guards;
 use crate::hooks::Stopping;
@@ -30,6 +29,7 @@ use crate::retry::Attempts;
 use crate::settle::After;
 use crate::stream::Streaming;
 use crate::summary::PendingSummary;
+use windlass_protocol::Interrupt;
 
 /// The whole state of a session between two events.
 #[derive(Clone, Debug, Default)]
@@ -82,6 +82,8 @@ pub(crate) struct Carry {
     pub(crate) broken: Attempts,
     /// How far the last gate has checked `messages`.
     pub(crate) checked: Watermark,
+    /// Calls whose outcome is unknown and that nobody has decided about, by the hash of tool and input.
+    pub(crate) doubtful: Vec<u64>,
 }
 
 /// What tools have changed for later tools.
@@ -227,6 +229,21 @@ impl Ids {
         LookId(self.look)
     }
 
+    /// Counters of a session whose last message has this id.
+    pub(crate) fn after(message: MessageId) -> Self {
+        Self { message: message.0, ..Self::default() }
+    }
+
+    /// The highest message id so far.
+    pub(crate) fn last_message(&self) -> MessageId {
+        MessageId(self.message)
+    }
+
+    /// This id was given before.
+    pub(crate) fn saw_message(&mut self, message: MessageId) {
+        self.message = self.message.max(message.0);
+    }
+
     pub(crate) fn message(&mut self) -> MessageId {
         self.message += 1;
         MessageId(self.message)
@@ -288,6 +305,12 @@ impl State {
     #[must_use]
     pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         &self.ledger.models
+    }
+
+    /// What each model took in this session, forks included, over all runs.
+    #[must_use]
+    pub fn spent_in_session(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
+        &self.ledger.session
     }
 
     /// Messages that were typed during a run and that no request has carried yet.

@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use windlass_protocol::{ForkId, HookAnswer, HookId, MessageId, Outcome, Update};
+use windlass_protocol::{Durability, ForkId, HookAnswer, HookId, MessageId, Outcome, Record, Said, Update};
 
 use crate::config::Config;
-use crate::event::{Effect, Effects, Event, Input, Prompt};
+use crate::effect::{Effect, Effects};
 use crate::layers;
 use crate::prepare::{Asked, Reply};
 use crate::state::{Phase, PhaseName, State};
+use windlass_protocol::{Event, Input, Prompt};
 
 /// Advances a session by one event.
 pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects) {
     let mut effects = Effects::default();
     let here = state.phase();
     let phase = std::mem::take(&mut state.phase);
-    let Input { at_ms, wall_s, entropy, event } = input;
-    let mut cx = Cx { state: &mut state, effects: &mut effects, config, here, at_ms, wall_s, entropy };
+    let Input { at_ms, wall_ms, entropy, event } = input;
+    let mut cx = Cx { state: &mut state, effects: &mut effects, config, here, at_ms, wall_ms, entropy };
     let next = match event {
         Event::Submit(prompt) => cx.on_submit(phase, prompt),
         Event::Steer(prompt) => cx.on_steer(phase, prompt),
@@ -36,6 +37,7 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         }
         Event::Timer(timer) => cx.on_timer(phase, timer),
         Event::Compact { focus } => cx.on_compact(phase, focus),
+        Event::GoOn => cx.on_go_on(phase),
         Event::Forked { fork, outcome } => cx.on_forked(phase, fork, outcome),
         Event::Hooked { hook, answer } => cx.on_hooked(phase, hook, answer),
         Event::Stored { store, files } => cx.on_reply(phase, Asked::Store(store), Reply::Stored(files)),
@@ -44,7 +46,7 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
             cx.state.carry.notes.on_prefetched(found);
             phase
         }
-        Event::StoreFailed(why) => cx.on_store_failed(phase, &why),
+        Event::StoreFailed { why, unstarted } => cx.on_store_failed(phase, &why, &unstarted),
     };
     let here = cx.here;
     state.phase = next;
@@ -58,7 +60,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) effects: &'a mut Effects,
     pub(crate) config: &'a Config,
     pub(crate) at_ms: u64,
-    pub(crate) wall_s: u64,
+    pub(crate) wall_ms: u64,
     pub(crate) entropy: u64,
     here: PhaseName,
 }
@@ -66,6 +68,33 @@ pub(crate) struct Cx<'a> {
 impl Cx<'_> {
     pub(crate) fn emit(&mut self, update: Update) {
         self.effects.push(Effect::Emit(update));
+    }
+
+    /// Puts a fact into the log before anything that follows.
+    pub(crate) fn persist(&mut self, record: Record) {
+        self.effects.push(Effect::Persist { record, durability: Durability::Written });
+    }
+
+    /// Puts a fact onto the disk before anything that follows.
+    pub(crate) fn persist_synced(&mut self, record: Record) {
+        self.effects.push(Effect::Persist { record, durability: Durability::Synced });
+    }
+
+    /// A fact about a call: what does more than read must be known whatever happens.
+    pub(crate) fn persist_for(&mut self, acts: bool, record: Record) {
+        if acts {
+            self.persist_synced(record);
+        } else {
+            self.persist(record);
+        }
+    }
+
+    /// Something from the user's side enters the conversation while the run goes on: it is logged, then shown.
+    pub(crate) fn show_said(&mut self, said: Said, synthetic: bool) {
+        let (id, blocks) = (said.message.id, said.message.blocks.clone());
+        let prompts = said.prompts.clone();
+        self.persist(Record::Said(said));
+        self.emit(Update::UserText { id, blocks, synthetic, prompts });
     }
 
     /// Notes that the machine goes to another phase, also where it does not rest there.
@@ -80,6 +109,7 @@ impl Cx<'_> {
 
     /// A message typed while something else goes on waits for the next results. After the end it waits for the next run.
     pub(crate) fn on_steer(&mut self, phase: Phase, prompt: Prompt) -> Phase {
+        self.persist(Record::Queued(prompt.clone()));
         self.state.carry.waiting.push(prompt);
         phase
     }
@@ -99,7 +129,9 @@ impl Cx<'_> {
         let is_asked =
             matches!(&phase, Phase::Preparing(preparing) if preparing.waits_for(Asked::Fork(fork)));
         if is_staged || is_asked || self.waits_for_summary(fork) {
-            self.state.ledger.book_fork(&outcome);
+            for spent in self.state.ledger.book_fork(&outcome) {
+                self.persist(Record::Spent(spent));
+            }
         }
         if self.on_summary(fork, &outcome) {
             return phase;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, Delta, Failure, FailureClass, Message, MessageId, ModelEvent, ModelNote, ModelRequest, Origin,
-    RequestId, Role, StopReason, Terminal, Update, Usage,
+    Answered, Block, Delta, Failure, FailureClass, Message, MessageId, ModelEvent, ModelNote, ModelRequest,
+    Origin, Record, RequestId, Role, StopReason, Terminal, Update, Usage,
 };
 
 use crate::calls::CallQueue;
 use crate::decide::{REST, RESUME};
-use crate::event::{Effect, Interrupt};
+use crate::effect::Effect;
 use crate::gate::{is_valid_id, valid_id};
 use crate::ladder::{Answer, Fault};
 use crate::prefix::Sent;
@@ -17,6 +17,7 @@ use crate::retry::{self, Attempts, Trouble, Verdict};
 use crate::settle::After;
 use crate::state::{Phase, PhaseName, Settling};
 use crate::step::Cx;
+use windlass_protocol::Interrupt;
 
 /// A request that is out, and what came back so far.
 #[derive(Clone, Debug)]
@@ -27,6 +28,8 @@ pub(crate) struct Streaming {
     sent_at_ms: u64,
     /// The request before this one.
     before: Option<Sent>,
+    /// The provider's id of the response.
+    message_id: Arc<str>,
     /// The model that answers; until it says so, the one that was asked.
     pub(crate) model: Arc<str>,
     /// Usage reported at the start, booked if the response never ends.
@@ -46,6 +49,15 @@ struct OpenText {
     text: String,
 }
 
+/// A block as the caller sees it.
+#[derive(Clone, Copy)]
+struct Shown<'a> {
+    id: MessageId,
+    index: u32,
+    block: &'a Block,
+    aborted: bool,
+}
+
 impl Streaming {
     pub(crate) fn new(
         request: RequestId,
@@ -56,6 +68,7 @@ impl Streaming {
     ) -> Self {
         Self {
             request,
+            message_id: "".into(),
             model: body.model.clone(),
             body,
             attempts,
@@ -81,6 +94,7 @@ impl Cx<'_> {
         match event {
             ModelEvent::Started { message_id, model, usage } => {
                 self.state.ledger.reached = true;
+                streaming.message_id = message_id.clone();
                 streaming.model = model.clone();
                 streaming.usage = Some(usage.clone());
                 self.emit(Update::Responding { request, message_id, model, usage });
@@ -150,13 +164,30 @@ impl Cx<'_> {
         }
         let id = self.message_id();
         let block = self.with_unique_id(&streaming.calls, id, block);
-        self.emit(Update::Block { id, index, block: block.clone(), aborted: false });
+        self.show_block(streaming, Shown { id, index, block: &block, aborted: false });
         if let Some(tool_use) = block.as_tool_use() {
             let call = self.state.ids.call();
-            streaming.calls.admit(call, tool_use.clone());
+            streaming.calls.admit(call, id, tool_use.clone());
             streaming.calls.advance_early(self);
         }
         streaming.blocks.push((id, block));
+    }
+
+    /// A block is logged, then shown.
+    fn show_block(&mut self, streaming: &Streaming, shown: Shown<'_>) {
+        let Shown { id, index, block, aborted } = shown;
+        self.persist(Record::Answered(Answered {
+            id,
+            request: streaming.request,
+            message_id: streaming.message_id.clone(),
+            model: streaming.body.model.clone(),
+            answered_by: streaming.model.clone(),
+            index,
+            block: block.clone(),
+            usage: streaming.usage.clone(),
+            aborted,
+        }));
+        self.emit(Update::Block { id, index, block: block.clone(), aborted });
     }
 
     /// A model that uses an id twice, or one the API refuses, would make the conversation impossible to send.
@@ -211,7 +242,7 @@ impl Cx<'_> {
             attempts: if acted { self.state.carry.broken } else { streaming.attempts },
             half_way: streaming.has_begun,
             reached: acted || self.state.ledger.reached,
-            wall_s: self.wall_s,
+            wall_s: self.wall_ms / 1_000,
             entropy: self.entropy,
         };
         Some(retry::decide(&trouble, &self.config.retry))
@@ -223,7 +254,7 @@ impl Cx<'_> {
         self.close_account(&streaming);
         if let Some(open) = streaming.open.take().filter(|open| !open.text.trim().is_empty()) {
             let (id, block) = (self.message_id(), Block::text(&open.text));
-            self.emit(Update::Block { id, index: open.index, block: block.clone(), aborted: true });
+            self.show_block(&streaming, Shown { id, index: open.index, block: &block, aborted: true });
             streaming.blocks.push((id, block));
         }
         streaming.calls.cancel_for(kind, self);
@@ -251,7 +282,8 @@ impl Cx<'_> {
     /// Books a response under the name of the model that gave it, at the price of the one that was asked.
     fn book(&mut self, model: &Arc<str>, usage: &Usage) {
         let card = self.config.model_after(self.state.carry.guards.fallbacks);
-        self.state.ledger.book(model, usage, card);
+        let spent = self.state.ledger.book(model, usage, card);
+        self.persist(Record::Spent(spent));
     }
 
     /// The complete blocks become the assistant's message.
@@ -277,6 +309,7 @@ impl Cx<'_> {
         messages.extend(streaming.calls.discard(self));
         let calls = streaming.calls.ids();
         if !messages.is_empty() {
+            self.persist(Record::Retracted(messages.clone()));
             self.emit(Update::Retracted { messages, calls });
         }
     }

@@ -8,10 +8,11 @@ use windlass_protocol::{Block, ForkId, Outcome, Terminal, Transcript, Update};
 
 use crate::calls::CallQueue;
 use crate::config::Source;
-use crate::event::{Effect, Prompt};
+use crate::effect::Effect;
 use crate::fork::Plan;
 use crate::layers::one_line;
 use crate::step::Cx;
+use windlass_protocol::Prompt;
 
 /// As much of an input or a result is shown to the small model.
 const CUT_CHARS: usize = 300;

@@ -1,6 +1,8 @@
 //! Stage 7: the next state, and round again.
 
-use windlass_protocol::{Block, Message, Origin, Transition, Update};
+use std::sync::Arc;
+
+use windlass_protocol::{Block, Message, Origin, Said, Transition, Update};
 
 use crate::guards::{Cure, Guards};
 use crate::prepare::Forced;
@@ -85,6 +87,7 @@ impl Onward {
             sent: carry.sent.filter(|_| !self.fall_back),
             broken: self.broken,
             checked: carry.checked,
+            doubtful: carry.doubtful,
         }
     }
 }
@@ -107,8 +110,9 @@ impl Cx<'_> {
 
     /// Adds a note of the engine that makes the model go on.
     pub(crate) fn say(&mut self, text: &str) {
-        let (id, blocks) = (self.message_id(), vec![Block::text(text)]);
-        self.emit(Update::UserText { id, blocks: blocks.clone(), synthetic: true });
-        self.push(Message::user(id, Origin::Continuation, blocks));
+        let message = Message::user(self.message_id(), Origin::Continuation, vec![Block::text(text)]);
+        let message = Arc::new(message);
+        self.show_said(Said::plain(message.clone()), /* synthetic */ true);
+        self.state.carry.messages.push(message);
     }
 }

@@ -63,8 +63,13 @@ impl Run {
     fn calls(&mut self, call: u32, outcome: ToolOutcome) -> &mut Self {
         let input = RawValue::from_string(format!("{{\"n\":{call}}}")).expect("JSON");
         self.says(Block::tool_use(&format!("toolu_{call}"), "Read", &input)).ends(StopReason::ToolUse);
-        let facts =
-            CallFacts { kind: CallKind::Read, shared: true, paths: Vec::new(), target: String::new() };
+        let facts = CallFacts {
+            kind: CallKind::Read,
+            shared: true,
+            paths: Vec::new(),
+            changes: Vec::new(),
+            target: String::new(),
+        };
         let call = CallId(call);
         self.tell(Event::Examined { call, admission: Admission::Ready { tool: "Read".into(), facts } });
         self.tell(Event::Finished { call, outcome })
@@ -187,7 +192,9 @@ fn a_full_window_that_nothing_can_empty_is_named() {
 #[test]
 fn the_input_of_a_response_is_paid_for_when_the_log_fails() {
     let mut run = Run::new(config(), Transcript::default());
-    run.submit().starts(tokens(50)).tell(Event::StoreFailed("disk full".into()));
+    run.submit()
+        .starts(tokens(50))
+        .tell(Event::StoreFailed { why: "disk full".into(), unstarted: Vec::new() });
     assert_eq!((run.outcome().terminal, run.outcome().usage.input_tokens), (Terminal::StoreFailed, 50));
 }
 

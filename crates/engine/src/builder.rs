@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Config, UnknownTools};
-use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClient, TaskWatch};
-use windlass_protocol::{ModelCard, SessionSeed, Transcript};
+use windlass_core::{Config, Recalled, UnknownTools};
+use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClient, SessionLog, TaskWatch};
+use windlass_protocol::{ModelCard, Record, SessionSeed, Transcript};
 
 use crate::check::check;
 use crate::prompt::{default_system_prompt, form_of_answer};
@@ -146,6 +146,18 @@ impl Engine {
     #[must_use]
     pub fn session_with(&self, seed: SessionSeed, messages: Transcript) -> Session {
         Session::new(self.shared.clone(), seed, messages)
+    }
+
+    /// A session that goes on where it was left, as its log tells it. What the log lacks, such as answers to calls that were
+    /// open, goes into it before anything new.
+    #[must_use]
+    pub fn resume(&self, seed: SessionSeed, recalled: Recalled, log: Option<Box<dyn SessionLog>>) -> Session {
+        let mut session = Session::with_state(self.shared.clone(), seed, recalled.state);
+        if let Some(log) = log {
+            let results = recalled.results.into_iter().map(Record::Result).collect();
+            session.machine.log_to(log, results);
+        }
+        session
     }
 
     /// The names of the tools on offer, in order.

@@ -134,8 +134,8 @@ impl Inflight {
             Effect::Prefetch(text) => {
                 self.start_simple(jobs::prefetch(self.world.shared.prefetch.clone(), text));
             }
-            // The machine hands these out itself.
-            Effect::Emit(_) => (),
+            // The machine does these itself.
+            Effect::Emit(_) | Effect::Persist { .. } => (),
         }
     }
 

@@ -98,12 +98,12 @@
 //! The driver makes no decision that a rule is about: it performs the effects of [`windlass_core::step`] and tells it
 //! what happened. Nothing happens while nobody polls; dropping a [`Run`] at any point leaves no task, process or lock.
 
-mod account;
 mod builder;
 mod check;
 mod inbox;
 mod inflight;
 mod jobs;
+mod journal;
 mod machine;
 mod marks;
 mod options;
@@ -122,8 +122,8 @@ pub use schema::{SchemaError, answer_schema};
 pub use session::Session;
 pub use windlass_core::{
     AnswerSchema, Asking, CheckAnswer, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy,
-    PermissionMode, Permissions, Priority, Prompt, RepeatPolicy, RetryPolicy, Source, Speaker, ThinkingMode,
-    ThinkingWish, UnknownTools,
+    PermissionMode, Permissions, Priority, Prompt, Recall, Recalled, RepeatPolicy, RetryPolicy, Source,
+    Speaker, ThinkingMode, ThinkingWish, UnknownTools,
 };
 /// The traits of the outside world: what a tool, a model client or a runner of hooks implements.
 pub use windlass_ports as ports;

@@ -7,12 +7,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 use windlass_core::{Config, Effect, Event, Input, State, step};
-use windlass_protocol::{Outcome, SessionSeed, Update};
+use windlass_ports::{LogError, SessionLog};
+use windlass_protocol::{Durability, Outcome, Record, SessionSeed, Update};
 
-use crate::account::Account;
 use crate::builder::Shared;
 use crate::inbox::Inbox;
 use crate::inflight::Inflight;
+use crate::journal::Journal;
 use crate::marks::Marks;
 use crate::results::ResultFiles;
 
@@ -34,14 +35,16 @@ pub(crate) struct World {
 pub(crate) struct Machine {
     pub(crate) state: State,
     pub(crate) marks: Marks,
-    pub(crate) account: Account,
     config: Arc<Config>,
     world: World,
     seed: SessionSeed,
     /// How many inputs there were: the position in the seed's randomness.
     inputs: u64,
-    /// Whether a run has begun and not ended: what it took is not in the account yet.
+    /// Whether a run has begun and not ended.
     running: bool,
+    journal: Journal,
+    /// Effects that wait until the records in front of them are in the log.
+    todo: VecDeque<Effect>,
     outbox: VecDeque<Update>,
     inflight: Inflight,
 }
@@ -52,15 +55,21 @@ impl Machine {
         Self {
             state,
             marks: Marks::default(),
-            account: Account::default(),
             config,
             world,
             seed,
             inputs: 0,
             running: false,
+            journal: Journal::default(),
+            todo: VecDeque::new(),
             outbox: VecDeque::new(),
             inflight,
         }
+    }
+
+    /// Everything that happens from now on goes into this log, behind these records.
+    pub(crate) fn log_to(&mut self, log: Box<dyn SessionLog>, first: Vec<Record>) {
+        self.journal = Journal::new(log, first);
     }
 
     /// The next update; nothing after the end. Whoever speaks to the machine from outside does so through the inbox.
@@ -72,6 +81,11 @@ impl Machine {
         for _ in 0..EVENTS_IN_A_ROW {
             if let Some(update) = self.outbox.pop_front() {
                 return Poll::Ready(Some(update));
+            }
+            if self.journal.is_pending() {
+                let done = ready!(self.journal.poll(cx));
+                self.go_on(done);
+                continue;
             }
             if self.state.terminal().is_some() {
                 self.inflight.clear();
@@ -99,27 +113,96 @@ impl Machine {
 
     /// Tells the machine what happened, and does what it asks for.
     pub(crate) fn advance(&mut self, event: Event) {
+        if matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn) {
+            self.running = true;
+            self.journal.next_run();
+        }
+        // What the log was never told goes in before anything new does.
+        let restated = self.restate();
+        self.hear(event);
+        self.go_on(restated);
+    }
+
+    /// One step of the core.
+    fn hear(&mut self, event: Event) {
         self.inputs += 1;
-        self.running |= matches!(event, Event::Submit(_) | Event::Compact { .. });
         let at_ms = u64::try_from(self.world.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let input = Input { at_ms, wall_s: wall.as_secs(), entropy: self.seed.entropy(self.inputs), event };
+        let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
+        let input = Input { at_ms, wall_ms, entropy: self.seed.entropy(self.inputs), event };
+        self.journal.hear(&input);
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
-        for effect in effects {
-            match effect {
-                Effect::Emit(update) => self.emit(update),
-                other => self.inflight.perform(other),
+        self.todo.extend(effects);
+    }
+
+    /// Does what is to be done, as far as the log lets it. If the log failed, nothing that waits for it happens: the core
+    /// decides what does.
+    fn go_on(&mut self, mut logged: Result<(), LogError>) {
+        loop {
+            if let Err(error) = logged {
+                self.on_log_failed(error);
             }
+            if self.journal.is_pending() {
+                return;
+            }
+            logged = match self.todo.pop_front() {
+                None if self.journal.wants_facts() && self.state.facts().is_some() => self.restate(),
+                None => return,
+                Some(Effect::Persist { record, durability }) => self.persist(record, durability),
+                Some(Effect::Emit(update)) => {
+                    self.emit(update);
+                    Ok(())
+                }
+                Some(other) => {
+                    self.inflight.perform(other);
+                    Ok(())
+                }
+            };
         }
+    }
+
+    /// Records that follow each other are one append.
+    fn persist(&mut self, record: Record, mut durability: Durability) -> Result<(), LogError> {
+        let mut records = vec![record];
+        while let Some(Effect::Persist { .. }) = self.todo.front() {
+            let Some(Effect::Persist { record, durability: wanted }) = self.todo.pop_front() else { break };
+            durability = durability.max(wanted);
+            records.push(record);
+        }
+        self.journal.append(records, durability)
+    }
+
+    /// Restates the facts where that is due and possible.
+    fn restate(&mut self) -> Result<(), LogError> {
+        if self.journal.is_pending() || !self.journal.wants_facts() {
+            return Ok(());
+        }
+        let Some(facts) = self.state.facts() else { return Ok(()) };
+        self.journal.restated();
+        self.journal.append([Record::Facts(Box::new(facts))], Durability::Written)
+    }
+
+    fn on_log_failed(&mut self, error: LogError) {
+        self.journal.fail();
+        let behind = std::mem::take(&mut self.todo);
+        if self.state.terminal().is_some() {
+            // The run is over: how it ended is still told.
+            self.emit(Update::Notice(format!("The session's log could not be completed: {error}.")));
+            self.todo = behind;
+            return;
+        }
+        let unstarted = behind.iter().filter_map(|effect| match effect {
+            Effect::RunTool { call, .. } => Some(*call),
+            _ => None,
+        });
+        let unstarted = unstarted.collect();
+        self.hear(Event::StoreFailed { why: error.to_string(), unstarted });
     }
 
     fn emit(&mut self, update: Update) {
         self.marks.note(&update);
-        if let Update::Done(outcome) = &update {
-            self.account.book(&outcome.models);
-            self.running = false;
-        }
+        self.running &= !matches!(update, Update::Done(_));
         self.outbox.push_back(update);
     }
 
@@ -129,7 +212,8 @@ impl Machine {
         self.outbox.clear();
         self.marks.close();
         if std::mem::take(&mut self.running) {
-            self.account.book(self.state.spent());
+            self.todo.clear();
+            self.journal.left_behind();
         }
         self.state = std::mem::take(&mut self.state).at_rest();
     }

@@ -51,9 +51,10 @@ impl Drop for Run<'_> {
     /// A prompt that was never polled was still said: it waits for the next run.
     fn drop(&mut self) {
         let machine = &mut self.session.machine;
-        if let Some(Event::Submit(prompt)) = self.first.take() {
+        let unsaid = self.first.take();
+        machine.rest();
+        if let Some(Event::Submit(prompt)) = unsaid {
             machine.advance(Event::Steer(prompt));
         }
-        machine.rest();
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use windlass_core::{Event, Prompt, State};
+use windlass_ports::SessionLog;
 use windlass_protocol::{ContextReport, ModelSpend, SessionSeed, Transcript, estimate_tokens};
 
 use crate::builder::Shared;
@@ -28,13 +29,24 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn new(shared: Arc<Shared>, seed: SessionSeed, messages: Transcript) -> Self {
+        let state = State::new(shared.cwd.clone(), messages);
+        Self::with_state(shared, seed, state)
+    }
+
+    pub(crate) fn with_state(shared: Arc<Shared>, seed: SessionSeed, state: State) -> Self {
         let results = Arc::new(ResultFiles::new(shared.results_directory.clone()));
         let world = World { shared: shared.clone(), results, started: Instant::now() };
         let (inbox, handle) = inbox(shared.tasks.clone());
-        let introduced = !messages.is_empty();
-        let state = State::new(shared.cwd.clone(), messages);
+        let introduced = !state.messages().is_empty();
         let machine = Machine::new(world, shared.config.clone(), state, seed);
         Self { machine, inbox, shared, seed, introduced, handle }
+    }
+
+    /// Puts everything that happens from now on into a log.
+    #[must_use]
+    pub fn logged(mut self, log: Box<dyn SessionLog>) -> Self {
+        self.machine.log_to(log, Vec::new());
+        self
     }
 
     /// Starts a run. Nothing happens until it is polled.
@@ -45,7 +57,7 @@ impl Session {
         let mut prompt = prompt.into();
         prompt.token_budget = prompt.token_budget.or_else(|| token_budget(&prompt.blocks));
         if !std::mem::replace(&mut self.introduced, true) {
-            prompt.blocks.splice(0..0, introduction(&self.shared.cwd, &self.shared.config.memory));
+            prompt.context = introduction(&self.shared.cwd, &self.shared.config.memory);
         }
         self.start(Event::Submit(prompt))
     }
@@ -54,6 +66,11 @@ impl Session {
     /// be empty.
     pub fn compact(&mut self, focus: impl Into<String>) -> Run<'_> {
         self.start(Event::Compact { focus: focus.into() })
+    }
+
+    /// Starts a run that goes on where another was left: the model is asked again without a new prompt.
+    pub fn go_on(&mut self) -> Run<'_> {
+        self.start(Event::GoOn)
     }
 
     fn start(&mut self, event: Event) -> Run<'_> {
@@ -108,13 +125,13 @@ impl Session {
     /// What each model took in this session, over all runs.
     #[must_use]
     pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
-        self.machine.account.models()
+        self.machine.state.spent_in_session()
     }
 
     /// What this session has cost; nothing if the price of a model it used is not known.
     #[must_use]
     pub fn cost_usd(&self) -> Option<f64> {
-        self.machine.account.cost_usd()
+        ModelSpend::cost_usd(self.spent())
     }
 
     /// The prompts that were part of a run that did not end well or was dropped, by the ids their senders gave them, in

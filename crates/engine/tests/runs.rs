@@ -57,7 +57,13 @@ impl Tool for Wait {
 
     fn facts(&self, input: &WaitInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let kind = if input.acts { CallKind::Execute } else { CallKind::Read };
-        Ok(CallFacts { kind, shared: !input.acts, paths: vec![], target: input.ms.to_string() })
+        Ok(CallFacts {
+            kind,
+            shared: !input.acts,
+            paths: vec![],
+            changes: vec![],
+            target: input.ms.to_string(),
+        })
     }
 
     async fn run(&self, input: WaitInput, cx: ToolContext) -> ToolOutcome {

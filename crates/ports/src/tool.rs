@@ -36,7 +36,7 @@ use windlass_protocol::{CallFacts, CallId, FileSeen, PathFact, ToolOutcome, Tool
 ///     const NAME: &'static str = "Count";
 ///
 ///     fn facts(&self, input: &CountInput, _: &ExamineContext) -> Result<CallFacts, String> {
-///         Ok(CallFacts { kind: CallKind::Read, shared: true, paths: vec![], target: input.text.clone() })
+///         Ok(CallFacts { kind: CallKind::Read, shared: true, paths: vec![], changes: vec![], target: input.text.clone() })
 ///     }
 ///
 ///     async fn run(&self, input: CountInput, _: ToolContext) -> ToolOutcome {

@@ -6,12 +6,14 @@
 
 mod block;
 mod decision;
+mod event;
 mod hook;
 mod ids;
 mod json;
 mod message;
 mod model;
 mod reason;
+mod record;
 mod secret;
 mod surroundings;
 mod tokens;
@@ -22,6 +24,7 @@ mod usage;
 
 pub use block::{Block, BlockError, BlockKind, ToolUse};
 pub use decision::{Collapse, CompactTrigger, Compaction, ContextReport, Decision, StoredResult};
+pub use event::{Event, Input, Interrupt, Priority, Prompt, Speaker};
 pub use hook::{HookAnswer, HookCall, HookEvent, HookPermission};
 pub use ids::{CallId, ForkId, HookId, LookId, MessageId, RequestId, SessionSeed, StoreId, TimerId};
 pub use json::{RawObject, replace_lone_surrogates};
@@ -32,6 +35,10 @@ pub use model::{
     ToolSpec,
 };
 pub use reason::{Terminal, Transition};
+pub use record::{
+    Answered, CallResult, CompactionFacts, Durability, Facts, Fate, Intended, Record, Requested, Rest, Said,
+    SentFacts, Spent,
+};
 pub use secret::Secret;
 pub use surroundings::{FileChange, MemoryNote, Surroundings};
 pub use tokens::estimate_tokens;

@@ -16,6 +16,9 @@ pub struct CallFacts {
     pub shared: bool,
     /// The files and directories it names.
     pub paths: Vec<PathFact>,
+    /// The files it may change, resolved, as far as that can be known before it runs. Their content is kept before it
+    /// starts.
+    pub changes: Vec<PathBuf>,
     /// What the call is about, in a few words, for people: a path, a command, a pattern.
     pub target: String,
 }

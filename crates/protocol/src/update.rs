@@ -104,6 +104,8 @@ pub enum Update {
         blocks: Vec<Block>,
         /// Whether the engine wrote it, not a person.
         synthetic: bool,
+        /// The ids their senders gave to the prompts in it.
+        prompts: Vec<Arc<str>>,
     },
     /// Somebody must decide about a call.
     Question(Question),
@@ -314,7 +316,7 @@ pub struct Outcome {
 }
 
 /// What one model took.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelSpend {
     /// Tokens.
     pub usage: Usage,

@@ -47,6 +47,25 @@ pub struct ServerToolUse {
     pub web_fetch_requests: u64,
 }
 
+impl PartialEq for Usage {
+    fn eq(&self, other: &Self) -> bool {
+        let passes = |usage: &Self| usage.iterations.as_ref().map(|raw| raw.get().to_owned());
+        (
+            self.input_tokens,
+            self.output_tokens,
+            self.cache_creation_input_tokens,
+            self.cache_read_input_tokens,
+        ) == (
+            other.input_tokens,
+            other.output_tokens,
+            other.cache_creation_input_tokens,
+            other.cache_read_input_tokens,
+        ) && (self.cache_creation, self.server_tool_use) == (other.cache_creation, other.server_tool_use)
+            && self.service_tier == other.service_tier
+            && passes(self) == passes(other)
+    }
+}
+
 impl Usage {
     /// Adds the usage of another response.
     pub fn add(&mut self, other: &Self) {

@@ -72,7 +72,7 @@ impl Fork {
 impl Nested<'_> {
     fn apply(&mut self, event: Event) -> Result<(), String> {
         let state = std::mem::take(&mut *self.fork.state);
-        let input = Input { at_ms: self.now_ms, wall_s: 0, entropy: self.rng.bits(), event };
+        let input = Input { at_ms: self.now_ms, wall_ms: 0, entropy: self.rng.bits(), event };
         let (state, effects) = step(state, input, &self.fork.config);
         *self.fork.state = state;
         effects.into_iter().try_for_each(|effect| self.perform(effect))

@@ -200,7 +200,7 @@ impl World {
         let failed = Mutant::text_of(&event);
         self.checker.on_event(&event, &self.config);
         self.tell(|| format!("{from:?} <- {event:?}"));
-        let input = Input { at_ms: self.now, wall_s: self.now / 1_000, entropy: self.rng.bits(), event };
+        let input = Input { at_ms: self.now, wall_ms: self.now, entropy: self.rng.bits(), event };
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
         self.count(&effects);
@@ -265,7 +265,7 @@ impl World {
         let is_live = [PhaseName::Streaming, PhaseName::Settling, PhaseName::Waiting].contains(&phase);
         match event {
             Event::Interrupt(kind) if is_live => Some(End::Interrupt(*kind)),
-            Event::StoreFailed(_) if is_live => Some(End::Failed),
+            Event::StoreFailed { .. } if is_live => Some(End::Failed),
             Event::Model {
                 request,
                 event: ModelEvent::Failed(_) | ModelEvent::Ended { stop: StopReason::Refusal, .. },
@@ -369,7 +369,7 @@ impl World {
             10..=11 => {
                 Some(Event::Timer(TimerId(self.rng.small(40)))).filter(|event| !self.is_current(event))
             }
-            12 => self.rng.one_in(24).then(|| Event::StoreFailed("disk full".into())),
+            12 => self.rng.one_in(24).then(|| Event::StoreFailed { why: "disk full".into(), unstarted: Vec::new() }),
             13 => self.forked_late(),
             14..=24 => self.fire_timer(),
             25..=34 => self.answer(),
@@ -403,7 +403,7 @@ impl World {
             Event::Steer(_)
                 | Event::Submit(_)
                 | Event::Interrupt(_)
-                | Event::StoreFailed(_)
+                | Event::StoreFailed { .. }
                 | Event::Prefetched(_)
         );
         (!is_new && !self.is_current(&old)).then_some(old)

@@ -1,19 +1,24 @@
 //! One call on its way: parsed and validated, shown to hooks, permitted, run, shown to hooks again, answered.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Admission, Answer, Block, CallFacts, CallId, CallKind, Denial, HookId, HookPermission, MessageId,
-    Question, ToolOutcome, ToolSpec, ToolUse, Update,
+    Admission, Answer, Block, CallFacts, CallId, CallKind, Denial, HookId, HookPermission, Intended,
+    MessageId, Question, Record, ToolOutcome, ToolSpec, ToolUse, Update,
 };
 
-use crate::event::{Effect, Interrupt};
+use crate::effect::Effect;
 use crate::permission::{self, Case, Verdict};
+use crate::state::Carry;
 use crate::step::Cx;
+use windlass_protocol::Interrupt;
 
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) id: CallId,
+    /// The block of the answer that made it.
+    pub(super) asked_by: MessageId,
     pub(super) tool_use: ToolUse,
     /// The tool's own name, once it is known; the model may use a former one.
     pub(super) tool: Arc<str>,
@@ -84,9 +89,10 @@ impl Stage {
 }
 
 impl Call {
-    pub(super) fn new(id: CallId, tool_use: ToolUse) -> Self {
+    pub(super) fn new(id: CallId, asked_by: MessageId, tool_use: ToolUse) -> Self {
         Self {
             id,
+            asked_by,
             tool: tool_use.name.clone(),
             held: has_no_input(&tool_use),
             tool_use,
@@ -142,8 +148,11 @@ impl Call {
     /// that came to the same too often is asked about whatever allows it.
     pub(super) fn judge(&mut self, facts: CallFacts, cx: &mut Cx<'_>) {
         let (tool, hook) = (&*self.tool, self.permission.as_ref());
-        let readable = &cx.state.carry.tools.readable;
-        let verdict = permission::decide(&Case { tool, facts: &facts, hook, readable, config: cx.config });
+        let carry = &cx.state.carry;
+        let (readable, doubtful) =
+            (&carry.tools.readable, carry.doubtful.contains(&input_hash(&self.tool_use)));
+        let case = Case { tool, facts: &facts, hook, readable, doubtful, config: cx.config };
+        let verdict = permission::decide(&case);
         let count = cx.state.carry.repeats.count(&self.tool_use);
         let repeated = !self.approved && cx.config.repeats.asks(count);
         match verdict {
@@ -171,6 +180,9 @@ impl Call {
         if repeated && !matches!(answer, Answer::Deny(_)) {
             cx.state.carry.repeats.forgive(&self.tool_use);
         }
+        if !matches!(answer, Answer::Deny(_)) {
+            cx.state.carry.doubtful.retain(|hash| *hash != input_hash(&self.tool_use));
+        }
         match answer {
             Answer::Allow => self.stage = Stage::Ready(facts.clone()),
             Answer::AllowChanged(input) => {
@@ -197,14 +209,31 @@ impl Call {
         let (tool_use, cwd) = (self.tool_use.clone(), tools.cwd.clone());
         let decided = facts.paths.clone();
         self.acted = !facts.kind.is_read_only();
+        self.intend(&facts, cx);
         self.stage = Stage::Running { shared: facts.shared, kind: facts.kind };
         cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts });
         cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, decided, seen });
     }
 
+    /// What is about to happen is known before it does: on the disk, if it does more than read.
+    fn intend(&self, facts: &CallFacts, cx: &mut Cx<'_>) {
+        let record = Record::Intended(Intended {
+            call: self.id,
+            tool_use_id: self.tool_use.id.clone(),
+            tool: self.tool.clone(),
+            kind: facts.kind,
+            input_hash: input_hash(&self.tool_use),
+            changes: changes(facts, cx),
+        });
+        cx.persist_for(self.acted, record);
+    }
+
     pub(super) fn on_finished(&mut self, outcome: ToolOutcome, cx: &mut Cx<'_>) {
         let Stage::Running { shared, .. } = self.stage else { return };
-        apply(&outcome, cx);
+        let (call, tool_use_id, is_error) = (self.id, self.tool_use.id.clone(), outcome.is_error);
+        let record = Record::Finished { call, tool_use_id, is_error };
+        cx.persist_for(self.acted, record);
+        apply(&outcome, &mut cx.state.carry);
         self.ask_hooks_after(outcome, shared, cx);
     }
 
@@ -300,8 +329,7 @@ impl Call {
 }
 
 /// What a finished call changes for later ones.
-fn apply(outcome: &ToolOutcome, cx: &mut Cx<'_>) {
-    let carry = &mut cx.state.carry;
+pub(crate) fn apply(outcome: &ToolOutcome, carry: &mut Carry) {
     for seen in &outcome.seen {
         carry.notes.saw(&seen.path);
         carry.tools.files.learn(seen.clone());
@@ -310,6 +338,22 @@ fn apply(outcome: &ToolOutcome, cx: &mut Cx<'_>) {
     if let Some(cwd) = &outcome.cwd {
         carry.tools.cwd = Arc::new(cwd.clone());
     }
+}
+
+/// The files a call may change. A command may change more than it names: what the conversation knows best is kept too.
+fn changes(facts: &CallFacts, cx: &Cx<'_>) -> Vec<PathBuf> {
+    let mut changes = facts.changes.clone();
+    if facts.kind == CallKind::Execute {
+        let known = cx.known_files(KEPT_BEFORE_COMMANDS).into_iter().map(|file| file.path);
+        changes.extend(known.filter(|path| !facts.changes.contains(path)));
+    }
+    changes
+}
+
+/// A hash of tool and input, the same on every machine and in every version.
+pub(crate) fn input_hash(tool_use: &ToolUse) -> u64 {
+    let bytes = tool_use.name.bytes().chain([0]).chain(tool_use.input.get().bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn same_again(count: u32) -> String {
@@ -347,6 +391,9 @@ fn is_unparsed(tool_use: &ToolUse) -> bool {
         .strip_prefix('{')
         .is_some_and(|rest| rest.trim_start().starts_with("\"unparsed\""))
 }
+
+/// As many of the files used last are kept before a command runs.
+const KEPT_BEFORE_COMMANDS: usize = 20;
 
 pub(super) const TRUNCATED: &str = "Nothing was run: the input of this call is not a complete JSON object, probably because the \
     response was cut at the output limit. Make the call again, and split it if it was long.";

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, Collapse, Compaction, Decision, Message, MessageId, StoredResult, Transcript, Update,
+    Block, Collapse, Compaction, Decision, Message, MessageId, Record, StoredResult, Transcript, Update,
 };
 
 use super::results::answered;
@@ -25,6 +25,7 @@ impl Cx<'_> {
             carry.compactions.rewritten_at_tokens = Some(self.state.ledger.run_tokens);
             self.rewrite(after);
         }
+        self.persist(Record::Decided(decision.clone()));
         self.emit(Update::Decided(decision));
     }
 }

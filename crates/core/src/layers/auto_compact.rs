@@ -12,7 +12,7 @@ use super::boundary::{self, Head};
 use super::summariser::{self, Unsummarised};
 use super::tokens::{estimated, fixed_tokens, scaled};
 use super::{Compactions, Thresholds, Work};
-use crate::event::Effect;
+use crate::effect::Effect;
 use crate::prepare::{Asked, Forced, Preparing, Reply, Step};
 use crate::step::Cx;
 

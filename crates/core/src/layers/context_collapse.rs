@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, Collapse, Decision, ForkId, Message, MessageId, Origin, Outcome, Terminal, Transcript, Update,
+    Block, Collapse, Decision, ForkId, Message, MessageId, Origin, Outcome, Record, Terminal, Transcript,
+    Update,
 };
 
 use super::Thresholds;
@@ -55,6 +56,16 @@ impl Staged {
     /// Forgets the fork, so that it can be cancelled.
     pub(crate) fn drop_fork(&mut self) -> Option<ForkId> {
         self.running.take().map(|running| running.fork)
+    }
+
+    /// What a session remembers of it.
+    pub(crate) fn facts(&self) -> (&[Collapse], u32) {
+        (&self.ready, self.failures)
+    }
+
+    /// What a session remembered.
+    pub(crate) fn from_facts(ready: Vec<Collapse>, failures: u32) -> Self {
+        Self { ready, running: None, failures }
     }
 
     /// Nothing of it is in the transcript any more.
@@ -194,6 +205,7 @@ pub(crate) fn on_staged(cx: &mut Cx<'_>, outcome: &Outcome) {
     }
     cx.state.carry.staged.failures = 0;
     cx.state.carry.staged.ready.push(span.clone());
+    cx.persist(Record::Decided(Decision::Staged(span.clone())));
     cx.emit(Update::Decided(Decision::Staged(span)));
 }
 

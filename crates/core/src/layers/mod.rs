@@ -28,7 +28,7 @@ mod thresholds;
 mod tokens;
 mod tool_result_budget;
 
-use windlass_protocol::{MessageId, Transition};
+use windlass_protocol::{CompactionFacts, MessageId, Transition};
 
 pub(crate) use after_boundary::after_boundary;
 pub use apply::apply;
@@ -37,6 +37,8 @@ pub(crate) use blocking_limit::blocking_limit;
 pub(crate) use context_collapse::{Staged, context_collapse, drain, on_staged};
 pub(crate) use media::{has_media, replace_block, strip_media};
 pub(crate) use micro_compact::micro_compact;
+pub(crate) use report::sizes;
+pub(crate) use results::answered;
 pub(crate) use snip::snip;
 pub(crate) use text::one_line;
 pub(crate) use thinking::{has_thinking, strip_thinking};
@@ -73,6 +75,42 @@ pub(crate) struct Compactions {
 }
 
 impl Compactions {
+    /// What a session remembers.
+    pub(crate) fn facts(&self) -> CompactionFacts {
+        let Self {
+            compacted,
+            turns_since,
+            failures,
+            no_progress,
+            above_half,
+            rewritten_at_tokens,
+            decided_to,
+        } = *self;
+        CompactionFacts {
+            compacted,
+            turns_since,
+            failures,
+            no_progress,
+            above_half,
+            rewritten_at_tokens,
+            decided_to,
+        }
+    }
+
+    /// What a session remembered.
+    pub(crate) fn from_facts(facts: &CompactionFacts) -> Self {
+        let CompactionFacts {
+            compacted,
+            turns_since,
+            failures,
+            no_progress,
+            above_half,
+            rewritten_at_tokens,
+            decided_to,
+        } = *facts;
+        Self { compacted, turns_since, failures, no_progress, above_half, rewritten_at_tokens, decided_to }
+    }
+
     /// After a transition: turns are counted.
     pub(crate) fn after(self, transition: Transition) -> Self {
         let turns = u32::from(transition == Transition::NextTurn);

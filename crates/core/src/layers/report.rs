@@ -1,14 +1,33 @@
 //! How full the context is, by what fills it.
 
-use windlass_protocol::{BlockKind, ContextReport, Message, Origin, estimate_tokens};
+use std::sync::Arc;
+
+use windlass_protocol::{BlockKind, ContextReport, Message, Origin, Role, estimate_tokens};
 
 use super::Thresholds;
 use super::tokens::{scaled, system_tokens, tools_tokens};
 use crate::config::Config;
 use crate::state::State;
+use crate::step::Cx;
 
 const PARTS: [&str; 8] =
     ["system prompt", "tools", "summaries", "prompts", "answers", "tool calls", "tool results", "notes"];
+
+/// What the next request is made of, by whole messages: a rough picture that costs next to nothing.
+pub(crate) fn sizes(cx: &Cx<'_>) -> Vec<(Arc<str>, u64)> {
+    let carry = &cx.state.carry;
+    let mut sizes = [0_u64; PARTS.len()];
+    sizes[0] = system_tokens(cx.config);
+    sizes[1] = tools_tokens(cx.config);
+    for message in carry.messages.iter() {
+        let place = message.blocks.first().map_or(7, |block| part(message, block.kind()));
+        let place = if message.role == Role::Assistant { 4 } else { place };
+        sizes[place] += u64::from(message.tokens());
+    }
+    let (used, estimated) = (carry.tokens.total(&carry.messages, cx.config), sizes.iter().sum());
+    let parts = PARTS.iter().zip(sizes).filter(|(_, size)| *size > 0);
+    parts.map(|(name, size)| ((*name).into(), scaled(size, used, estimated))).collect()
+}
 
 impl State {
     /// How full the context is. The parts are estimates that add up to what is in use.

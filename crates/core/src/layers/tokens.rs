@@ -15,6 +15,16 @@ pub(crate) struct TokenCount {
 }
 
 impl TokenCount {
+    /// What a session remembers: tokens, and for how many messages.
+    pub(crate) fn facts(self) -> (u64, usize) {
+        (self.reported, self.covered)
+    }
+
+    /// What a session remembered, as far as it can be true of this many messages.
+    pub(crate) fn from_facts((reported, covered): (u64, usize), messages_len: usize) -> Self {
+        if covered <= messages_len { Self { reported, covered } } else { Self::default() }
+    }
+
     /// A response was reported: everything that went in and came out, for this many messages, its own included.
     pub(crate) fn on_response(&mut self, usage_total: u64, messages_len: usize) {
         if usage_total > 0 {

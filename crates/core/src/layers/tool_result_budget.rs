@@ -8,7 +8,7 @@ use std::sync::Arc;
 use windlass_protocol::{Block, Decision, Message, Role, StoredResult, Update};
 
 use super::results::{self, answered};
-use crate::event::Effect;
+use crate::effect::Effect;
 use crate::prepare::{Asked, Preparing, Reply, Step};
 use crate::step::Cx;
 

@@ -41,6 +41,13 @@ impl KnownFiles {
         self.files.contains_key(path)
     }
 
+    /// What is known, the latest last.
+    pub(crate) fn facts(&self) -> Vec<FileSeen> {
+        let mut known: Vec<&Known> = self.files.values().collect();
+        known.sort_unstable_by_key(|known| known.learned);
+        known.into_iter().map(|known| known.seen.clone()).collect()
+    }
+
     /// Adds what was seen of a file to what was known of the same content: looking at a part does not unlearn the
     /// whole.
     pub(crate) fn learn(&mut self, mut seen: FileSeen) {

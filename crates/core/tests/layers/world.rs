@@ -218,7 +218,13 @@ impl World {
             Effect::Examine { call, tool_use, .. } => {
                 let (lexical, resolved) = (self.file.clone(), Some(self.file.clone()));
                 let paths = vec![PathFact { lexical, resolved, is_directory: false }];
-                let facts = CallFacts { kind: CallKind::Read, shared: true, paths, target: String::new() };
+                let facts = CallFacts {
+                    kind: CallKind::Read,
+                    shared: true,
+                    paths,
+                    changes: vec![],
+                    target: String::new(),
+                };
                 Some(Event::Examined { call, admission: Admission::Ready { tool: tool_use.name, facts } })
             }
             Effect::RunTool { call, seen, .. } => {

@@ -177,7 +177,10 @@ impl Scenario {
     }
 
     pub(crate) fn store_fails(self) -> Self {
-        self.other("> log fails".into(), Event::StoreFailed("the disk is full".into()))
+        self.other(
+            "> log fails".into(),
+            Event::StoreFailed { why: "the disk is full".into(), unstarted: Vec::new() },
+        )
     }
 
     pub(crate) fn steer(self, text: &str) -> Self {
@@ -383,7 +386,7 @@ impl Player {
     fn tell(&mut self, line: String, event: Event) {
         let mut pending = VecDeque::from([(line, event)]);
         while let Some((line, event)) = pending.pop_front() {
-            let input = Input { wall_s: self.wall_s, ..Input::at(self.at_ms, event) };
+            let input = Input { wall_ms: self.wall_s * 1_000, ..Input::at(self.at_ms, event) };
             self.at_ms += 100;
             let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
             self.state = state;
@@ -661,6 +664,7 @@ fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
         kind,
         shared,
         paths: vec![PathFact { lexical: path.into(), resolved: Some(path.into()), is_directory: false }],
+        changes: vec![],
         target: words.clone(),
     };
     let (answer, admission) = match &*tool_use.name {

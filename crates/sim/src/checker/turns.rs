@@ -66,7 +66,7 @@ impl Turns {
         match event {
             Event::Compact { .. } => self.only_compacts = true,
             Event::Interrupt(_) => self.interrupted = true,
-            Event::StoreFailed(_) => self.store_failed = true,
+            Event::StoreFailed { .. } => self.store_failed = true,
             Event::Hooked { answer, .. } => self.answers.push((**answer).clone()),
             _ => (),
         }

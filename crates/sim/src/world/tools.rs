@@ -44,6 +44,7 @@ impl World {
             kind,
             shared,
             paths: vec![PathFact { lexical: path.clone(), resolved: Some(path), is_directory: false }],
+            changes: Vec::new(),
             target: String::new(),
         }
     }

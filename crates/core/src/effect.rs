@@ -1,0 +1,157 @@
+//! What the core asks for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_protocol::{
+    Block, CallId, Durability, FileSeen, ForkId, HookCall, HookId, LookId, ModelRequest, PathFact, Prompt,
+    Record, RequestId, StoreId, TimerId, ToolUse, Update,
+};
+
+use crate::config::Config;
+use crate::state::{PhaseName, State};
+
+/// What the driver must do, in this order.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Put a fact into the log. What stands behind it happens only once it is there, and if it cannot be put there, does not
+    /// happen at all: the answer is then [`Event::StoreFailed`](windlass_protocol::Event::StoreFailed).
+    Persist {
+        /// The fact.
+        record: Record,
+        /// How sure it must be before the rest happens.
+        durability: Durability,
+    },
+    /// Show the caller.
+    Emit(Update),
+    /// Send a request.
+    CallModel {
+        /// Its id; events about it carry it.
+        request: RequestId,
+        /// What to send.
+        body: Arc<ModelRequest>,
+    },
+    /// Stop reading the answer of a request.
+    CancelModel(RequestId),
+    /// Find out about a call's input; answered by [`Event::Examined`](windlass_protocol::Event::Examined).
+    Examine {
+        /// The call.
+        call: CallId,
+        /// The tool and its input.
+        tool_use: ToolUse,
+        /// The working directory the call would have.
+        cwd: Arc<PathBuf>,
+    },
+    /// Start a call; answered by [`Event::Finished`](windlass_protocol::Event::Finished).
+    RunTool {
+        /// The call.
+        call: CallId,
+        /// The tool and its input.
+        tool_use: ToolUse,
+        /// Its working directory.
+        cwd: Arc<PathBuf>,
+        /// The paths permission was decided on.
+        decided: Vec<PathFact>,
+        /// What the conversation knows of the files it names.
+        seen: Vec<FileSeen>,
+    },
+    /// Ask a running call to stop; it still finishes.
+    CancelTool(CallId),
+    /// Give a call up that did not stop in time; it does not finish any more.
+    AbandonTool(CallId),
+    /// Start a timer; answered by [`Event::Timer`](windlass_protocol::Event::Timer).
+    StartTimer {
+        /// Its id.
+        timer: TimerId,
+        /// When it runs out, from now.
+        after_ms: u64,
+    },
+    /// Run the same machine on a conversation of its own, beside this run; answered by [`Event::Forked`](windlass_protocol::Event::Forked). Nobody sees
+    /// its updates.
+    Fork {
+        /// The fork.
+        fork: ForkId,
+        /// Where it begins.
+        state: Box<State>,
+        /// Its configuration.
+        config: Arc<Config>,
+        /// Its prompt.
+        prompt: Prompt,
+    },
+    /// Drop a fork; it is not answered any more.
+    CancelFork(ForkId),
+    /// Ask the hooks of an event; answered by [`Event::Hooked`](windlass_protocol::Event::Hooked).
+    RunHooks {
+        /// The question's id.
+        hook: HookId,
+        /// The question.
+        call: HookCall,
+    },
+    /// Stop hooks that were asked; they are not answered any more.
+    CancelHooks(HookId),
+    /// Put results into files; answered by [`Event::Stored`](windlass_protocol::Event::Stored).
+    Store {
+        /// The wish.
+        store: StoreId,
+        /// The calls and their results as they are in full.
+        results: Vec<(Arc<str>, Block)>,
+    },
+    /// Look around; answered by [`Event::Looked`](windlass_protocol::Event::Looked).
+    LookAround {
+        /// The look.
+        look: LookId,
+        /// What the conversation knows of files, the latest first: say which are different now.
+        known: Vec<FileSeen>,
+        /// Files whose present text is wanted, each cut to so many characters.
+        show: Vec<(PathBuf, usize)>,
+    },
+    /// Look for memory that may help with this prompt, beside the run; answered by [`Event::Prefetched`](windlass_protocol::Event::Prefetched) if there is any.
+    Prefetch(Arc<str>),
+}
+
+/// The effects of one step, in order.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Effects {
+    list: Vec<Effect>,
+    edges: Vec<(PhaseName, PhaseName)>,
+}
+
+impl Effects {
+    pub(crate) fn push(&mut self, effect: Effect) {
+        self.list.push(effect);
+    }
+
+    pub(crate) fn edge(&mut self, from: PhaseName, to: PhaseName) {
+        self.edges.push((from, to));
+    }
+
+    /// The effects.
+    pub fn iter(&self) -> std::slice::Iter<'_, Effect> {
+        self.list.iter()
+    }
+
+    /// The edges between phases this step took, in order: for tests and traces.
+    #[must_use]
+    pub fn edges(&self) -> &[(PhaseName, PhaseName)] {
+        &self.edges
+    }
+}
+
+impl IntoIterator for Effects {
+    type Item = Effect;
+    type IntoIter = std::vec::IntoIter<Effect>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Effects {
+    type Item = &'a Effect;
+    type IntoIter = std::slice::Iter<'a, Effect>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.iter()
+    }
+}

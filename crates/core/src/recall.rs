@@ -1,0 +1,306 @@
+//! From the facts of a log to the state of its session.
+//!
+//! Recalling never fails: whatever a log holds, in whatever order, the result is a session at rest whose next request is
+//! valid. A run that was cut off is closed: blocks that were shown stay, and each open call is answered with what is known
+//! of it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_protocol::{
+    Answered, Block, CallId, CallResult, Decision, Event, Fate, Intended, Message, MessageId, ModelEvent,
+    ModelSpend, Origin, Record, Said, Spent, ToolOutcome, ToolUse, Transcript,
+};
+
+use crate::gate;
+use crate::layers::{Staged, TokenCount, apply};
+use crate::state::State;
+use crate::stream::answer;
+
+/// A session on its way back from its log: hand it the records in their order.
+///
+/// ```
+/// use windlass_core::Recall;
+/// let recalled = Recall::new("/project".into()).finish();
+/// assert!(recalled.state.messages().is_empty());
+/// assert!(!recalled.cut_off);
+/// ```
+#[derive(Debug)]
+pub struct Recall {
+    state: State,
+    open: Open,
+    /// Whether a run has begun and not ended.
+    running: bool,
+    /// What was heard of the calls that ended, until the core's word that it took it.
+    heard: BTreeMap<CallId, ToolOutcome>,
+}
+
+/// A session as it was left.
+#[derive(Debug)]
+pub struct Recalled {
+    /// Its state, at rest.
+    pub state: State,
+    /// Calls that were open, and what is known of each.
+    pub open: Vec<(ToolUse, Fate)>,
+    /// The answers to them that the log does not have yet.
+    pub results: Vec<CallResult>,
+    /// Whether a run was going on.
+    pub cut_off: bool,
+}
+
+/// The response that is being recalled, and its calls.
+#[derive(Debug, Default)]
+struct Open {
+    answered: Vec<Answered>,
+    intended: BTreeMap<Arc<str>, Intended>,
+    finished: BTreeMap<Arc<str>, ToolOutcome>,
+    results: BTreeMap<Arc<str>, (MessageId, Block)>,
+    /// What the provider counted.
+    counted: Option<u64>,
+}
+
+impl Recall {
+    /// A session that began in this directory.
+    #[must_use]
+    pub fn new(cwd: PathBuf) -> Self {
+        let state = State::new(cwd, Transcript::default());
+        Self { state, open: Open::default(), running: false, heard: BTreeMap::new() }
+    }
+
+    /// The next fact.
+    pub fn take(&mut self, record: Record) {
+        match record {
+            Record::Heard(input) => self.hear(input.event),
+            Record::Said(said) => self.said(said),
+            Record::Answered(answered) => self.answered(answered),
+            Record::Result(result) => self.result(&result),
+            Record::Retracted(messages) => self.open.retract(&messages),
+            Record::Queued(prompt) => self.state.carry.waiting.push(prompt),
+            Record::Dequeued => self.state.carry.waiting = crate::queue::Queue::default(),
+            Record::Requested(_) => {
+                self.running = true;
+                self.close();
+            }
+            Record::Intended(intended) => {
+                self.open.intended.insert(intended.tool_use_id.clone(), intended);
+            }
+            Record::Finished { call, tool_use_id, .. } => self.finished(call, tool_use_id),
+            Record::Decided(decision) => self.decided(&decision),
+            Record::Spent(spent) => self.spent(spent),
+            Record::Repaired(_) => {
+                self.close();
+                let (messages, _) = gate::repair(&self.state.carry.messages);
+                self.state.carry.messages = messages;
+                self.state.carry.sent = None;
+            }
+            Record::Ended { rest, .. } => {
+                self.close();
+                self.state.carry.doubtful.clear();
+                self.state.set_rest(&rest);
+                self.running = false;
+            }
+            Record::Facts(facts) => {
+                *self = Self {
+                    state: State::from_facts(*facts),
+                    running: self.running,
+                    ..Self::new(PathBuf::new())
+                };
+            }
+        }
+    }
+
+    /// The session as it was left.
+    #[must_use]
+    pub fn finish(mut self) -> Recalled {
+        let open = self.open.calls();
+        let (results, doubtful) = self.answer_open(&open);
+        self.close();
+        self.state.carry.doubtful.extend(doubtful);
+        if self.running {
+            // Results that a request has carried are never replaced by files any more.
+            let results =
+                self.state.carry.messages.iter().rev().find(|message| message.origin == Origin::Results);
+            self.state.carry.compactions.decided_to = results.map(|message| message.id);
+        }
+        Recalled { state: self.state, open, results, cut_off: self.running }
+    }
+
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::Submit(_) | Event::Compact { .. } | Event::GoOn => self.running = true,
+            Event::Finished { call, outcome } => {
+                self.heard.insert(call, outcome);
+            }
+            Event::Model { event: ModelEvent::Started { .. }, .. } => self.state.ledger.reached = true,
+            Event::Model { event: ModelEvent::Ended { usage, .. }, .. } => {
+                self.open.counted = Some(usage.input_total().saturating_add(usage.output_tokens));
+            }
+            _ => (),
+        }
+    }
+
+    fn said(&mut self, said: Said) {
+        self.close();
+        self.state.carry.waiting.drop_first(said.taken);
+        self.running |= said.is_prompt();
+        self.push(said.message);
+    }
+
+    fn answered(&mut self, answered: Answered) {
+        if self.open.answered.first().is_some_and(|first| first.request != answered.request) {
+            self.close();
+        }
+        self.state.ids.saw_message(answered.id);
+        if self.open.answered.iter().all(|known| known.id != answered.id) {
+            self.open.answered.push(answered);
+        }
+    }
+
+    fn result(&mut self, result: &CallResult) {
+        self.state.ids.saw_message(result.id);
+        let Some((tool_use_id, _)) = crate::layers::answered(&result.result) else { return };
+        self.open.results.entry(tool_use_id.clone()).or_insert((result.id, result.result.clone()));
+    }
+
+    fn finished(&mut self, call: CallId, tool_use_id: Arc<str>) {
+        let Some(outcome) = self.heard.remove(&call) else { return };
+        crate::calls::apply(&outcome, &mut self.state.carry);
+        self.open.finished.insert(tool_use_id, outcome);
+    }
+
+    fn decided(&mut self, decision: &Decision) {
+        if let Decision::Staged(span) = decision {
+            self.state.ids.saw_message(span.summary.id);
+            let (ready, failures) = self.state.carry.staged.facts();
+            let ready = ready.iter().cloned().chain([span.clone()]).collect();
+            self.state.carry.staged = Staged::from_facts(ready, failures);
+            return;
+        }
+        self.close();
+        let carry = &mut self.state.carry;
+        carry.messages = apply(decision, &carry.messages);
+        carry.tools.files.forget_shown();
+        match decision {
+            Decision::Compacted(compaction) => {
+                carry.staged.drop_all();
+                carry.notes.forget_told();
+                self.state.ids.saw_message(compaction.boundary.id);
+            }
+            Decision::Collapsed { spans, .. } => {
+                let (ready, failures) = carry.staged.facts();
+                let is_left =
+                    |ready: &&windlass_protocol::Collapse| spans.iter().all(|span| span.first != ready.first);
+                carry.staged = Staged::from_facts(ready.iter().filter(is_left).cloned().collect(), failures);
+            }
+            Decision::Stored(_) => return,
+            _ => (),
+        }
+        carry.tokens = TokenCount::default();
+        carry.sent = None;
+    }
+
+    fn spent(&mut self, spent: Spent) {
+        let ledger = &mut self.state.ledger;
+        ModelSpend::add(&mut ledger.session, &[(spent.model, spent.spend)].into());
+        ledger.tree_usd = spent.total_usd;
+    }
+
+    /// What was open becomes part of the conversation.
+    fn close(&mut self) {
+        let Open { answered, mut results, counted, .. } = std::mem::take(&mut self.open);
+        self.heard.clear();
+        let Some(model) = answered.first().map(|first| first.model.clone()) else { return };
+        let calls: Vec<Arc<str>> =
+            answered.iter().filter_map(|one| Some(one.block.as_tool_use()?.id.clone())).collect();
+        let blocks = answered.into_iter().map(|one| (one.id, one.block)).collect();
+        if let Some(message) = answer(model, blocks) {
+            self.push(Arc::new(message));
+        }
+        if let Some(counted) = counted {
+            self.state.carry.tokens.on_response(counted, self.state.carry.messages.len());
+        }
+        let results: Vec<(MessageId, Block)> = calls.iter().filter_map(|id| results.remove(id)).collect();
+        if let Some((id, _)) = results.last() {
+            let blocks = results.iter().map(|(_, block)| block.clone()).collect();
+            self.push(Arc::new(Message::user(*id, Origin::Results, blocks)));
+        }
+    }
+
+    fn push(&mut self, message: Arc<Message>) {
+        self.state.ids.saw_message(message.id);
+        self.state.carry.messages.push(message);
+    }
+
+    /// Answers each open call with what is known of it. Those whose outcome is unknown are told apart by tool and input.
+    fn answer_open(&mut self, open: &[(ToolUse, Fate)]) -> (Vec<CallResult>, Vec<u64>) {
+        let (mut results, mut doubtful) = (Vec::new(), Vec::new());
+        for (number, (tool_use, fate)) in open.iter().enumerate() {
+            let outcome = match fate {
+                Fate::Finished => {
+                    self.open.finished.get(&tool_use.id).cloned().unwrap_or_else(|| unknown(UNKNOWN))
+                }
+                Fate::NeverStarted => unknown(NEVER_STARTED),
+                Fate::ReadOnly => unknown(READ_ONLY),
+                Fate::Unknown => unknown(UNKNOWN),
+            };
+            if *fate == Fate::Unknown {
+                doubtful.extend(self.open.intended.get(&tool_use.id).map(|intended| intended.input_hash));
+            }
+            let id = self.state.ids.message();
+            let result = Block::tool_result(&tool_use.id, &outcome.content, outcome.is_error);
+            self.open.results.insert(tool_use.id.clone(), (id, result.clone()));
+            let call = self.open.intended.get(&tool_use.id).map(|intended| intended.call);
+            results.push(CallResult {
+                id,
+                call: call.unwrap_or(CallId(u32::try_from(number).unwrap_or(u32::MAX))),
+                asked_by: self.open.asked_by(&tool_use.id).unwrap_or(id),
+                name: tool_use.name.clone(),
+                result,
+                structured: outcome.structured,
+            });
+        }
+        (results, doubtful)
+    }
+}
+
+impl Open {
+    fn retract(&mut self, messages: &[MessageId]) {
+        self.answered.retain(|one| !messages.contains(&one.id));
+        self.results.retain(|_, (id, _)| !messages.contains(id));
+    }
+
+    /// The calls without an answer, and what is known of each.
+    fn calls(&self) -> Vec<(ToolUse, Fate)> {
+        let asked = self.answered.iter().filter_map(|one| one.block.as_tool_use());
+        let open = asked.filter(|tool_use| !self.results.contains_key(&tool_use.id));
+        open.map(|tool_use| (tool_use.clone(), self.fate(&tool_use.id))).collect()
+    }
+
+    fn fate(&self, tool_use_id: &str) -> Fate {
+        match self.intended.get(tool_use_id) {
+            _ if self.finished.contains_key(tool_use_id) => Fate::Finished,
+            None => Fate::NeverStarted,
+            Some(intended) if intended.kind.is_read_only() => Fate::ReadOnly,
+            Some(_) => Fate::Unknown,
+        }
+    }
+
+    fn asked_by(&self, tool_use_id: &str) -> Option<MessageId> {
+        let asked = self
+            .answered
+            .iter()
+            .find(|one| one.block.as_tool_use().is_some_and(|call| &*call.id == tool_use_id));
+        asked.map(|one| one.id)
+    }
+}
+
+fn unknown(text: &str) -> ToolOutcome {
+    ToolOutcome::error(text)
+}
+
+const NEVER_STARTED: &str = "Not run: the session was cut off before this call started.";
+const READ_ONLY: &str =
+    "The session was cut off while this call ran. It only reads, so it can be made again.";
+const UNKNOWN: &str = "The session was cut off while this call ran: whether it took effect is unknown. Find out what it has done \
+    before you make it again; making the very same call again needs a decision by the user.";

@@ -1,0 +1,147 @@
+//! What goes into the log, and when the driver may go on.
+//!
+//! Records that follow each other are one append. What was heard without consequences waits for the next: it is no loss if
+//! nobody ever asks for it.
+
+use std::task::{Context, Poll, ready};
+
+use futures_util::future::{BoxFuture, FutureExt};
+use windlass_core::{Event, Input};
+use windlass_ports::{Appended, LogError, SessionLog};
+use windlass_protocol::{Delta, Durability, ModelEvent, Record, RequestId};
+
+/// The log of a session and what is on its way into it. Without a log everything counts as written.
+#[derive(Default)]
+pub(crate) struct Journal {
+    log: Option<Box<dyn SessionLog>>,
+    /// Records that wait for the next append.
+    batch: Vec<Record>,
+    /// An append that takes a while.
+    pending: Option<BoxFuture<'static, Result<(), LogError>>>,
+    /// What was said of a block that is not complete yet.
+    partial: Option<Partial>,
+    /// The log could not be written: nothing goes in before the run is over.
+    failed: bool,
+    /// The state says something that the log does not.
+    stale: bool,
+}
+
+/// The pieces of a block, put together.
+struct Partial {
+    heard: Input,
+    request: RequestId,
+    index: u32,
+    text: String,
+}
+
+impl Journal {
+    /// A journal whose log lacks these records.
+    pub(crate) fn new(log: Box<dyn SessionLog>, missing: Vec<Record>) -> Self {
+        Self { log: Some(log), stale: !missing.is_empty(), batch: missing, ..Self::default() }
+    }
+
+    fn is_on(&self) -> bool {
+        self.log.is_some() && !self.failed
+    }
+
+    /// Notes what the core is told. Progress changes nothing; the pieces of a block only count if the block never comes.
+    pub(crate) fn hear(&mut self, input: &Input) {
+        if !self.is_on() {
+            return;
+        }
+        match &input.event {
+            Event::Progress { .. } => return,
+            Event::Model { request, event: ModelEvent::Delta { index, delta } } => {
+                return self.hear_piece(input, *request, *index, delta);
+            }
+            Event::Model { event: ModelEvent::Block { .. }, .. } => self.partial = None,
+            Event::Model { event: ModelEvent::Ended { .. } | ModelEvent::Failed(_), .. }
+            | Event::Interrupt(_)
+            | Event::StoreFailed { .. } => self.flush_partial(),
+            _ => (),
+        }
+        self.batch.push(Record::Heard(Box::new(input.clone())));
+    }
+
+    fn hear_piece(&mut self, input: &Input, request: RequestId, index: u32, delta: &Delta) {
+        let same =
+            self.partial.as_mut().filter(|partial| (partial.request, partial.index) == (request, index));
+        let piece = if let Delta::Text(piece) = delta { piece } else { "" };
+        match same {
+            Some(partial) => partial.text.push_str(piece),
+            None => {
+                let heard = input.clone();
+                self.partial = Some(Partial { heard, request, index, text: piece.to_owned() });
+            }
+        }
+    }
+
+    fn flush_partial(&mut self) {
+        let Some(Partial { heard, request, index, text }) = self.partial.take() else { return };
+        let event = Event::Model { request, event: ModelEvent::Delta { index, delta: Delta::Text(text) } };
+        self.batch.push(Record::Heard(Box::new(Input { event, ..heard })));
+    }
+
+    /// Appends records, behind what was heard. What stands behind them has to wait while this is pending.
+    pub(crate) fn append(
+        &mut self,
+        records: impl IntoIterator<Item = Record>,
+        durability: Durability,
+    ) -> Result<(), LogError> {
+        let Some(log) = self.log.as_mut().filter(|_| !self.failed) else { return Ok(()) };
+        self.batch.extend(records);
+        let appended = log.append(&self.batch, durability);
+        self.batch.clear();
+        match appended {
+            Appended::Now(done) => done,
+            Appended::Later(pending) => {
+                self.pending = Some(pending);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether an append is pending.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Ready once nothing is pending.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), LogError>> {
+        let Some(pending) = &mut self.pending else { return Poll::Ready(Ok(())) };
+        let done = ready!(pending.poll_unpin(cx));
+        self.pending = None;
+        Poll::Ready(done)
+    }
+
+    /// The log cannot be written. Until the run is over nothing else is tried.
+    pub(crate) fn fail(&mut self) {
+        self.failed = true;
+        self.stale = true;
+        self.batch.clear();
+        self.partial = None;
+    }
+
+    /// A run is over; the log has another chance with the next.
+    pub(crate) fn next_run(&mut self) {
+        self.failed = false;
+        self.partial = None;
+    }
+
+    /// The run was dropped in the middle: what the state says now, the log was never told.
+    pub(crate) fn left_behind(&mut self) {
+        self.batch.clear();
+        self.partial = None;
+        self.stale = true;
+    }
+
+    /// Whether the facts are to be restated.
+    pub(crate) fn wants_facts(&self) -> bool {
+        !self.failed && self.log.as_ref().is_some_and(|log| self.stale || log.wants_facts())
+    }
+
+    /// The facts were restated.
+    pub(crate) fn restated(&mut self) {
+        self.stale = false;
+    }
+}

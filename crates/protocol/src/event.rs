@@ -1,0 +1,182 @@
+//! What the core is told: prompts, and everything else that happens to a run.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::{
+    Admission, Answer, Block, CallId, ForkId, HookAnswer, HookId, LookId, MemoryNote, ModelEvent, Outcome,
+    RequestId, StoreId, Surroundings, TimerId, ToolOutcome, ToolProgress,
+};
+
+/// One thing that happened, with the time and the chance that come with it.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Monotonic time in milliseconds, from any start.
+    pub at_ms: u64,
+    /// Wall time in milliseconds since 1970.
+    pub wall_ms: u64,
+    /// 64 random bits, for jitter.
+    pub entropy: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+impl Input {
+    /// An input without randomness, for examples and tests.
+    #[must_use]
+    pub fn at(at_ms: u64, event: Event) -> Self {
+        Self { at_ms, wall_ms: 0, entropy: 0, event }
+    }
+}
+
+/// What can happen to a run.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The prompt that starts the run.
+    Submit(Prompt),
+    /// The user wants the transcript compacted: a run that does only that.
+    Compact {
+        /// What the summary is to keep, in the user's words; may be empty.
+        focus: String,
+    },
+    /// The run goes on where another was left: nothing new is said.
+    GoOn,
+    /// A message typed while the run goes on; it goes in with the next results.
+    Steer(Prompt),
+    /// Stop: answer everything and end.
+    Interrupt(Interrupt),
+    /// News from the model, about this request.
+    Model {
+        /// The request.
+        request: RequestId,
+        /// The news.
+        event: ModelEvent,
+    },
+    /// What the driver found out about a call's input.
+    Examined {
+        /// The call.
+        call: CallId,
+        /// The answer.
+        admission: Admission,
+    },
+    /// A tool says how it is getting on.
+    Progress {
+        /// The call.
+        call: CallId,
+        /// The news.
+        progress: ToolProgress,
+    },
+    /// A tool finished.
+    Finished {
+        /// The call.
+        call: CallId,
+        /// What it returned.
+        outcome: ToolOutcome,
+    },
+    /// Somebody answered a question.
+    Answered {
+        /// The call it was about.
+        call: CallId,
+        /// The answer.
+        answer: Answer,
+    },
+    /// A timer ran out.
+    Timer(TimerId),
+    /// A fork came to its end. Its cost is in the outcome.
+    Forked {
+        /// The fork.
+        fork: ForkId,
+        /// What it came to.
+        outcome: Box<Outcome>,
+    },
+    /// Hooks answered.
+    Hooked {
+        /// The question.
+        hook: HookId,
+        /// What all of them said together.
+        answer: Box<HookAnswer>,
+    },
+    /// Results were put into files.
+    Stored {
+        /// The wish.
+        store: StoreId,
+        /// The file of each, in the order of the wish; none where it could not be written.
+        files: Vec<Option<PathBuf>>,
+    },
+    /// The driver looked around.
+    Looked {
+        /// The look.
+        look: LookId,
+        /// What it found.
+        found: Box<Surroundings>,
+    },
+    /// Memory that may help with the prompt was found. Nobody waits for it.
+    Prefetched(Vec<MemoryNote>),
+    /// The log cannot be written; what stood behind the record was not done.
+    StoreFailed {
+        /// Why.
+        why: String,
+        /// The calls that were therefore not started.
+        unstarted: Vec<CallId>,
+    },
+}
+
+/// How a run is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupt {
+    /// The user wants it to stop. The transcript says so.
+    Stop,
+    /// The user typed something else, which waits as a steered message and says enough.
+    Replace,
+}
+
+/// What a user says, or what the engine has to tell the model: one or more blocks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prompt {
+    /// What the engine puts in front of it, such as the surroundings of a first prompt.
+    pub context: Vec<Block>,
+    /// The blocks; blank text is dropped when the prompt is taken.
+    pub blocks: Vec<Block>,
+    /// The id its sender gave it.
+    pub id: Option<Arc<str>>,
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// When it goes in, if it has to wait.
+    pub priority: Priority,
+    /// How many output tokens the user wants spent on it.
+    pub token_budget: Option<u64>,
+}
+
+/// Who speaks in a prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Speaker {
+    /// A person, or the program that speaks for one.
+    #[default]
+    User,
+    /// The engine, about a background task that has ended.
+    Task,
+}
+
+/// When a waiting prompt goes in: those of a higher priority first, in order within one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Before everything else.
+    Now,
+    /// With the next results.
+    #[default]
+    Next,
+    /// With the next results, after everything else.
+    Later,
+}
+
+impl From<&str> for Prompt {
+    fn from(text: &str) -> Self {
+        Self { blocks: vec![Block::text(text)], ..Self::default() }
+    }
+}
+
+impl From<String> for Prompt {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}

@@ -1,0 +1,272 @@
+//! Facts for the log. What was said, what was decided, which calls were started and what came of them: everything
+//! that a session needs to go on elsewhere. Facts are stored, never the state of the machine.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::{
+    Block, CallId, CallKind, Collapse, Decision, FileSeen, Input, MemoryNote, Message, MessageId, ModelSpend,
+    Origin, Prompt, RawValueEq, Repair, RequestId, Terminal, Usage,
+};
+
+/// One fact.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// The core was told something. Facts that follow from it come behind it.
+    Heard(Box<Input>),
+    /// Something from the user's side entered the conversation: a prompt, an attachment, a note of the engine.
+    Said(Said),
+    /// A block of an answer is complete.
+    Answered(Answered),
+    /// A call is answered in the conversation.
+    Result(CallResult),
+    /// What was said under these ids does not stand any more.
+    Retracted(Vec<MessageId>),
+    /// A prompt waits to become part of the conversation.
+    Queued(Prompt),
+    /// No prompt waits any more.
+    Dequeued,
+    /// A request goes out.
+    Requested(Requested),
+    /// A call is about to start.
+    Intended(Intended),
+    /// A call came to an end by itself; what it returned was heard just before.
+    Finished {
+        /// The call.
+        call: CallId,
+        /// The provider's id of the call.
+        tool_use_id: Arc<str>,
+        /// Whether it failed.
+        is_error: bool,
+    },
+    /// A context layer changed the transcript, or prepared to.
+    Decided(Decision),
+    /// A model took this.
+    Spent(Spent),
+    /// The conversation was mended: by the last gate, or when it was opened.
+    Repaired(Vec<Repair>),
+    /// The run is over.
+    Ended {
+        /// The typed reason.
+        terminal: Terminal,
+        /// What the session remembers besides the conversation.
+        rest: Box<Rest>,
+    },
+    /// Everything that counts at this point, restated: whoever opens the session need not read what stands before.
+    Facts(Box<Facts>),
+}
+
+/// How sure a fact must be before anything is built on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Durability {
+    /// With the operating system: it survives the end of the process, and soon a loss of power.
+    Written,
+    /// On the disk: it survives a loss of power.
+    Synced,
+}
+
+/// Something from the user's side.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    /// The message, as it is in the transcript.
+    pub message: Arc<Message>,
+    /// How many of its blocks at the front the engine put there.
+    pub context: usize,
+    /// The ids their senders gave to the prompts in it.
+    pub prompts: Vec<Arc<str>>,
+    /// How many of the prompts that waited longest it holds; they wait no more.
+    pub taken: usize,
+}
+
+/// A block of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// The id under which it was shown.
+    pub id: MessageId,
+    /// The request it answers.
+    pub request: RequestId,
+    /// The provider's id of the response.
+    pub message_id: Arc<str>,
+    /// The model that was asked; the transcript keeps it.
+    pub model: Arc<str>,
+    /// The model that says it answers.
+    pub answered_by: Arc<str>,
+    /// Position in the response.
+    pub index: u32,
+    /// The block.
+    pub block: Block,
+    /// Usage as far as it was known.
+    pub usage: Option<Box<Usage>>,
+    /// Whether an interrupt cut it short.
+    pub aborted: bool,
+}
+
+/// The answer to a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallResult {
+    /// The id under which it was shown.
+    pub id: MessageId,
+    /// The call.
+    pub call: CallId,
+    /// The block of the answer that made the call.
+    pub asked_by: MessageId,
+    /// The tool's name.
+    pub name: Arc<str>,
+    /// The `tool_result` block.
+    pub result: Block,
+    /// Structured form.
+    pub structured: Option<Arc<RawValueEq>>,
+}
+
+/// A request that goes out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requested {
+    /// The request.
+    pub request: RequestId,
+    /// Its model.
+    pub model: Arc<str>,
+    /// Which try it is.
+    pub attempt: u32,
+    /// What it is made of, in tokens, in the order of the request.
+    pub parts: Vec<(Arc<str>, u64)>,
+}
+
+/// A call that is about to start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intended {
+    /// The call.
+    pub call: CallId,
+    /// The provider's id of the call.
+    pub tool_use_id: Arc<str>,
+    /// The tool's own name.
+    pub tool: Arc<str>,
+    /// What kind of thing it does.
+    pub kind: CallKind,
+    /// A hash of tool and input.
+    pub input_hash: u64,
+    /// Files it may change, as far as that is known: their content is kept before it starts.
+    pub changes: Vec<PathBuf>,
+}
+
+/// What a model took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spent {
+    /// The model.
+    pub model: Arc<str>,
+    /// Tokens and money.
+    pub spend: ModelSpend,
+    /// Whether a fork took it.
+    pub by_fork: bool,
+    /// What the session has cost with it, as far as prices are known.
+    pub total_usd: f64,
+}
+
+/// What a session remembers besides the conversation, small and always whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rest {
+    /// Compactions so far, and how they went.
+    pub compactions: CompactionFacts,
+    /// What the provider counted: tokens, and for how many messages.
+    pub counted: (u64, usize),
+    /// Failures of the summariser of spans.
+    pub collapse_failures: u32,
+    /// Files the conversation knows, the latest last.
+    pub recent: Vec<PathBuf>,
+    /// Changes of files the model was told of, by the hash of the content.
+    pub told_changes: Vec<(PathBuf, u64)>,
+    /// Memory that was found and not told yet.
+    pub found_memory: Vec<MemoryNote>,
+    /// Memory the model was told of.
+    pub told_memory: Vec<PathBuf>,
+    /// The task list as it was seen last, and turns since it changed or was told.
+    pub tasks: Option<(Arc<str>, u32)>,
+    /// The last request.
+    pub sent: Option<SentFacts>,
+    /// Whether a provider ever answered.
+    pub reached: bool,
+}
+
+/// What the layers remember of compactions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompactionFacts {
+    /// Whether the transcript was compacted since the user last said something.
+    pub compacted: bool,
+    /// Turns since the last compaction.
+    pub turns_since: u32,
+    /// Summariser failures in a row.
+    pub failures: u32,
+    /// Compactions in a row that made no progress.
+    pub no_progress: u32,
+    /// Whether the last one left more than half of what triggers the next.
+    pub above_half: bool,
+    /// How many tokens the run had spent when the transcript was last rewritten.
+    pub rewritten_at_tokens: Option<u64>,
+    /// The last message whose results were decided on.
+    pub decided_to: Option<MessageId>,
+}
+
+/// The last request of a session: the provider's cache ends with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SentFacts {
+    /// How many messages it had.
+    pub messages: usize,
+    /// Its model.
+    pub model: Arc<str>,
+    /// Whether thinking was on.
+    pub thinking: bool,
+}
+
+/// Everything that counts between two rounds of a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// The conversation as the model sees it.
+    pub messages: Vec<Arc<Message>>,
+    /// The highest message id so far.
+    pub last_message: MessageId,
+    /// The working directory of the next call.
+    pub cwd: PathBuf,
+    /// What the conversation knows of files, the latest last.
+    pub files: Vec<FileSeen>,
+    /// Files outside the working directories that tools made for reading.
+    pub readable: Vec<PathBuf>,
+    /// Prompts that wait.
+    pub waiting: Vec<Prompt>,
+    /// Spans whose summaries are ready.
+    pub staged: Vec<Collapse>,
+    /// What each model took in this session.
+    pub spent: BTreeMap<Arc<str>, ModelSpend>,
+    /// What the session has cost, as far as prices are known.
+    pub total_usd: f64,
+    /// Calls whose outcome is unknown and that nobody has decided about, by the hash of tool and input.
+    pub doubtful: Vec<u64>,
+    /// The rest.
+    pub rest: Rest,
+}
+
+/// What became of a call that was open when the session was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It ended; its result is known.
+    Finished,
+    /// It never started.
+    NeverStarted,
+    /// It had started, and nobody knows how far it came.
+    Unknown,
+    /// It had started, but only reads: making it again does no harm.
+    ReadOnly,
+}
+
+impl Said {
+    /// A message of the engine's own, or of the user's without anything in front.
+    #[must_use]
+    pub fn plain(message: Arc<Message>) -> Self {
+        Self { message, context: 0, prompts: Vec::new(), taken: 0 }
+    }
+
+    /// Whether a person, or the program that speaks for one, said it.
+    #[must_use]
+    pub fn is_prompt(&self) -> bool {
+        self.message.origin == Origin::Prompt
+    }
+}
