@@ -1,0 +1,278 @@
+//! Which sessions there are, and which one is meant.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use crate::glance::{Glance, glance};
+use crate::index::Index;
+use crate::layout::{Layout, SessionPaths, session_id};
+use crate::repository::{Identity, Repository};
+
+mod find;
+
+pub use find::FindError;
+
+/// What a list tells about a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// The session.
+    pub id: Uuid,
+    /// Its log.
+    pub path: PathBuf,
+    /// Bytes of the log.
+    pub size: u64,
+    /// When the log was last written to, in milliseconds since 1970.
+    pub modified_ms: u64,
+    /// When it began, in milliseconds since 1970.
+    pub created_ms: Option<u64>,
+    /// What stands for it in a list: the title, the last prompt, or the first.
+    pub summary: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// The first prompt, cut to a line.
+    pub first_prompt: Option<String>,
+    /// Where it was started.
+    pub cwd: Option<PathBuf>,
+    /// The branch it was last on.
+    pub branch: Option<String>,
+    /// Its tag.
+    pub tag: Option<String>,
+    /// Who started it.
+    pub entrypoint: Option<String>,
+    /// The repository it was started in.
+    pub identity: Option<Identity>,
+    /// Whether it belongs to another session.
+    pub sidechain: bool,
+    /// Whether anybody has said anything in it.
+    pub said: bool,
+}
+
+impl SessionInfo {
+    /// Where its files lie.
+    #[must_use]
+    pub fn paths(&self) -> SessionPaths {
+        SessionPaths::new(self.path.clone(), self.id)
+    }
+
+    /// Whether a program started it: an SDK, or somebody who wanted one answer printed.
+    #[must_use]
+    pub fn is_programmatic(&self) -> bool {
+        self.entrypoint.as_deref().is_some_and(|entrypoint| entrypoint.starts_with("sdk-"))
+    }
+
+    /// Whether lists leave it out.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.sidechain || (self.summary.is_none() && !self.said)
+    }
+}
+
+/// Which sessions a list is about.
+#[derive(Clone, Copy, Debug)]
+pub enum Scope<'a> {
+    /// Those of a project: of its folder, of the other work trees of its repository, and of the same repository elsewhere.
+    Project(&'a Path),
+    /// All.
+    Everywhere,
+}
+
+/// Which sessions may be continued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Those that a person had.
+    Interactive,
+    /// Those of programs too.
+    Any,
+}
+
+/// The sessions under one home.
+#[derive(Clone, Debug)]
+pub struct Catalogue {
+    layout: Layout,
+}
+
+/// A session file as the folder shows it.
+struct Entry {
+    paths: SessionPaths,
+    name: String,
+    found: std::fs::Metadata,
+}
+
+impl Catalogue {
+    /// The sessions in these places.
+    #[must_use]
+    pub fn new(layout: Layout) -> Self {
+        Self { layout }
+    }
+
+    /// The sessions, the one that was last written to first.
+    #[must_use]
+    pub fn list(&self, scope: Scope<'_>) -> Vec<SessionInfo> {
+        let mut sessions = match scope {
+            Scope::Everywhere => self.of_folders(&self.layout.all_folders()),
+            Scope::Project(cwd) => self.of_project(cwd),
+        };
+        sessions.retain(|session| !session.is_hidden());
+        newest_first(&mut sessions);
+        let mut seen = BTreeSet::new();
+        sessions.retain(|session| seen.insert(session.id));
+        sessions
+    }
+
+    /// The session that was last written to: of the directory; else of another work tree; else of the same repository
+    /// elsewhere.
+    #[must_use]
+    pub fn newest(&self, cwd: &Path, wanted: Wanted) -> Option<SessionInfo> {
+        let fits = |session: &SessionInfo| {
+            !session.is_hidden() && (wanted == Wanted::Any || !session.is_programmatic())
+        };
+        let here = self.layout.folders(cwd);
+        if let Some(session) = first_that(&here, fits) {
+            return Some(session);
+        }
+        let repository = Repository::discover(cwd)?;
+        let beside = self.beside(&repository, &here);
+        if let Some(session) = first_that(&beside, fits) {
+            return Some(session);
+        }
+        let mut sessions = self.elsewhere(&repository, &[here, beside].concat());
+        sessions.retain(fits);
+        newest_first(&mut sessions);
+        sessions.into_iter().next()
+    }
+
+    fn of_project(&self, cwd: &Path) -> Vec<SessionInfo> {
+        let mut folders = self.layout.folders(cwd);
+        let Some(repository) = Repository::discover(cwd) else { return self.of_folders(&folders) };
+        folders.extend(self.beside(&repository, &folders));
+        let mut sessions = self.of_folders(&folders);
+        sessions.extend(self.elsewhere(&repository, &folders));
+        sessions
+    }
+
+    /// The folders of the same directory in the other work trees of a repository.
+    fn beside(&self, repository: &Repository, here: &[PathBuf]) -> Vec<PathBuf> {
+        let places = repository.worktrees().into_iter().map(|top| top.join(&repository.inside));
+        let mut folders: Vec<PathBuf> = places.flat_map(|place| self.layout.folders(&place)).collect();
+        folders.retain(|folder| !here.contains(folder));
+        folders
+    }
+
+    /// The sessions of the same repository at other places.
+    fn elsewhere(&self, repository: &Repository, known: &[PathBuf]) -> Vec<SessionInfo> {
+        let mut folders = self.layout.all_folders();
+        folders.retain(|folder| !known.contains(folder));
+        let mut others = Others::default();
+        let sessions = self.of_folders(&folders);
+        let identities: Vec<Option<Identity>> =
+            sessions.iter().map(|session| others.identity(session)).collect();
+        let mut ours = repository.identity();
+        let undecided = |theirs: &Identity| {
+            !theirs.roots.is_empty() && theirs.inside == ours.inside && !theirs.matches(&ours)
+        };
+        // Only now is it worth asking git.
+        if identities.iter().flatten().any(undecided) {
+            ours = repository.identity_with_roots();
+        }
+        let pairs = sessions.into_iter().zip(identities);
+        let same = pairs.filter(|(_, theirs)| theirs.as_ref().is_some_and(|theirs| theirs.matches(&ours)));
+        same.map(|(session, _)| session).collect()
+    }
+
+    fn of_folders(&self, folders: &[PathBuf]) -> Vec<SessionInfo> {
+        let mut sessions = Vec::new();
+        for folder in folders {
+            let mut index = Index::open(self.layout.index(folder));
+            for entry in entries(folder) {
+                // A file that went away meanwhile, or that may not be read, is none of ours.
+                if let Ok(glance) = index.glance(&entry.name, entry.paths.file(), &entry.found) {
+                    sessions.push(info(&entry, glance));
+                }
+            }
+            index.save();
+        }
+        sessions
+    }
+}
+
+/// The repositories of sessions that did not write theirs down: what is there now, looked up once for each directory.
+#[derive(Default)]
+struct Others {
+    known: BTreeMap<PathBuf, Option<Identity>>,
+}
+
+impl Others {
+    fn identity(&mut self, session: &SessionInfo) -> Option<Identity> {
+        if session.identity.is_some() {
+            return session.identity.clone();
+        }
+        let cwd = session.cwd.as_ref()?;
+        let look = || Some(Repository::discover(cwd)?.identity());
+        self.known.entry(cwd.clone()).or_insert_with(look).clone()
+    }
+}
+
+/// The session files in a folder. An empty one counts as absent.
+fn entries(folder: &Path) -> Vec<Entry> {
+    let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = found.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let id = session_id(&name)?;
+        let found = entry.metadata().ok().filter(|found| found.is_file() && found.len() > 0)?;
+        Some(Entry { paths: SessionPaths::new(entry.path(), id), name, found })
+    });
+    entries.collect()
+}
+
+/// The latest session of some folders that fits. Files are looked at one by one, the latest first.
+fn first_that(folders: &[PathBuf], fits: impl Fn(&SessionInfo) -> bool) -> Option<SessionInfo> {
+    let mut entries: Vec<Entry> = folders.iter().flat_map(|folder| entries(folder)).collect();
+    entries.sort_by_key(|entry| std::cmp::Reverse((modified_ns(&entry.found), entry.name.clone())));
+    entries.iter().find_map(|entry| {
+        let session = info(entry, glance(entry.paths.file()).ok()?);
+        fits(&session).then_some(session)
+    })
+}
+
+/// One session of a folder, if it is there.
+fn session_in(folder: &Path, id: Uuid) -> Option<SessionInfo> {
+    let mut found = entries(folder).into_iter().filter(|entry| entry.paths.id() == id);
+    let entry = found.next()?;
+    Some(info(&entry, glance(entry.paths.file()).ok()?))
+}
+
+fn newest_first(sessions: &mut [SessionInfo]) {
+    sessions.sort_by_key(|session| std::cmp::Reverse((session.modified_ms, session.id)));
+}
+
+fn modified_ns(found: &std::fs::Metadata) -> (i64, i64) {
+    (found.mtime(), found.mtime_nsec())
+}
+
+fn modified_ms(found: &std::fs::Metadata) -> u64 {
+    let (seconds, nanos) = modified_ns(found);
+    u64::try_from(seconds * 1000 + nanos / 1_000_000).unwrap_or_default()
+}
+
+fn info(entry: &Entry, glance: Glance) -> SessionInfo {
+    SessionInfo {
+        id: entry.paths.id(),
+        path: entry.paths.file().to_owned(),
+        size: entry.found.len(),
+        modified_ms: modified_ms(&entry.found),
+        created_ms: glance.created_ms,
+        summary: glance.summary,
+        title: glance.title,
+        first_prompt: glance.first_prompt,
+        cwd: glance.cwd,
+        branch: glance.branch,
+        tag: glance.tag,
+        entrypoint: glance.entrypoint,
+        identity: glance.identity,
+        sidechain: glance.sidechain,
+        said: glance.said,
+    }
+}

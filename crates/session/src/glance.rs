@@ -1,0 +1,187 @@
+//! What the two ends of a session file say about it. Lists are made from this, so a file of any size costs the same.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::repository::Identity;
+
+mod prompt;
+
+/// As much of each end is read; other programs read the same.
+const WINDOW: u64 = 64 * 1024;
+
+/// How lines begin that only we understand.
+const OWN: &[u8] = b"{\"type\":\"windlass\"";
+
+/// What is known about a session without reading it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Glance {
+    /// The title that a person or a model gave it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
+    /// Whether a person gave it.
+    pub(crate) named: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) first_prompt: Option<String>,
+    /// What stands for it in a list.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) created_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) cwd: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) branch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tag: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) entrypoint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) identity: Option<Identity>,
+    /// Whether it belongs to another session.
+    pub(crate) sidechain: bool,
+    /// Whether anybody has said anything in it.
+    pub(crate) said: bool,
+}
+
+/// Looks at both ends of a file.
+pub(crate) fn glance(path: &Path) -> io::Result<Glance> {
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let head = window(&file, 0, size.min(WINDOW))?;
+    if size <= WINDOW {
+        return Ok(judge(&head, &head, true));
+    }
+    let tail = window(&file, size - WINDOW, WINDOW)?;
+    // The first line of the tail is only the end of one.
+    let whole = memchr::memchr(b'\n', &tail).map_or(tail.len(), |end| end + 1);
+    Ok(judge(&head, &tail[whole..], false))
+}
+
+fn window(file: &File, at: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read_at(&mut bytes[read..], at + read as u64)? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// The members of a line, as they are written.
+pub(crate) type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+
+pub(crate) fn members(line: &[u8]) -> Option<Members<'_>> {
+    serde_json::from_slice(line).ok()
+}
+
+/// A member that is a text which says something.
+pub(crate) fn text(members: &Members<'_>, key: &str) -> Option<String> {
+    any_text(members, key).filter(|text| !text.is_empty())
+}
+
+fn any_text(members: &Members<'_>, key: &str) -> Option<String> {
+    serde_json::from_str(members.get(key)?.get()).ok()
+}
+
+fn judge(head: &[u8], tail: &[u8], whole: bool) -> Glance {
+    let first_line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let custom = last("customTitle", tail).or_else(|| last("customTitle", head));
+    let named = custom.is_some();
+    let title = custom.or_else(|| last("aiTitle", tail)).or_else(|| last("aiTitle", head));
+    let first_prompt = prompt::first(head, whole);
+    let summary = title
+        .clone()
+        .or_else(|| last("lastPrompt", tail))
+        .or_else(|| last("summary", tail))
+        .or_else(|| first_prompt.clone());
+    Glance {
+        named,
+        summary,
+        created_ms: first("timestamp", head).and_then(|time| crate::time::parse(&time)),
+        cwd: first("cwd", head).map(PathBuf::from),
+        branch: last("gitBranch", tail).or_else(|| last("gitBranch", head)),
+        tag: tag(tail).or_else(|| tag(head)).filter(|tag| !tag.is_empty()),
+        entrypoint: first("entrypoint", head),
+        identity: identity(tail).or_else(|| identity(head)),
+        sidechain: has_flag(first_line, "isSidechain"),
+        said: first_prompt.is_some() || says_something(head) || says_something(tail),
+        title,
+        first_prompt,
+    }
+}
+
+/// Lines that hold a key.
+fn lines_with<'a>(key: &str, window: &'a [u8]) -> impl DoubleEndedIterator<Item = &'a [u8]> {
+    let needle = format!("\"{key}\"");
+    let lines = window.split(|&byte| byte == b'\n');
+    lines.filter(move |line| memmem::find(line, needle.as_bytes()).is_some())
+}
+
+/// The last value of a key in lines that everybody understands.
+fn last(key: &str, window: &[u8]) -> Option<String> {
+    let shared = lines_with(key, window).filter(|line| !line.starts_with(OWN));
+    shared.rev().find_map(|line| text(&members(line)?, key))
+}
+
+fn first(key: &str, window: &[u8]) -> Option<String> {
+    let found = lines_with(key, window).find_map(|line| text(&members(line)?, key));
+    found.or_else(|| cut_member(key, window))
+}
+
+/// A member at the beginning of a last line that the window cut.
+fn cut_member(key: &str, window: &[u8]) -> Option<String> {
+    let start = memchr::memrchr(b'\n', window).map_or(0, |end| end + 1);
+    let line = &window[start..];
+    // What comes behind the message is somebody's words.
+    let line = &line[..memmem::find(line, b"\"message\"").unwrap_or(line.len())];
+    let needle = format!("\"{key}\":\"");
+    let at = memmem::find(line, needle.as_bytes())? + needle.len();
+    prompt::beginning_of_string(&line[at..]).filter(|text| !text.is_empty())
+}
+
+fn tag(window: &[u8]) -> Option<String> {
+    let lines = window.split(|&byte| byte == b'\n');
+    let mut tags = lines.filter(|line| line.starts_with(b"{\"type\":\"tag\"")).filter_map(members);
+    any_text(&tags.next_back()?, "tag")
+}
+
+/// What was written last about the repository; with its first commits, if they were ever known.
+fn identity(window: &[u8]) -> Option<Identity> {
+    let of_line = |line: &[u8]| -> Option<Identity> {
+        if !line.starts_with(b"{\"type\":\"windlass\",\"kind\":\"repository\"") {
+            return None;
+        }
+        serde_json::from_str(members(line)?.get("of")?.get()).ok()
+    };
+    let mut found: Vec<Identity> = window.split(|&byte| byte == b'\n').filter_map(of_line).collect();
+    let best = found.iter().rposition(|identity| !identity.roots.is_empty());
+    best.map(|best| found.swap_remove(best)).or_else(|| found.pop())
+}
+
+/// Whether a line has a flag, as other programs look for it.
+pub(crate) fn has_flag(line: &[u8], key: &str) -> bool {
+    [format!("\"{key}\":true"), format!("\"{key}\": true")]
+        .iter()
+        .any(|needle| memmem::find(line, needle.as_bytes()).is_some())
+}
+
+fn says_something(window: &[u8]) -> bool {
+    let is_said = |members: Members<'_>| {
+        matches!(text(&members, "type").as_deref(), Some("user" | "assistant"))
+            && members.contains_key("message")
+    };
+    lines_with("message", window).filter_map(members).any(is_said)
+}

@@ -1,0 +1,101 @@
+//! A cache of what the ends of session files say, one file per project. It decides nothing: which sessions there are is asked of
+//! the folder each time, and a row counts only while its file has not changed. It may be deleted at any time.
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::glance::{Glance, glance};
+
+/// Changes whenever rows mean something else; files of other versions are made anew.
+const VERSION: u32 = 1;
+
+/// A cache that is larger than this was not written by us.
+const BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+#[derive(Default, Serialize, Deserialize)]
+struct Rows {
+    version: u32,
+    sessions: BTreeMap<String, Row>,
+}
+
+/// What was seen, and of which state of the file.
+#[derive(Serialize, Deserialize)]
+struct Row {
+    size: u64,
+    modified: (i64, i64),
+    inode: u64,
+    glance: Glance,
+}
+
+/// The cache of one folder while a list is made.
+pub(crate) struct Index {
+    path: Option<PathBuf>,
+    known: BTreeMap<String, Row>,
+    current: BTreeMap<String, Row>,
+    changed: bool,
+}
+
+impl Index {
+    /// Opens a cache. One that cannot be used counts as empty.
+    pub(crate) fn open(path: Option<PathBuf>) -> Self {
+        let known = path.as_deref().and_then(read).unwrap_or_default();
+        Self { path, known, current: BTreeMap::new(), changed: false }
+    }
+
+    /// What the ends of a file say; it is looked at only if it has changed.
+    pub(crate) fn glance(&mut self, name: &str, file: &Path, found: &Metadata) -> io::Result<Glance> {
+        let modified = (found.mtime(), found.mtime_nsec());
+        let known = self
+            .known
+            .remove(name)
+            .filter(|row| (row.size, row.modified, row.inode) == (found.len(), modified, found.ino()));
+        let row = if let Some(row) = known {
+            row
+        } else {
+            self.changed = true;
+            Row { size: found.len(), modified, inode: found.ino(), glance: glance(file)? }
+        };
+        let glance = row.glance.clone();
+        self.current.insert(name.to_owned(), row);
+        Ok(glance)
+    }
+
+    /// Keeps what was learnt. A list is as good without it, so a failure is of no interest.
+    pub(crate) fn save(self) {
+        let is_new = self.changed || !self.known.is_empty();
+        if let Some(path) = self.path.filter(|_| is_new) {
+            let _ = write(&path, &Rows { version: VERSION, sessions: self.current });
+        }
+    }
+}
+
+fn read(path: &Path) -> Option<BTreeMap<String, Row>> {
+    if std::fs::metadata(path).ok()?.len() > BYTES_MAX {
+        return None;
+    }
+    let rows: Rows = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    (rows.version == VERSION).then_some(rows.sessions)
+}
+
+/// Writes beside the file and renames, so that whoever reads or writes at the same time sees one version or the other.
+fn write(path: &Path, rows: &Rows) -> io::Result<()> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let folder = path.parent().ok_or(io::ErrorKind::NotFound)?;
+    crate::layout::create_private(folder)?;
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let draft = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
+    let bytes = serde_json::to_vec(rows)?;
+    let open = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft);
+    let written =
+        open.and_then(|mut file| file.write_all(&bytes)).and_then(|()| std::fs::rename(&draft, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&draft);
+    }
+    written
+}
