@@ -1,0 +1,183 @@
+//! Which entry the next one follows: other programs read a conversation from its last entry back to the first.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use uuid::Uuid;
+use windlass_protocol::MessageId;
+
+use super::json::{Each, Form, Json, Plain, Unfit, choice, object};
+
+/// The end of the chain of entries.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Chain {
+    /// The entry that those of the present request follow.
+    base: Option<Uuid>,
+    /// What was said since that request went out and still stands, in order.
+    standing: Vec<Standing>,
+    /// The entries of calls that are not answered.
+    asked: Asked,
+    /// The beginning of the last prompt.
+    pub(crate) last_prompt: Option<Arc<str>>,
+}
+
+object!(Chain { base, standing, asked, last_prompt });
+
+#[derive(Clone, Debug, PartialEq)]
+struct Standing {
+    id: MessageId,
+    uuid: Uuid,
+    link: Link,
+}
+
+object!(Standing { id, uuid, link });
+
+/// What an entry is to those that follow it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Link {
+    Said,
+    Block {
+        /// The response it is part of.
+        message_id: Arc<str>,
+        /// Whether it makes a call.
+        asks: bool,
+    },
+    Result {
+        /// The block that made the call.
+        asked_by: MessageId,
+    },
+}
+
+choice!(Link { "said" = Said, "block" = Block { message_id, asks }, "result" = Result { asked_by } });
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Asked(BTreeMap<MessageId, Uuid>);
+
+impl Json for Asked {
+    fn put(&self, out: &mut Vec<u8>) {
+        let list = self.0.iter().map(|(id, uuid)| (*id, *uuid)).collect();
+        Each::<Plain>::put(&list, out);
+    }
+
+    fn take(json: &str) -> Result<Self, Unfit> {
+        let list: Vec<(MessageId, Uuid)> = Json::take(json)?;
+        Ok(Self(list.into_iter().collect()))
+    }
+
+    fn is_left_out(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn when_left_out() -> Option<Self> {
+        Some(Self::default())
+    }
+}
+
+impl Chain {
+    /// A chain whose last entry is this one.
+    pub(crate) fn at(last: Option<Uuid>) -> Self {
+        Self { base: last, ..Self::default() }
+    }
+
+    /// What the next entry follows: the last result of the round, else the last entry.
+    pub(crate) fn parent(&self) -> Option<Uuid> {
+        let round = self.round();
+        let result = round.iter().rfind(|entry| matches!(entry.link, Link::Result { .. }));
+        result.or_else(|| self.standing.last()).map(|entry| entry.uuid).or(self.base)
+    }
+
+    /// What a block of this response follows: the block before it, whatever results came in between.
+    pub(crate) fn parent_of_block(&self, response: &str) -> Option<Uuid> {
+        let of_response = |entry: &&Standing| matches!(&entry.link, Link::Block { message_id, .. } if **message_id == *response);
+        self.round().iter().rfind(of_response).map(|entry| entry.uuid).or_else(|| self.parent())
+    }
+
+    /// The entry of the block that made a call.
+    pub(crate) fn asker(&self, asked_by: MessageId) -> Option<Uuid> {
+        self.asked.0.get(&asked_by).copied()
+    }
+
+    /// An entry was written.
+    pub(crate) fn add(&mut self, id: MessageId, uuid: Uuid, link: Link) {
+        match &link {
+            Link::Block { asks: true, .. } => drop(self.asked.0.insert(id, uuid)),
+            Link::Result { asked_by } => drop(self.asked.0.remove(asked_by)),
+            Link::Said | Link::Block { .. } => {}
+        }
+        self.standing.push(Standing { id, uuid, link });
+    }
+
+    /// A request goes out: what stands now is not taken back any more.
+    pub(crate) fn requested(&mut self) {
+        self.base = self.parent();
+        self.standing.clear();
+    }
+
+    pub(crate) fn retracted(&mut self, messages: &[MessageId]) {
+        self.standing.retain(|entry| !messages.contains(&entry.id));
+        self.asked.0.retain(|id, _| !messages.contains(id));
+    }
+
+    /// The conversation goes on from this entry.
+    pub(crate) fn go_on_from(&mut self, entry: Option<Uuid>) {
+        self.base = entry;
+        self.standing.clear();
+    }
+
+    /// The blocks and results at the end.
+    fn round(&self) -> &[Standing] {
+        let said = self.standing.iter().rposition(|entry| entry.link == Link::Said);
+        &self.standing[said.map_or(0, |place| place + 1)..]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plays a list of entries and tells each one's parent. A letter is an entry: `A`… are blocks of one response, `a` is
+    /// the result of `A`, `.` is something said, `!` a request, `-A` takes an entry back.
+    fn check(entries: &str, expected: &str) {
+        let mut chain = Chain::default();
+        let name = |uuid: Option<Uuid>| uuid.map_or('-', |uuid| char::from(uuid.as_bytes()[0]));
+        let mut parents = String::new();
+        let mut letters = entries.bytes();
+        while let Some(letter) = letters.next() {
+            let (id, uuid) = (MessageId(letter.into()), Uuid::from_bytes([letter; 16]));
+            match letter {
+                b'!' => chain.requested(),
+                b'-' => chain.retracted(&[MessageId(letters.next().unwrap().into())]),
+                b'A'..=b'Z' => {
+                    parents.push(name(chain.parent_of_block("response")));
+                    chain.add(id, uuid, Link::Block { message_id: "response".into(), asks: true });
+                }
+                b'a'..=b'z' => {
+                    let asked_by = MessageId(letter.to_ascii_uppercase().into());
+                    parents.push(name(chain.asker(asked_by)));
+                    chain.add(id, uuid, Link::Result { asked_by });
+                }
+                _ => {
+                    parents.push(name(chain.parent()));
+                    chain.add(id, uuid, Link::Said);
+                }
+            }
+        }
+        assert_eq!(parents, expected, "{entries}");
+        let mut json = Vec::new();
+        chain.put(&mut json);
+        assert_eq!(Chain::take(std::str::from_utf8(&json).unwrap()).unwrap(), chain);
+    }
+
+    #[test]
+    fn each_entry_follows_the_one_that_other_programs_expect() {
+        check(".!A", "-.");
+        check(".!ABC!", "-.AB");
+        check(".!ABab.", "-.AABb");
+        check(".!AaBb.", "-.AABb");
+        check(".!AaB.", "-.AAa");
+        check(".!Aa!B", "-.Aa");
+        check(".!AB-B-A!C", "-.A.");
+        check(".!Aa-A-a!C", "-.A.");
+        check(".1!A", "-.1");
+    }
+}

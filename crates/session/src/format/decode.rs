@@ -1,0 +1,193 @@
+//! From a line to what it says.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::At;
+use super::entry::Meta;
+use super::header::Header;
+use super::json::{Fields, Json, Plain, Unfit, text};
+use super::own::{self, Own};
+
+/// What a line says.
+#[derive(Clone, Debug)]
+pub enum Line {
+    /// A line of our own.
+    Own(OwnLine),
+    /// An entry of the conversation.
+    Entry(Box<Entry>),
+    /// Something else, of other programs or for them, by its type.
+    Other(Arc<str>),
+    /// Nothing at all.
+    Blank,
+}
+
+/// A line of our own.
+#[derive(Clone, Debug)]
+pub struct OwnLine {
+    /// Its number.
+    pub seq: u64,
+    /// When it was written.
+    pub at: At,
+    /// Its sum; none if somebody wrote the line anew.
+    pub(crate) sum: Option<u32>,
+    pub(crate) own: Own,
+}
+
+/// An entry of the conversation, as other programs read it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// What it is.
+    pub kind: EntryKind,
+    /// Its id.
+    pub uuid: Uuid,
+    /// The entry it follows.
+    pub parent: Option<Uuid>,
+    /// The entry before a compaction.
+    pub(crate) logical_parent: Option<Uuid>,
+    /// The entry of the call that it answers.
+    pub(crate) source: Option<Uuid>,
+    /// When it was written: milliseconds since 1970.
+    pub wall_ms: Option<u64>,
+    /// Whether it belongs to another conversation beside this one.
+    pub is_aside: bool,
+    /// Whether only the model sees it.
+    pub is_meta: bool,
+    /// Whether it stands for everything before a compaction.
+    pub is_summary: bool,
+    /// Whether everything before it was compacted.
+    pub is_boundary: bool,
+    pub(crate) message: Option<Arc<RawValue>>,
+    pub(crate) structured: Option<Arc<RawValue>>,
+    pub(crate) metadata: Option<Arc<RawValue>>,
+    pub(crate) meta: Option<Meta>,
+}
+
+/// The kinds of entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// The user's side.
+    User,
+    /// The model's side.
+    Assistant,
+    /// About the conversation.
+    System,
+    /// What the model was told besides.
+    Attachment,
+    /// How something is getting on.
+    Progress,
+}
+
+/// Why a line cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flaw(pub(crate) String);
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Unfit> for Flaw {
+    fn from(Unfit(why): Unfit) -> Self {
+        Self(why)
+    }
+}
+
+impl OwnLine {
+    /// What a process said when it opened the session, if this is that line.
+    #[must_use]
+    pub fn opened(&self) -> Option<&Header> {
+        match &self.own {
+            Own::Opened(header) => Some(header),
+            _ => None,
+        }
+    }
+
+    /// What it says about the session itself, if it does.
+    #[must_use]
+    pub fn mark(&self) -> Option<&super::Mark> {
+        match &self.own {
+            Own::Mark(mark) => Some(mark),
+            _ => None,
+        }
+    }
+}
+
+/// What a line says, given without the line feed at its end.
+pub fn decode_line(line: &[u8]) -> Result<Line, Flaw> {
+    let line = std::str::from_utf8(line).map_err(|error| Flaw(format!("not valid UTF-8: {error}")))?;
+    let line = line.trim_ascii();
+    if line.is_empty() {
+        return Ok(Line::Blank);
+    }
+    let fields = Fields::parse(line)?;
+    let kind = fields.raw("type").and_then(|kind| text(kind.get()).ok());
+    let kind = kind.ok_or_else(|| Flaw("it has no type".into()))?;
+    if kind == "windlass" {
+        return own_line(line, &fields).map(Line::Own);
+    }
+    let entry = match &*kind {
+        "user" => EntryKind::User,
+        "assistant" => EntryKind::Assistant,
+        "system" => EntryKind::System,
+        "attachment" => EntryKind::Attachment,
+        "progress" => EntryKind::Progress,
+        other => return Ok(Line::Other(other.into())),
+    };
+    match fields.raw("uuid").and_then(|uuid| name(uuid)) {
+        Some(uuid) => Ok(Line::Entry(Box::new(self::entry(entry, uuid, &fields)))),
+        None => Ok(Line::Other(kind.into())),
+    }
+}
+
+fn own_line(line: &str, fields: &Fields<'_>) -> Result<OwnLine, Flaw> {
+    let sum = own::check_sum(line).transpose()?;
+    let kind: String = fields.read::<_, Plain>("kind")?;
+    let at = At { at_ms: fields.read::<_, Plain>("at")?, wall_ms: fields.read::<_, Plain>("wall")? };
+    let own = own::take(&kind, fields).map_err(|Unfit(why)| Flaw(format!("`{kind}`: {why}")))?;
+    Ok(OwnLine { seq: fields.read::<_, Plain>("seq")?, at, sum, own })
+}
+
+fn entry(kind: EntryKind, uuid: Uuid, fields: &Fields<'_>) -> Entry {
+    let is = |key: &str| fields.raw(key).is_some_and(|value| value.get() == "true");
+    let says =
+        |key: &str| fields.raw(key).is_some_and(|value| value.get() != "null" && value.get() != "false");
+    let kept = |key: &str| fields.raw(key).map(|value| Arc::from(value.to_owned()));
+    let named = |key: &str| fields.raw(key).and_then(name);
+    let subtype = fields.raw("subtype").and_then(|subtype| text(subtype.get()).ok());
+    let wall_ms = fields
+        .raw("timestamp")
+        .and_then(|time| text(time.get()).ok())
+        .and_then(|time| crate::time::parse(&time));
+    Entry {
+        kind,
+        uuid,
+        parent: named("parentUuid"),
+        logical_parent: named("logicalParentUuid"),
+        source: named("sourceToolAssistantUUID"),
+        wall_ms,
+        is_aside: is("isSidechain") || says("teamName"),
+        is_meta: is("isMeta"),
+        is_summary: is("isCompactSummary"),
+        is_boundary: kind == EntryKind::System && subtype.as_deref() == Some("compact_boundary"),
+        message: kept("message"),
+        structured: kept("toolUseResult"),
+        metadata: kept("compactMetadata"),
+        meta: fields.raw("windlass").and_then(|meta| Meta::take(meta.get()).ok()),
+    }
+}
+
+/// The id of an entry. One that is no UUID, which only files of other programs can have, gets one that follows from it.
+fn name(value: &RawValue) -> Option<Uuid> {
+    let id = text(value.get()).ok()?;
+    Some(Uuid::parse_str(&id).unwrap_or_else(|_| {
+        let half = |start: u64| {
+            id.bytes().fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+        };
+        Uuid::from_u64_pair(half(0xcbf2_9ce4_8422_2325), half(0x9e37_79b9_7f4a_7c15))
+    }))
+}

@@ -1,0 +1,227 @@
+//! From records to lines.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+use windlass_protocol::{
+    Answered, CallResult, Compaction, Decision, Input, MessageId, Record, Said, SessionKey,
+};
+
+use super::At;
+use super::chain::{Chain, Link};
+use super::entry::{self, Common, Place};
+use super::header::Header;
+use super::held;
+use super::json::{Object, Plain};
+use super::own::{self, Frame, Mark};
+
+/// The version whose files ours look like.
+const COMPATIBLE_VERSION: &str = "2.1.325";
+
+/// How much of the last prompt lists show.
+const LAST_PROMPT_CHARS_MAX: usize = 200;
+
+/// Where a log ends: what the next line has to follow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tail {
+    pub(crate) chain: Chain,
+    pub(crate) seq: u64,
+}
+
+impl Tail {
+    /// The number of the last line of our own; 0 if there is none.
+    #[must_use]
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The entry that the next one follows.
+    #[must_use]
+    pub fn parent(&self) -> Option<Uuid> {
+        self.chain.parent()
+    }
+}
+
+/// Turns the records of one session into lines. Cheap to clone: whoever appends keeps the former one until the lines are
+/// written.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    common: Arc<Common>,
+    header: Arc<Header>,
+    tail: Tail,
+    now: At,
+}
+
+impl Encoder {
+    /// An encoder for a session that a process opened as `header` says, and that ends so far with `tail`.
+    #[must_use]
+    pub fn new(session: Uuid, header: Arc<Header>, tail: Tail) -> Self {
+        let mut fields = Vec::new();
+        let mut object = Object::open(&mut fields);
+        object.text("cwd", &header.cwd.to_string_lossy());
+        if let Some(branch) = &header.git_branch {
+            object.text("gitBranch", branch);
+        }
+        object.text("version", COMPATIBLE_VERSION);
+        object.text("userType", "external");
+        object.text("entrypoint", &header.entrypoint);
+        object.write::<_, Plain>("isSidechain", &false);
+        let common = Common { session, fields: fields.split_off(1) };
+        let now = At { at_ms: 0, wall_ms: header.wall_ms };
+        Self { common: Arc::new(common), header, tail, now }
+    }
+
+    /// Appends the line that says who opened the session: the first that a process writes.
+    pub fn open(&mut self, out: &mut Vec<u8>) {
+        let header = self.header.clone();
+        let timestamp = crate::time::iso(header.wall_ms);
+        self.frame("opened").put(out, |line| {
+            line.text("timestamp", &timestamp);
+            line.write::<_, Plain>("of", &header);
+        });
+    }
+
+    /// Appends the lines of records that are written together.
+    pub fn encode(&mut self, records: &[Record], out: &mut Vec<u8>) {
+        for (index, record) in records.iter().enumerate() {
+            match record {
+                Record::Heard(input) => self.heard(input, &records[index + 1..], out),
+                Record::Said(said) => self.said(said, out),
+                Record::Answered(answered) => self.answered(answered, out),
+                Record::Result(result) => self.result(result, out),
+                Record::Decided(Decision::Compacted(compaction)) => self.compacted(compaction, out),
+                other => self.own(other, out),
+            }
+        }
+    }
+
+    /// Appends a line about the session itself.
+    pub fn mark(&mut self, mark: &Mark, at: At, out: &mut Vec<u8>) {
+        self.now = at;
+        self.frame(mark.kind()).put(out, |line| mark.put(line));
+        if let Mark::Rewound { to } = mark {
+            self.tail.chain.go_on_from(*to);
+        }
+    }
+
+    /// Where the log ends with what was encoded.
+    #[must_use]
+    pub fn tail(&self) -> &Tail {
+        &self.tail
+    }
+
+    /// This encoder after the lines of `failed`, made from a clone of it, could not be appended. Some of them may be in the file
+    /// after all, so that none of their numbers is used again.
+    #[must_use]
+    pub fn after_failure(mut self, failed: &Self) -> Self {
+        self.tail.seq = self.tail.seq.max(failed.tail.seq);
+        self
+    }
+
+    fn heard(&mut self, input: &Input, following: &[Record], out: &mut Vec<u8>) {
+        self.now = At { at_ms: input.at_ms, wall_ms: input.wall_ms };
+        let split = held::split(input, following);
+        self.frame("heard").put(out, |line| match &split {
+            Some((rest, held)) => {
+                line.write::<_, Plain>("held", held);
+                line.write::<_, Plain>("of", rest);
+            }
+            None => line.write::<_, Plain>("of", input),
+        });
+    }
+
+    fn said(&mut self, said: &Said, out: &mut Vec<u8>) {
+        let id = said.message.id;
+        if entry::apart(said) > 0 {
+            let uuid = self.header.seed.message_uuid(beside(id, 0));
+            entry::put_front(said, &self.place(uuid, self.tail.chain.parent(), &self.timestamp()), out);
+            self.tail.chain.add(id, uuid, Link::Said);
+        }
+        let parent = self.tail.chain.parent();
+        let seed = self.header.seed;
+        let key = SessionKey { id: self.common.session, seed, process: seed };
+        let uuid = key.said_uuid(id, &said.prompts);
+        entry::put_said(said, &self.place(uuid, parent, &self.timestamp()), out);
+        self.tail.chain.add(id, uuid, Link::Said);
+        if said.is_prompt() {
+            self.tail.chain.last_prompt = beginning(said).or(self.tail.chain.last_prompt.take());
+        }
+    }
+
+    fn answered(&mut self, answered: &Answered, out: &mut Vec<u8>) {
+        let uuid = self.header.seed.message_uuid(answered.id);
+        let parent = self.tail.chain.parent_of_block(&answered.message_id);
+        entry::put_answered(answered, &self.place(uuid, parent, &self.timestamp()), out);
+        let link = Link::Block {
+            message_id: answered.message_id.clone(),
+            asks: answered.block.as_tool_use().is_some(),
+        };
+        self.tail.chain.add(answered.id, uuid, link);
+    }
+
+    fn result(&mut self, result: &CallResult, out: &mut Vec<u8>) {
+        let uuid = self.header.seed.message_uuid(result.id);
+        let asker = self.tail.chain.asker(result.asked_by);
+        let parent = asker.or_else(|| self.tail.chain.parent());
+        entry::put_result(result, asker, &self.place(uuid, parent, &self.timestamp()), out);
+        self.tail.chain.add(result.id, uuid, Link::Result { asked_by: result.asked_by });
+    }
+
+    fn compacted(&mut self, compaction: &Compaction, out: &mut Vec<u8>) {
+        let id = compaction.boundary.id;
+        let boundary = self.header.seed.message_uuid(beside(id, 1));
+        let last = self.tail.chain.parent();
+        entry::put_boundary(compaction, last, &self.place(boundary, None, &self.timestamp()), out);
+        let summary = self.header.seed.message_uuid(id);
+        let timestamp = self.timestamp();
+        entry::put_summary(&compaction.boundary, &self.place(summary, Some(boundary), &timestamp), out);
+        self.tail.chain.go_on_from(Some(summary));
+    }
+
+    fn own(&mut self, record: &Record, out: &mut Vec<u8>) {
+        let Some(kind) = own::kind(record) else { return };
+        let (header, chain) = (self.header.clone(), self.tail.chain.clone());
+        self.frame(kind).put(out, |line| {
+            if let Record::Facts(_) = record {
+                line.write::<_, Plain>("header", &*header);
+                line.write::<_, Plain>("chain", &chain);
+            }
+            own::put_record(record, line);
+        });
+        match record {
+            Record::Requested(_) => self.tail.chain.requested(),
+            Record::Retracted(messages) => self.tail.chain.retracted(messages),
+            Record::Ended { .. } => {
+                if let Some(prompt) = &self.tail.chain.last_prompt {
+                    entry::put_last_prompt(prompt, &self.common, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn frame<'a>(&mut self, kind: &'a str) -> Frame<'a> {
+        self.tail.seq += 1;
+        Frame { kind, seq: self.tail.seq, at: self.now }
+    }
+
+    fn timestamp(&self) -> String {
+        crate::time::iso(self.now.wall_ms)
+    }
+
+    fn place<'a>(&'a self, uuid: Uuid, parent: Option<Uuid>, timestamp: &'a str) -> Place<'a> {
+        Place { common: &self.common, uuid, parent, timestamp }
+    }
+}
+
+/// The id of a second entry for the same message. Counted where neither messages nor the lines of a stream ever get.
+fn beside(message: MessageId, which: u64) -> MessageId {
+    MessageId((1 << 62) ^ (message.0 << 1) ^ which)
+}
+
+/// The beginning of a prompt's text.
+fn beginning(said: &Said) -> Option<Arc<str>> {
+    let blocks = said.message.blocks.get(said.context..)?;
+    let text = blocks.iter().find_map(|block| block.as_text().filter(|text| !text.trim().is_empty()))?;
+    Some(text.trim().chars().take(LAST_PROMPT_CHARS_MAX).collect::<String>().into())
+}

@@ -1,0 +1,58 @@
+//! What the core is told.
+
+use windlass_protocol::{Delta, Event, Input, Interrupt, ModelEvent, ModelNote, Priority, Prompt, Speaker};
+
+use super::json::{Hex, choice, names, object};
+
+names!(Interrupt { "stop" = Stop, "replace" = Replace });
+names!(Speaker { "user" = User, "task" = Task });
+names!(Priority { "now" = Now, "next" = Next, "later" = Later });
+
+object!(Prompt { context, blocks, id, speaker, priority, token_budget });
+
+choice!(Delta {
+    "start" = Start(skeleton),
+    "text" = Text(piece),
+    "thinking" = Thinking(piece),
+    "signature" = Signature(piece),
+    "input_json" = InputJson(piece),
+    "other" = Other(json),
+    "stop" = Stop,
+});
+
+choice!(ModelNote {
+    "cleared" = Cleared { tool_results, thinking_turns, tokens },
+    "thinking_dropped" = ThinkingDropped { blocks, reason },
+    "refusal" = Refusal { category, explanation },
+});
+
+choice!(ModelEvent {
+    "started" = Started { message_id, model, usage },
+    "delta" = Delta { index, delta },
+    "block" = Block { index, block },
+    "note" = Note(note),
+    "ended" = Ended { stop, usage },
+    "failed" = Failed(failure),
+});
+
+choice!(Event {
+    "submit" = Submit(prompt),
+    "compact" = Compact { focus },
+    "go_on" = GoOn,
+    "steer" = Steer(prompt),
+    "interrupt" = Interrupt(how),
+    "model" = Model { request, event },
+    "examined" = Examined { call, admission },
+    "progress" = Progress { call, progress },
+    "finished" = Finished { call, outcome },
+    "answered" = Answered { call, answer },
+    "timer" = Timer(timer),
+    "forked" = Forked { fork, outcome },
+    "hooked" = Hooked { hook, answer },
+    "stored" = Stored { store, files },
+    "looked" = Looked { look, found },
+    "prefetched" = Prefetched(notes),
+    "store_failed" = StoreFailed { why, unstarted },
+});
+
+object!(Input { at_ms, wall_ms, entropy: Hex, event });

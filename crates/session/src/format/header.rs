@@ -1,0 +1,53 @@
+//! What a process says when it opens a session.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_protocol::{RawValueEq, SessionSeed};
+
+use super::json::object;
+
+/// What a process says about itself when it opens a session: the line `opened`. It does not name the session, so that a fork
+/// can take it as it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    /// What the ids of new messages follow from.
+    pub seed: SessionSeed,
+    /// The version of the engine.
+    pub engine: Arc<str>,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// When it was opened: milliseconds since 1970.
+    pub wall_ms: u64,
+    /// How it was started: a word that other programs know, such as `cli` or `sdk-py`.
+    pub entrypoint: Arc<str>,
+    /// The branch that is checked out, if there is a repository.
+    pub git_branch: Option<Arc<str>>,
+    /// The arguments of the process.
+    pub arguments: Vec<String>,
+    /// The variables that it heeds.
+    pub variables: BTreeMap<String, String>,
+    /// The settings in force, by name.
+    pub settings: BTreeMap<String, Arc<RawValueEq>>,
+}
+
+object!(Header { seed, engine, cwd, wall_ms, entrypoint, git_branch, arguments, variables, settings });
+
+impl Header {
+    /// A header that says only what every session has.
+    #[must_use]
+    pub fn new(seed: SessionSeed, cwd: &Path, wall_ms: u64) -> Self {
+        Self {
+            seed,
+            engine: env!("CARGO_PKG_VERSION").into(),
+            cwd: cwd.to_owned(),
+            wall_ms,
+            entrypoint: "cli".into(),
+            git_branch: None,
+            arguments: Vec::new(),
+            variables: BTreeMap::new(),
+            settings: BTreeMap::new(),
+        }
+    }
+}

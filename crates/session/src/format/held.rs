@@ -1,0 +1,165 @@
+//! What was heard is often said again in the very next lines: a block that a model completed, what a tool returned, a prompt.
+//! It is stored once; the line of what was heard names the place and a sum of it.
+
+use windlass_protocol::{Block, Event, Input, MessageId, ModelEvent, Prompt, Record, ToolOutcome};
+
+use super::json::{Hex, choice, text};
+
+/// Less than this is stored twice rather than by reference.
+const BYTES_MIN: usize = 256;
+
+/// Where the rest of what was heard stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Held {
+    /// The block of an answer.
+    Answered { n: MessageId, crc: u32 },
+    /// What a tool returned, and perhaps its structured form.
+    Result { n: MessageId, crc: u32, structured: bool },
+    /// The blocks of a prompt.
+    Said { n: MessageId, crc: u32 },
+    /// The blocks of a prompt that waits.
+    Queued { crc: u32 },
+}
+
+choice!(Held {
+    "answered" = Answered { n, crc: Hex },
+    "result" = Result { n, crc: Hex, structured },
+    "said" = Said { n, crc: Hex },
+    "queued" = Queued { crc: Hex },
+});
+
+/// What is left to store of what was heard, and where the rest of it stands among the records that follow.
+pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, Held)> {
+    let (event, held) = match &input.event {
+        Event::Model { request, event: ModelEvent::Block { index, block } } => {
+            let held = following.iter().find_map(|record| holds_block(record, block))?;
+            let event = ModelEvent::Block { index: *index, block: Block::text("") };
+            (Event::Model { request: *request, event }, held)
+        }
+        Event::Finished { call, outcome } => {
+            let held = following.iter().find_map(|record| holds_outcome(record, outcome))?;
+            let keeps = matches!(held, Held::Result { structured: false, .. });
+            let rest = ToolOutcome {
+                content: Vec::new(),
+                is_error: outcome.is_error,
+                structured: outcome.structured.clone().filter(|_| keeps),
+                seen: outcome.seen.clone(),
+                cwd: outcome.cwd.clone(),
+                readable: outcome.readable.clone(),
+            };
+            (Event::Finished { call: *call, outcome: rest }, held)
+        }
+        Event::Submit(prompt) => {
+            let held = following.iter().find_map(|record| holds_prompt(record, prompt))?;
+            (Event::Submit(without_blocks(prompt)), held)
+        }
+        Event::Steer(prompt) => {
+            let held = following.iter().find_map(|record| holds_prompt(record, prompt))?;
+            (Event::Steer(without_blocks(prompt)), held)
+        }
+        _ => return None,
+    };
+    Some((Input { event, ..*input }, held))
+}
+
+/// Puts back what a record holds; whether it was the right one.
+pub(crate) fn fill(event: &mut Event, held: &Held, record: &Record) -> bool {
+    match (event, held, record) {
+        (
+            Event::Model { event: ModelEvent::Block { block, .. }, .. },
+            Held::Answered { n, crc },
+            Record::Answered(answered),
+        ) if answered.id == *n && sum([&answered.block]) == *crc => {
+            *block = answered.block.clone();
+            true
+        }
+        (Event::Finished { outcome, .. }, Held::Result { n, crc, structured }, Record::Result(result))
+            if result.id == *n && sum([&result.result]) == *crc =>
+        {
+            let Some(content) = content(&result.result) else { return false };
+            outcome.content = content;
+            if *structured {
+                outcome.structured.clone_from(&result.structured);
+            }
+            true
+        }
+        (Event::Submit(prompt) | Event::Steer(prompt), Held::Said { n, crc }, Record::Said(said))
+            if said.message.id == *n && sum(&said.message.blocks) == *crc =>
+        {
+            let (context, blocks) = said.message.blocks.split_at(said.context.min(said.message.blocks.len()));
+            (prompt.context, prompt.blocks) = (context.to_vec(), blocks.to_vec());
+            true
+        }
+        (Event::Submit(prompt) | Event::Steer(prompt), Held::Queued { crc }, Record::Queued(queued))
+            if sum(queued.context.iter().chain(&queued.blocks)) == *crc =>
+        {
+            (prompt.context, prompt.blocks) = (queued.context.clone(), queued.blocks.clone());
+            true
+        }
+        _ => false,
+    }
+}
+
+fn holds_block(record: &Record, block: &Block) -> Option<Held> {
+    let Record::Answered(answered) = record else { return None };
+    let holds = answered.block == *block && block.json().len() >= BYTES_MIN;
+    holds.then(|| Held::Answered { n: answered.id, crc: sum([block]) })
+}
+
+fn holds_outcome(record: &Record, outcome: &ToolOutcome) -> Option<Held> {
+    let Record::Result(result) = record else { return None };
+    if result.result.json().len() < BYTES_MIN || content(&result.result).as_ref() != Some(&outcome.content) {
+        return None;
+    }
+    let structured = outcome.structured.is_some() && outcome.structured == result.structured;
+    Some(Held::Result { n: result.id, crc: sum([&result.result]), structured })
+}
+
+fn holds_prompt(record: &Record, prompt: &Prompt) -> Option<Held> {
+    let blocks = || prompt.context.iter().chain(&prompt.blocks);
+    if blocks().map(|block| block.json().len()).sum::<usize>() < BYTES_MIN {
+        return None;
+    }
+    match record {
+        Record::Said(said)
+            if said.context == prompt.context.len() && said.message.blocks.iter().eq(blocks()) =>
+        {
+            Some(Held::Said { n: said.message.id, crc: sum(&said.message.blocks) })
+        }
+        Record::Queued(queued) if queued.context == prompt.context && queued.blocks == prompt.blocks => {
+            Some(Held::Queued { crc: sum(blocks()) })
+        }
+        _ => None,
+    }
+}
+
+fn without_blocks(prompt: &Prompt) -> Prompt {
+    Prompt {
+        context: Vec::new(),
+        blocks: Vec::new(),
+        id: prompt.id.clone(),
+        speaker: prompt.speaker,
+        priority: prompt.priority,
+        token_budget: prompt.token_budget,
+    }
+}
+
+/// What a tool must have returned for this result.
+fn content(result: &Block) -> Option<Vec<Block>> {
+    let fields = windlass_protocol::RawObject::parse(result.json()).ok()?;
+    match fields.get("content") {
+        None => Some(Vec::new()),
+        Some(content) if content.get().starts_with('"') => {
+            Some(vec![Block::text(&text(content.get()).ok()?)])
+        }
+        Some(_) => Some(result.result_blocks()),
+    }
+}
+
+fn sum<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    for block in blocks {
+        hasher.update(block.json().as_bytes());
+    }
+    hasher.finalize()
+}
