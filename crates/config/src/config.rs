@@ -10,7 +10,7 @@ use windlass_protocol::{Effort, HookAnswer, HookEvent, MemoryNote, RawValue};
 
 use crate::flags::{Flags, PromptText, split_tool_names};
 use crate::variables::MODEL;
-use crate::{ConfigError, Settings, hooks, memory, numbers, parse, thinking};
+use crate::{ConfigError, Home, Settings, hooks, memory, numbers, parse, thinking};
 
 /// The model where nothing names one.
 const DEFAULT_MODEL: &str = "claude-opus-5-5";
@@ -68,6 +68,8 @@ pub struct Config {
     pub append_system_prompt: Option<String>,
     /// The project's directory.
     pub cwd: PathBuf,
+    /// Where sessions are kept.
+    pub home: Home,
     /// Working directories beside it; they exist.
     pub added_directories: Vec<PathBuf>,
 }
@@ -92,7 +94,8 @@ impl Config {
             Some(path) => hooks::read(path, &place.cwd)?,
             None => BTreeMap::new(),
         };
-        let memory = memory::load(&settings.memory, place);
+        let home = Home::new(&settings.home, place);
+        let memory = memory::load(&settings.memory, place, &home.user_directories);
         Ok(Self {
             model: choose_model(&settings, flags)?,
             fallbacks: fallbacks(flags)?,
@@ -114,6 +117,7 @@ impl Config {
                 place,
             )?,
             cwd: place.cwd.clone(),
+            home,
             added_directories,
             settings,
         })

@@ -73,6 +73,12 @@ pub enum ConfigError {
         /// The other mode.
         mode: String,
     },
+    /// Something has to be kept, and there is no place for it.
+    #[error(
+        "there is no home directory to keep sessions in. Set WINDLASS_HOME to a directory, \
+         or use --no-session-persistence to keep nothing."
+    )]
+    NoHome,
     /// Everything would be allowed to somebody who may do everything.
     #[error(
         "{flag} is refused for the root user: every command would run unasked with full rights. \

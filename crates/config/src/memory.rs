@@ -39,16 +39,15 @@ enum Trust<'a> {
 }
 
 /// Reads every memory file. What cannot be read is left out with a warning.
-pub(crate) fn load(memory: &Memory, place: &Place) -> Found {
+pub(crate) fn load(memory: &Memory, place: &Place, user_directories: &[PathBuf]) -> Found {
     let mut found = Found::default();
     if !memory.files {
         return found;
     }
     let home = place.home.as_deref();
     found.read(&place.managed.join("CLAUDE.md"), Trust::Everything, home);
-    let user = memory.user_directory.as_ref().map(|path| place.cwd.join(path));
-    if let Some(user) = user.or_else(|| Some(home?.join(".claude"))) {
-        found.read(&user.join("CLAUDE.md"), Trust::Everything, home);
+    for directory in user_directories {
+        found.read(&directory.join("CLAUDE.md"), Trust::Everything, home);
     }
     let cwd = place.cwd.canonicalize().unwrap_or_else(|_| place.cwd.clone());
     let mut directories: Vec<&Path> = cwd.ancestors().collect();

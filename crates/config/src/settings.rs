@@ -25,6 +25,8 @@ pub struct Settings {
     pub context: Context,
     /// What is remembered for every prompt.
     pub memory: Memory,
+    /// Where sessions are kept, and who started us.
+    pub home: HomeSettings,
     /// Answers that stand in for hooks.
     pub scripted_hooks: Option<PathBuf>,
     /// How commands run.
@@ -172,14 +174,25 @@ impl Context {
 pub struct Memory {
     /// Whether memory files are read.
     pub files: bool,
-    /// Where the user's are, if it was stated.
-    pub user_directory: Option<PathBuf>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { files: true, user_directory: None }
+        Self { files: true }
     }
+}
+
+/// Where sessions are kept, and who started us.
+#[derive(Clone, Debug, Default)]
+pub struct HomeSettings {
+    /// The directory, where it was stated for us.
+    pub own: Option<PathBuf>,
+    /// The directory that is shared with the reference and with SDKs, where it was stated.
+    pub shared: Option<PathBuf>,
+    /// What started the process, where it was stated.
+    pub entrypoint: Option<String>,
+    /// The version of the SDK that started the process.
+    pub sdk_version: Option<String>,
 }
 
 /// How commands run.

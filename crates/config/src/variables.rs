@@ -24,6 +24,8 @@ pub enum Area {
     Context,
     /// Memory files.
     Memory,
+    /// Where sessions are kept.
+    Sessions,
     /// Running commands.
     Commands,
     /// Reading and finding files.
@@ -32,13 +34,14 @@ pub enum Area {
 
 impl Area {
     /// Every area, in the order of the documentation.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Provider,
         Self::Model,
         Self::Run,
         Self::Retry,
         Self::Context,
         Self::Memory,
+        Self::Sessions,
         Self::Commands,
         Self::Files,
     ];
@@ -53,6 +56,7 @@ impl Area {
             Self::Retry => "Sending a request again",
             Self::Context => "Keeping the context small",
             Self::Memory => "Memory files",
+            Self::Sessions => "Keeping sessions",
             Self::Commands => "Running commands",
             Self::Files => "Reading and finding files",
         }
@@ -85,6 +89,7 @@ impl fmt::Debug for Variable {
 
 const TEXT: &str = "text";
 const ON_OFF: &str = "1, true, yes or on, or 0, false, no or off";
+const DIRECTORY: &str = "the path of a directory";
 const PEM: &str = "the path of a PEM file";
 /// What names a model.
 pub(crate) const MODEL: &str = "the id of a model, or opus, sonnet, haiku or fable";
@@ -352,9 +357,19 @@ pub const VARIABLES: &[Variable] = &[
     row!(Memory "CLAUDE_CODE_DISABLE_CLAUDE_MDS", ON_OFF, "off",
         "Reads no memory files.",
         |settings, text| settings.memory.files = !switch(text)?),
-    row!(Memory "CLAUDE_CONFIG_DIR", "the path of a directory", "`~/.claude`",
-        "Where the user's memory file is.",
-        |settings, text| settings.memory.user_directory = Some(path(text))),
+    row!(Sessions "WINDLASS_HOME", DIRECTORY, "`CLAUDE_CONFIG_DIR`, else `~/.windlass`",
+        "Where sessions are kept, unless an Agent SDK started the process. A `CLAUDE.md` there is a memory file for every project.",
+        |settings, text| settings.home.own = Some(path(text))),
+    row!(Sessions "CLAUDE_CONFIG_DIR", DIRECTORY, "`~/.claude`, which is only read",
+        "The directory that Agent SDKs read: sessions they start are kept there, and all others too if `WINDLASS_HOME` is \
+         not set. A `CLAUDE.md` there is a memory file for every project.",
+        |settings, text| settings.home.shared = Some(path(text))),
+    row!(Sessions "CLAUDE_CODE_ENTRYPOINT", TEXT, "none",
+        "What started the process; sessions remember it. One that begins with `sdk-` is an Agent SDK.",
+        |settings, text| settings.home.entrypoint = Some(text.trim().into())),
+    row!(Sessions "CLAUDE_AGENT_SDK_VERSION", TEXT, "none",
+        "Set by an Agent SDK that starts the process.",
+        |settings, text| settings.home.sdk_version = Some(text.trim().into())),
     row!(Commands "BASH_DEFAULT_TIMEOUT_MS", MILLISECONDS, "120000",
         "How long a command may take that does not ask for a time.",
         |settings, text| settings.shell.timeout_ms = number(text, 1, MILLISECONDS_MAX)?),

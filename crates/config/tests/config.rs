@@ -134,7 +134,10 @@ fn every_number_of_the_context_has_a_variable_that_is_honoured_as_given() {
     check("WINDLASS_NO_PROGRESS", "1", "no_progress_max: 1,");
     check("WINDLASS_REFILL_TURNS", "0", "refill_turns: 0 ");
     check("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1", "files: false");
-    check("CLAUDE_CONFIG_DIR", "/c", r#"user_directory: Some("/c")"#);
+    check("WINDLASS_HOME", "/w", r#"own: Some("/w")"#);
+    check("CLAUDE_CONFIG_DIR", "/c", r#"shared: Some("/c")"#);
+    check("CLAUDE_CODE_ENTRYPOINT", "sdk-py", r#"entrypoint: Some("sdk-py")"#);
+    check("CLAUDE_AGENT_SDK_VERSION", "0.1", r#"sdk_version: Some("0.1")"#);
 }
 
 /// What a setting is by default stands in the documentation; it is what holds when the variable says it.

@@ -78,6 +78,21 @@ fn files_are_read_from_far_to_near() {
 }
 
 #[test]
+fn both_of_a_users_directories_are_read() {
+    let machine = Machine::new(&[
+        ("home/.claude/CLAUDE.md", "reference"),
+        ("home/.windlass/CLAUDE.md", "ours"),
+        ("elsewhere/CLAUDE.md", "elsewhere"),
+    ]);
+    let reference = ("home/.claude/CLAUDE.md", "reference");
+    machine.check(&[], &[reference, ("home/.windlass/CLAUDE.md", "ours")]);
+    let elsewhere = machine.path("elsewhere");
+    let elsewhere = elsewhere.to_str().unwrap();
+    machine.check(&[("WINDLASS_HOME", elsewhere)], &[reference, ("elsewhere/CLAUDE.md", "elsewhere")]);
+    machine.check(&[("CLAUDE_AGENT_SDK_VERSION", "1")], &[reference]);
+}
+
+#[test]
 fn files_for_agents_in_general_stand_in() {
     let machine = Machine::new(&[
         ("home/.claude/CLAUDE.md", "user"),

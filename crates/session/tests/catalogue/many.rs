@@ -10,7 +10,7 @@ use crate::support::{World, id, numbers};
 const CWD: &str = "/nowhere/app";
 
 /// Far more than it takes on a slow machine; reading everything again would still pass, hanging would not.
-const GENEROUS: Duration = Duration::from_secs(60);
+const GENEROUS: Duration = Duration::from_mins(1);
 
 fn index(world: &World) -> std::path::PathBuf {
     let name = world.layout().project(Path::new(CWD)).file_name().unwrap().to_owned();

@@ -1,0 +1,56 @@
+//! Which directory is ours: sessions are kept there, and nothing is written anywhere else.
+//!
+//! Whoever starts us through an Agent SDK reads the sessions of the directory that the SDK knows, so that is where they go then,
+//! whatever else is set. The directory of the reference is otherwise only read.
+
+use std::path::{Path, PathBuf};
+
+use crate::{ConfigError, HomeSettings, Place};
+
+/// Our directory, and who started us.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Home {
+    directory: Option<PathBuf>,
+    /// Whether an Agent SDK started this process.
+    pub started_by_sdk: bool,
+    /// Directories with what the user wants everywhere, such as memory: the reference's, then ours. They may not exist.
+    pub(crate) user_directories: Vec<PathBuf>,
+}
+
+impl Home {
+    /// Follows from the environment and from where the user's own home is.
+    #[must_use]
+    pub fn new(settings: &HomeSettings, place: &Place) -> Self {
+        let absolute = |path: &PathBuf| place.cwd.join(path);
+        let of_user = |name: &str| place.home.as_ref().map(|home| home.join(name));
+        let started_by_sdk = settings.started_by_sdk();
+        let shared = settings.shared.as_ref().map(absolute);
+        let reference = shared.clone().or_else(|| of_user(".claude"));
+        let directory = if started_by_sdk {
+            reference.clone()
+        } else {
+            settings.own.as_ref().map(absolute).or(shared).or_else(|| of_user(".windlass"))
+        };
+        let mut user_directories: Vec<PathBuf> = reference.into_iter().chain(directory.clone()).collect();
+        user_directories.dedup();
+        Self { directory, started_by_sdk, user_directories }
+    }
+
+    /// The directory, if there is one.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
+    /// The directory, for whoever has to write there.
+    pub fn required(&self) -> Result<&Path, ConfigError> {
+        self.directory().ok_or(ConfigError::NoHome)
+    }
+}
+
+impl HomeSettings {
+    fn started_by_sdk(&self) -> bool {
+        let by_name = |entrypoint: &String| entrypoint.starts_with("sdk-");
+        self.sdk_version.is_some() || self.entrypoint.as_ref().is_some_and(by_name)
+    }
+}
