@@ -92,6 +92,8 @@ impl Nested<'_> {
                 self.waiting.push_back(Event::Timer(timer));
             }
             Effect::Emit(update) => self.on_update(update),
+            // Nobody keeps what a fork says.
+            Effect::Persist { .. } => (),
             other => return Err(format!("a fork asks for {other:?}")),
         }
         Ok(())

@@ -312,7 +312,11 @@ impl World {
                 beside.looks.push((look, known, show.into_iter().map(|(path, _)| path).collect()));
             }
             Effect::Prefetch(_) => beside.prefetches += 1,
-            Effect::Emit(_) | Effect::CancelModel(_) | Effect::CancelTool(_) | Effect::AbandonTool(_) => (),
+            Effect::Persist { .. }
+            | Effect::Emit(_)
+            | Effect::CancelModel(_)
+            | Effect::CancelTool(_)
+            | Effect::AbandonTool(_) => (),
         }
     }
 
@@ -340,6 +344,7 @@ impl World {
         let speaker = if self.rng.one_in(6) { Speaker::Task } else { Speaker::User };
         let priorities = [Priority::Now, Priority::Next, Priority::Later];
         Prompt {
+            context: Vec::new(),
             blocks,
             id: (!self.rng.one_in(3)).then(|| format!("prompt-{}", self.rng.bits()).into()),
             speaker,
@@ -369,7 +374,10 @@ impl World {
             10..=11 => {
                 Some(Event::Timer(TimerId(self.rng.small(40)))).filter(|event| !self.is_current(event))
             }
-            12 => self.rng.one_in(24).then(|| Event::StoreFailed { why: "disk full".into(), unstarted: Vec::new() }),
+            12 => self
+                .rng
+                .one_in(24)
+                .then(|| Event::StoreFailed { why: "disk full".into(), unstarted: Vec::new() }),
             13 => self.forked_late(),
             14..=24 => self.fire_timer(),
             25..=34 => self.answer(),
