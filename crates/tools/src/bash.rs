@@ -6,6 +6,7 @@
 mod answer;
 mod call;
 mod capture;
+mod changes;
 mod place;
 mod prompt;
 mod run;
@@ -193,10 +194,20 @@ impl Tool for Shell {
         }
         let target = one_line(&input.command);
         let Some(command) = input.only_looks() else {
-            return Ok(CallFacts { kind: CallKind::Execute, shared: false, paths: Vec::new(), target });
+            // Without any place to start in, the call itself says so.
+            let changes = place::start(&cx.cwd, &cx.roots)
+                .map_or_else(|_| Vec::new(), |start| changes::changes(&input.command, &start.cwd));
+            return Ok(CallFacts {
+                kind: CallKind::Execute,
+                shared: false,
+                paths: Vec::new(),
+                changes,
+                target,
+            });
         };
         let cwd = place::start(&cx.cwd, &cx.roots)?.cwd;
-        Ok(CallFacts { kind: CallKind::Read, shared: true, paths: paths_of(&command, &cwd), target })
+        let paths = paths_of(&command, &cwd);
+        Ok(CallFacts { kind: CallKind::Read, shared: true, paths, changes: Vec::new(), target })
     }
 
     async fn run(&self, input: BashInput, cx: ToolContext) -> ToolOutcome {

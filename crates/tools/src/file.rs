@@ -18,9 +18,11 @@ const STRUCTURED_JSON_BYTES_MAX: usize = 640 * 1024;
 /// The facts of a call about one file.
 pub(crate) fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Result<CallFacts, String> {
     let path = paths::locate(FIELD, file_path, &cx.cwd)?;
+    let changes = if kind.is_read_only() { Vec::new() } else { path.resolved.iter().cloned().collect() };
     Ok(CallFacts {
         kind,
         shared: kind.is_read_only(),
+        changes,
         target: paths::shown(&path.lexical, &cx.cwd),
         paths: vec![path],
     })

@@ -78,7 +78,13 @@ impl Tool for Glob {
     fn facts(&self, input: &GlobInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         let query = Query::new(input, &cx.cwd)?;
         let target = input.pattern.clone();
-        Ok(CallFacts { kind: CallKind::Read, shared: true, paths: vec![query.base], target })
+        Ok(CallFacts {
+            kind: CallKind::Read,
+            shared: true,
+            paths: vec![query.base],
+            changes: Vec::new(),
+            target,
+        })
     }
 
     async fn run(&self, input: GlobInput, cx: ToolContext) -> ToolOutcome {

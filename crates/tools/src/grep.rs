@@ -134,7 +134,13 @@ impl Tool for Grep {
     fn facts(&self, input: &GrepInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         let query = Query::new(input, &cx.cwd)?;
         let target = input.pattern.clone();
-        Ok(CallFacts { kind: CallKind::Read, shared: true, paths: vec![query.place], target })
+        Ok(CallFacts {
+            kind: CallKind::Read,
+            shared: true,
+            paths: vec![query.place],
+            changes: Vec::new(),
+            target,
+        })
     }
 
     async fn run(&self, input: GrepInput, cx: ToolContext) -> ToolOutcome {

@@ -69,7 +69,13 @@ impl Tool for TaskStop {
 
     fn facts(&self, input: &TaskStopInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let target = input.id()?.to_owned();
-        Ok(CallFacts { kind: CallKind::Session, shared: false, paths: Vec::new(), target })
+        Ok(CallFacts {
+            kind: CallKind::Session,
+            shared: false,
+            paths: Vec::new(),
+            changes: Vec::new(),
+            target,
+        })
     }
 
     async fn run(&self, input: TaskStopInput, cx: ToolContext) -> ToolOutcome {
