@@ -301,6 +301,11 @@ impl State {
         &self.carry.tools.cwd
     }
 
+    /// The next call works here. For a session at rest that goes on elsewhere.
+    pub fn set_cwd(&mut self, cwd: PathBuf) {
+        self.carry.tools.cwd = Arc::new(cwd);
+    }
+
     /// What the models of this run, forks included, took so far.
     #[must_use]
     pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {

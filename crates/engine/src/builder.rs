@@ -19,6 +19,8 @@ pub struct Engine {
 }
 
 pub(crate) struct Shared {
+    /// Without the form of the answer.
+    pub(crate) system_prompt: Arc<str>,
     pub(crate) config: Arc<Config>,
     pub(crate) model: Arc<dyn ModelClient>,
     pub(crate) toolbox: Toolbox,
@@ -178,6 +180,12 @@ impl Engine {
         windlass_core::unheeded(&self.shared.config)
     }
 
+    /// What the model is told about its work, without the form of the answer.
+    #[must_use]
+    pub fn system_prompt(&self) -> &str {
+        &self.shared.system_prompt
+    }
+
     /// The project's directory, resolved.
     #[must_use]
     pub fn working_directory(&self) -> &Path {
@@ -238,9 +246,12 @@ impl EngineBuilder {
         config.tools = toolbox.specs(&config.permissions.disallowed);
         let base = self.system_prompt.unwrap_or_else(|| default_system_prompt(&config.tools));
         let form = config.answer.as_ref().map(|answer| form_of_answer(&answer.schema));
-        let parts = [Some(base), self.append, form];
-        let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-        config.system = parts.join("\n\n").into();
+        let joined = |parts: Vec<Option<String>>| -> Arc<str> {
+            let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+            parts.join("\n\n").into()
+        };
+        let system_prompt = joined(vec![Some(base), self.append]);
+        config.system = joined(vec![Some(system_prompt.to_string()), form]);
         let shared = Shared {
             config: Arc::new(config),
             model: self.model,
@@ -252,6 +263,7 @@ impl EngineBuilder {
             results_directory: self.results_directory,
             cwd,
             unknown_tools,
+            system_prompt,
         };
         Ok(Engine { shared: Arc::new(shared) })
     }

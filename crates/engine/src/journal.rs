@@ -67,12 +67,11 @@ impl Journal {
         let same =
             self.partial.as_mut().filter(|partial| (partial.request, partial.index) == (request, index));
         let piece = if let Delta::Text(piece) = delta { piece } else { "" };
-        match same {
-            Some(partial) => partial.text.push_str(piece),
-            None => {
-                let heard = input.clone();
-                self.partial = Some(Partial { heard, request, index, text: piece.to_owned() });
-            }
+        if let Some(partial) = same {
+            partial.text.push_str(piece);
+        } else {
+            let (heard, text) = (input.clone(), piece.to_owned());
+            self.partial = Some(Partial { heard, request, index, text });
         }
     }
 

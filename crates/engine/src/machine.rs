@@ -141,7 +141,7 @@ impl Machine {
     fn go_on(&mut self, mut logged: Result<(), LogError>) {
         loop {
             if let Err(error) = logged {
-                self.on_log_failed(error);
+                self.on_log_failed(&error);
             }
             if self.journal.is_pending() {
                 return;
@@ -183,7 +183,7 @@ impl Machine {
         self.journal.append([Record::Facts(Box::new(facts))], Durability::Written)
     }
 
-    fn on_log_failed(&mut self, error: LogError) {
+    fn on_log_failed(&mut self, error: &LogError) {
         self.journal.fail();
         let behind = std::mem::take(&mut self.todo);
         if self.state.terminal().is_some() {

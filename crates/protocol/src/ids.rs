@@ -93,6 +93,40 @@ impl SessionSeed {
     }
 }
 
+/// Who a session is to others: its id, and the seeds that its other ids follow from.
+///
+/// ```
+/// use windlass_protocol::{SessionKey, SessionSeed};
+/// let key = SessionKey::from(SessionSeed(7));
+/// assert_eq!(key.id, SessionSeed(7).session_uuid());
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionKey {
+    /// The session's id.
+    pub id: Uuid,
+    /// The seed of its messages' ids, the same for its whole life.
+    pub seed: SessionSeed,
+    /// The seed of ids that no message has. Another for each process, since such ids are kept nowhere.
+    pub process: SessionSeed,
+}
+
+impl From<SessionSeed> for SessionKey {
+    fn from(seed: SessionSeed) -> Self {
+        Self { id: seed.session_uuid(), seed, process: seed }
+    }
+}
+
+impl SessionKey {
+    /// The uuid of a message from the user's side: the one its sender gave it, if it is one prompt with a UUID.
+    #[must_use]
+    pub fn said_uuid(&self, message: MessageId, prompts: &[std::sync::Arc<str>]) -> Uuid {
+        match prompts {
+            [only] => Uuid::parse_str(only).unwrap_or_else(|_| self.seed.message_uuid(message)),
+            _ => self.seed.message_uuid(message),
+        }
+    }
+}
+
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 #[expect(clippy::cast_possible_truncation, reason = "the two halves together are the whole")]

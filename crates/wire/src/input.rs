@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use windlass_protocol::{Block, SessionSeed};
+use windlass_protocol::{Block, SessionKey};
 
 use crate::lines::{Id, ReplayLine, UserMessage};
 use crate::{At, fit, time};
@@ -207,15 +207,15 @@ pub fn control_error(request_id: &str, error: &str, out: &mut Vec<u8>) {
 }
 
 /// Appends a prompt that was taken, for its sender.
-pub fn replay(seed: SessionSeed, uuid: &str, blocks: &[Block], at: At, out: &mut Vec<u8>) {
-    let timestamp = time::iso(at.wall_ms);
+pub fn replay(session: impl Into<SessionKey>, uuid: &str, blocks: &[Block], at: At, out: &mut Vec<u8>) {
+    let (session, timestamp) = (session.into(), time::iso(at.wall_ms));
     fit::append(out, |detail, out| {
         let content: Vec<Block> = blocks.iter().map(|block| fit::block_at(block, detail)).collect();
         let line = ReplayLine {
             kind: "user",
             message: UserMessage { role: "user", content: &content },
             parent_tool_use_id: None,
-            session_id: Id(seed.session_uuid()),
+            session_id: Id(session.id),
             uuid,
             timestamp: &timestamp,
             is_replay: true,

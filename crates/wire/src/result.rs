@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use windlass_protocol::{Denial, ModelSpend, Outcome, SessionSeed, Terminal, Usage};
+use windlass_protocol::{Denial, ModelSpend, Outcome, SessionKey, Terminal, Usage};
 
 use crate::fit::{self, Detail};
 use crate::lines::{Id, Prompts};
@@ -211,8 +211,8 @@ fn denial_json(denial: &Denial, detail: Detail) -> DenialJson<'_> {
 }
 
 /// Appends the `result` of a run that could not start.
-pub fn startup_failure(seed: SessionSeed, errors: &[String], out: &mut Vec<u8>) {
-    let mut ids = LineIds::new(seed);
+pub fn startup_failure(session: impl Into<SessionKey>, errors: &[String], out: &mut Vec<u8>) {
+    let mut ids = LineIds::new(session.into());
     let ending = Ending {
         session_id: ids.session(),
         uuid: ids.next(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_protocol::{
-    Block, BlockKind, CallId, Denial, MessageId, ModelSpend, Outcome, Repair, SessionSeed, Terminal, ToolUse,
+    Block, BlockKind, CallId, Denial, MessageId, ModelSpend, Outcome, Repair, SessionKey, Terminal, ToolUse,
     Update, Usage,
 };
 
@@ -61,26 +61,31 @@ pub struct At {
 /// The ids of a session's lines.
 #[derive(Debug)]
 pub(crate) struct LineIds {
-    seed: SessionSeed,
+    key: SessionKey,
     without_message: u64,
 }
 
 impl LineIds {
-    pub(crate) fn new(seed: SessionSeed) -> Self {
-        Self { seed, without_message: 0 }
+    pub(crate) fn new(key: SessionKey) -> Self {
+        Self { key, without_message: 0 }
     }
 
     pub(crate) fn session(&self) -> Id {
-        Id(self.seed.session_uuid())
+        Id(self.key.id)
     }
 
     pub(crate) fn of(&self, message: MessageId) -> Id {
-        Id(self.seed.message_uuid(message))
+        Id(self.key.seed.message_uuid(message))
+    }
+
+    /// The id of a message from the user's side, as its sender gave it.
+    pub(crate) fn of_said(&self, message: MessageId, prompts: &[Arc<str>]) -> Id {
+        Id(self.key.said_uuid(message, prompts))
     }
 
     /// An id for a line that belongs to no message. Counted from the far end, where no message ever gets.
     pub(crate) fn next(&mut self) -> Id {
-        let id = self.of(MessageId(u64::MAX - self.without_message));
+        let id = Id(self.key.process.message_uuid(MessageId(u64::MAX - self.without_message)));
         self.without_message += 1;
         id
     }
@@ -131,17 +136,19 @@ struct Said<'a> {
     /// The structured form of a result, which repeats its content.
     structured: Option<&'a RawValue>,
     synthetic: bool,
+    /// The ids their senders gave to the prompts in it.
+    prompts: &'a [Arc<str>],
 }
 
 impl Translator {
-    /// A translator for the session with this seed.
+    /// A translator for this session.
     #[must_use]
-    pub fn new(seed: SessionSeed, setup: Setup) -> Self {
+    pub fn new(session: impl Into<SessionKey>, setup: Setup) -> Self {
         Self {
             message_id: "".into(),
             model: setup.model.as_str().into(),
             setup,
-            ids: LineIds::new(seed),
+            ids: LineIds::new(session.into()),
             usage: Usage::default(),
             now: At::default(),
             began_ms: 0,
@@ -221,11 +228,13 @@ impl Translator {
                     blocks: std::slice::from_ref(result),
                     structured: structured.as_ref().map(|raw| &*raw.0),
                     synthetic: false,
+                    prompts: &[],
                 };
                 self.user(&said, out);
             }
-            Update::UserText { id, blocks, synthetic } => {
-                self.user(&Said { id: *id, blocks, structured: None, synthetic: *synthetic }, out);
+            Update::UserText { id, blocks, synthetic, prompts } => {
+                let said = Said { id: *id, blocks, structured: None, synthetic: *synthetic, prompts };
+                self.user(&said, out);
             }
             // Answering is the caller's business; the progress of a call shows as a heartbeat.
             Update::Question(_) | Update::ToolProgress { .. } => {}
@@ -363,7 +372,7 @@ impl Translator {
                 message: UserMessage { role: "user", content: &content },
                 parent_tool_use_id: None,
                 session_id: self.ids.session(),
-                uuid: self.ids.of(said.id),
+                uuid: self.ids.of_said(said.id, said.prompts),
                 timestamp: &timestamp,
                 tool_use_result: said.structured.filter(|_| detail == fit::Detail::Whole),
                 is_synthetic: said.synthetic,

@@ -173,7 +173,13 @@ fn tool_started() -> Update {
     Update::ToolStarted {
         call: CallId(1),
         tool_use: tool_use(),
-        facts: CallFacts { kind: CallKind::Read, shared: true, paths: vec![], target: "a.txt".into() },
+        facts: CallFacts {
+            kind: CallKind::Read,
+            shared: true,
+            paths: vec![],
+            changes: vec![],
+            target: "a.txt".into(),
+        },
     }
 }
 
@@ -274,6 +280,7 @@ fn an_interrupted_run_with_denials_and_repairs() {
             id: MessageId(2),
             blocks: vec![Block::text("[Request interrupted by user]")],
             synthetic: true,
+            prompts: Vec::new(),
         },
         done(Outcome {
             denials: vec![denial(false)],
@@ -391,7 +398,7 @@ fn no_line_is_ever_too_long() {
         reason: name.into(),
         by_person: false,
     };
-    let user = |blocks| Update::UserText { id: MessageId(1), blocks, synthetic: false };
+    let user = |blocks| Update::UserText { id: MessageId(1), blocks, synthetic: false, prompts: Vec::new() };
     let ended = |text: String, denials| Outcome { text, denials, ..outcome(Terminal::Completed) };
     let failed = |errors| Outcome { errors, ..outcome(Terminal::ModelError) };
     let results: Vec<Block> =
@@ -449,7 +456,7 @@ fn what_is_left_of_a_long_line_is_its_most_useful_part() {
     assert_eq!(line["permission_denials"][0]["tool_input"], serde_json::json!({}));
 
     let blocks = vec![Block::text(&"b".repeat(60)); 20_000];
-    let line = first_line(&Update::UserText { id: MessageId(1), blocks, synthetic: false });
+    let line = first_line(&Update::UserText { id: MessageId(1), blocks, synthetic: false, prompts: Vec::new() });
     let content = line["message"]["content"].as_array().unwrap();
     assert_eq!(content.len(), 501);
     assert_eq!(content[499]["text"], "b".repeat(60));
