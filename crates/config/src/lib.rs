@@ -22,5 +22,5 @@ pub use document::environment_page;
 pub use error::ConfigError;
 pub use flags::{Flags, PromptText};
 pub use home::Home;
-pub use settings::{Api, Context, Files, HomeSettings, Limits, Memory, Models, Settings, Shell};
+pub use settings::{Api, Context, Files, HomeSettings, Limits, Memory, Models, Settings, Shell, Sync};
 pub use variables::{Area, VARIABLES, Variable};

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::settings::Sync;
+
 use windlass_protocol::Secret;
 
 /// A switch: `1`, `true`, `yes`, `on` or `0`, `false`, `no`, `off`.
@@ -9,6 +11,16 @@ pub(crate) fn switch(value: &str) -> Option<bool> {
     match value.trim().to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Some(true),
         "0" | "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// When the log waits for the disk.
+pub(crate) fn sync(value: &str) -> Option<Sync> {
+    match value.trim().to_ascii_lowercase().as_str() {
+        "always" => Some(Sync::Always),
+        "turn" => Some(Sync::Turn),
+        "never" => Some(Sync::Never),
         _ => None,
     }
 }

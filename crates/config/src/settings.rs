@@ -193,6 +193,22 @@ pub struct HomeSettings {
     pub entrypoint: Option<String>,
     /// The version of the SDK that started the process.
     pub sdk_version: Option<String>,
+    /// When the log waits for the disk.
+    pub sync: Sync,
+    /// Whether the former content of files that calls may change is not kept.
+    pub no_checkpoints: bool,
+}
+
+/// When the log of a session waits for the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// For every record.
+    Always,
+    /// Around everything that does more than read, and at the end of a run.
+    #[default]
+    Turn,
+    /// Never: what the system has not written yet is lost with the power.
+    Never,
 }
 
 /// How commands run.

@@ -7,7 +7,7 @@ use windlass_core::EarlyStart;
 use windlass_protocol::Effort;
 
 use crate::Settings;
-use crate::parse::{headers, list, number, path, secret, switch};
+use crate::parse::{headers, list, number, path, secret, switch, sync};
 
 /// What a variable is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -364,6 +364,13 @@ pub const VARIABLES: &[Variable] = &[
         "The directory that Agent SDKs read: sessions they start are kept there, and all others too if `WINDLASS_HOME` is \
          not set. A `CLAUDE.md` there is a memory file for every project.",
         |settings, text| settings.home.shared = Some(path(text))),
+    row!(Sessions "WINDLASS_SYNC", "always, turn or never", "`turn`",
+        "When the log of a session waits for the disk: for every record, around everything that does more than read and at the \
+         end of a run, or never. Whatever it says, what was shown survives the end of the process.",
+        |settings, text| settings.home.sync = sync(text)?),
+    row!(Sessions "CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING", ON_OFF, "off",
+        "Do not keep the former content of files that calls may change. There is then nothing to rewind files to.",
+        |settings, text| settings.home.no_checkpoints = switch(text)?),
     row!(Sessions "CLAUDE_CODE_ENTRYPOINT", TEXT, "none",
         "What started the process; sessions remember it. One that begins with `sdk-` is an Agent SDK.",
         |settings, text| settings.home.entrypoint = Some(text.trim().into())),

@@ -180,6 +180,12 @@ impl Engine {
         windlass_core::unheeded(&self.shared.config)
     }
 
+    /// The model that is asked.
+    #[must_use]
+    pub fn model(&self) -> &ModelCard {
+        &self.shared.config.model
+    }
+
     /// What the model is told about its work, without the form of the answer.
     #[must_use]
     pub fn system_prompt(&self) -> &str {

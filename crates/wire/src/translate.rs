@@ -164,6 +164,12 @@ impl Translator {
         }
     }
 
+    /// The session took this before: results tell what it took in all.
+    #[must_use]
+    pub fn resumed(self, spent: &BTreeMap<Arc<str>, ModelSpend>) -> Self {
+        Self { spent: spent.clone(), ..self }
+    }
+
     /// Begins a run: `system/init`.
     pub fn begin(&mut self, at: At, out: &mut Vec<u8>) {
         self.began_ms = at.monotonic_ms;
