@@ -1,0 +1,149 @@
+//! Calls as the records tell of them: made by a block, examined, asked about, started, finished, answered.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass_protocol::{
+    Admission, Answer, BlockKind, CallId, CallResult, Intended, MessageId, ToolOutcome, ToolUse,
+};
+
+use crate::story::{Call, CallOutcome, Story};
+use crate::text;
+
+/// What is known of the calls of one process that have no place in the story yet, and the places of the others.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    /// By the provider's id; it stays when another process goes on, since that one answers them.
+    places: BTreeMap<Arc<str>, usize>,
+    /// The blocks that made them.
+    made_by: BTreeMap<MessageId, usize>,
+    by_id: BTreeMap<CallId, usize>,
+    examined: BTreeMap<CallId, (u64, Admission)>,
+    /// When somebody was asked and answered, and whether the answer was no.
+    answers: BTreeMap<CallId, (u64, u64, bool)>,
+}
+
+impl Calls {
+    pub(crate) fn made(
+        &mut self,
+        story: &mut Story,
+        (run, asked): (usize, u64),
+        (block, tool_use): (MessageId, &ToolUse),
+    ) {
+        self.places.insert(tool_use.id.clone(), story.calls.len());
+        self.made_by.insert(block, story.calls.len());
+        story.calls.push(Call {
+            run,
+            name: tool_use.name.clone(),
+            target: String::new(),
+            kind: None,
+            asked,
+            question: None,
+            started: None,
+            ended: None,
+            outcome: CallOutcome::Open,
+            complaint: String::new(),
+        });
+    }
+
+    pub(crate) fn examined(&mut self, call: CallId, at: u64, admission: Admission) {
+        self.examined.insert(call, (at, admission));
+    }
+
+    pub(crate) fn answered(&mut self, call: CallId, at: u64, answer: &Answer) {
+        let asked = self.examined.get(&call).map_or(at, |(asked, _)| *asked);
+        self.answers.insert(call, (asked, at, matches!(answer, Answer::Deny(_))));
+    }
+
+    pub(crate) fn intended(&mut self, story: &mut Story, (run, at): (usize, u64), intended: &Intended) {
+        let Some(call) = self.known(story, intended.call, &intended.tool_use_id) else { return };
+        call.name = intended.tool.clone();
+        call.kind = Some(intended.kind);
+        if call.run == run {
+            call.started = Some(at);
+        }
+    }
+
+    pub(crate) fn finished(
+        &mut self,
+        story: &mut Story,
+        (run, at): (usize, u64),
+        call: CallId,
+        outcome: &ToolOutcome,
+    ) {
+        let Some(call) = self.by_id.get(&call).map(|place| &mut story.calls[*place]) else { return };
+        if call.run == run {
+            call.ended = Some(at);
+        }
+        call.outcome = if outcome.is_error { CallOutcome::Failed } else { CallOutcome::Worked };
+    }
+
+    pub(crate) fn result(&mut self, story: &mut Story, (run, at): (usize, u64), result: &CallResult) {
+        let BlockKind::ToolResult { tool_use_id, is_error } = result.result.kind() else { return };
+        let denied = self.answers.get(&result.call).is_some_and(|(_, _, denied)| *denied);
+        let Some(call) = self.known(story, result.call, tool_use_id) else { return };
+        call.outcome = match (call.outcome, call.started, is_error) {
+            (CallOutcome::Open, None, _) if denied => CallOutcome::Denied,
+            (CallOutcome::Open, None, _) => CallOutcome::NotRun,
+            (CallOutcome::Open, Some(_), true) => CallOutcome::Stopped,
+            (CallOutcome::Open, Some(_), false) => CallOutcome::Worked,
+            (known, ..) => known,
+        };
+        if call.run == run && call.started.is_some() {
+            call.ended.get_or_insert(at);
+        }
+        if *is_error {
+            text::kept(&text::of_result(&result.result)).clone_into(&mut call.complaint);
+        }
+    }
+
+    /// The blocks under these ids do not stand, and neither do the calls they made and that did not come to an end.
+    pub(crate) fn retracted(&mut self, story: &mut Story, blocks: &[MessageId]) {
+        for place in blocks.iter().filter_map(|block| self.made_by.get(block)) {
+            let call = &mut story.calls[*place];
+            if call.outcome == CallOutcome::Open {
+                call.outcome = CallOutcome::Retracted;
+                call.ended = call.started.map(|started| started.max(story.runs[call.run].length_ms));
+            }
+        }
+    }
+
+    /// The process went away: what had started and only reads was cut short, of everything else nobody knows.
+    pub(crate) fn left(story: &mut Story) {
+        let Some(run) = story.runs.len().checked_sub(1) else { return };
+        let length_ms = story.runs[run].length_ms;
+        let newest_first = story.calls.iter_mut().rev().take_while(|call| call.run == run);
+        for call in newest_first.filter(|call| call.outcome == CallOutcome::Open) {
+            let read_only = call.kind.is_some_and(windlass_protocol::CallKind::is_read_only);
+            call.ended = call.started.map(|started| started.max(length_ms));
+            call.outcome = match call.started {
+                None => CallOutcome::NotRun,
+                Some(_) if read_only => CallOutcome::Stopped,
+                Some(_) => CallOutcome::Unknown,
+            };
+        }
+    }
+
+    /// Ids count anew in the next process.
+    pub(crate) fn forget(&mut self) {
+        self.by_id.clear();
+        self.examined.clear();
+        self.answers.clear();
+    }
+
+    /// The place of a call, with everything that was learnt of it before its place was known.
+    fn known<'a>(&mut self, story: &'a mut Story, id: CallId, tool_use_id: &str) -> Option<&'a mut Call> {
+        let place = *self.places.get(tool_use_id)?;
+        self.by_id.insert(id, place);
+        let call = &mut story.calls[place];
+        if let Some((_, Admission::Ready { tool, facts })) = self.examined.get(&id) {
+            call.name = tool.clone();
+            call.kind = Some(facts.kind);
+            text::kept(&facts.target).clone_into(&mut call.target);
+        }
+        if let Some((asked, answered, _)) = self.answers.get(&id) {
+            call.question = Some((*asked, *answered));
+        }
+        Some(call)
+    }
+}

@@ -1,0 +1,147 @@
+//! The page: one file of HTML with its style and script in it. Everything is drawn when it is made; the script only shows
+//! details, zooms and filters.
+
+mod head;
+mod messages;
+mod series;
+mod table;
+mod timeline;
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::figures;
+use crate::policy::policy;
+use crate::story::{Mark, MarkKind, Story};
+use crate::sums::Long;
+use crate::text::Words;
+
+const STYLE: &str = include_str!("page/style.css");
+const SCRIPT: &str = include_str!("page/script.js");
+const GENERATOR: &str = "<meta name=\"generator\" content=\"windlass trace\">";
+
+/// As many requests, calls and marks are shown one by one: more make a page that opens slowly and tells no more.
+const ITEMS_MAX: usize = 7_000;
+
+/// Whether a file begins as these pages do.
+#[must_use]
+pub fn is_trace(beginning: &[u8]) -> bool {
+    let head = &beginning[..beginning.len().min(512)];
+    String::from_utf8_lossy(head).contains(GENERATOR)
+}
+
+/// What every part of the page needs.
+struct Sheet<'a> {
+    story: &'a Story,
+    words: Words<'a>,
+    shown: Items,
+    long: Long,
+    /// The parts of requests, in their order.
+    parts: Vec<Arc<str>>,
+}
+
+/// Which requests, calls and marks are shown one by one.
+pub(crate) struct Items {
+    pub(crate) requests: Vec<bool>,
+    pub(crate) calls: Vec<bool>,
+    pub(crate) marks: Vec<bool>,
+    pub(crate) left_out: usize,
+}
+
+/// Draws the page.
+pub(crate) fn draw(story: &Story, title: &str, redact: &dyn Fn(&str) -> Cow<'_, str>) -> String {
+    let words = Words::new(redact);
+    let sheet = Sheet {
+        story,
+        words,
+        shown: Items::choose(story, ITEMS_MAX),
+        long: Long::of(story),
+        parts: series::part_names(story),
+    };
+    let mut out = String::with_capacity(64 * 1024);
+    let title = sheet.words.line(title, 120);
+    let _ = write!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{GENERATOR}\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title} \u{b7} windlass trace</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n",
+        policy(SCRIPT)
+    );
+    head::draw(&sheet, &title, &mut out);
+    out.push_str("<main>\n");
+    timeline::draw(&sheet, &mut out);
+    series::draw(&sheet, &mut out);
+    table::draw(&sheet, &mut out);
+    messages::draw(&sheet, &mut out);
+    out.push_str("</main>\n");
+    foot(&sheet, &mut out);
+    // The hash in the policy is that of everything between the tags.
+    let _ = write!(
+        out,
+        "<aside id=\"details\" aria-live=\"polite\" hidden></aside>\n<script>{SCRIPT}</script>\n</body>\n</html>\n"
+    );
+    out
+}
+
+fn foot(sheet: &Sheet<'_>, out: &mut String) {
+    out.push_str("<footer>\n<p>Drawn by windlass trace from the session's log. The page loads nothing and sends nothing.</p>\n");
+    if sheet.shown.left_out > 0 {
+        let _ = writeln!(
+            out,
+            "<p>The session is long: {} of its shorter requests, calls and notes are part of all sums and charts, but are not \
+             shown one by one.</p>",
+            figures::number(sheet.shown.left_out as u64)
+        );
+    }
+    out.push_str("</footer>\n");
+}
+
+impl Items {
+    /// Everything, or what failed or took long.
+    pub(crate) fn choose(story: &Story, items_max: usize) -> Self {
+        let requests = story.requests.iter().map(|request| weight(request.is_telling(), request.took()));
+        let calls = story.calls.iter().map(|call| weight(call.is_telling(), call.took()));
+        let marks =
+            story.marks.iter().map(|mark| weight(is_telling(mark), mark.from.map(|from| mark.at - from)));
+        let weights = [requests.collect::<Vec<_>>(), calls.collect(), marks.collect()];
+        let mut all: Vec<_> = weights.iter().flatten().copied().collect();
+        let count = all.len();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        // Of several that weigh the same as the last one that fits, the first stay.
+        let (least, mut ties) = match all.get(items_max) {
+            None => ((false, 0), usize::MAX),
+            Some(least) => (*least, items_max - all.partition_point(|weight| weight > least)),
+        };
+        let mut chosen = weights.map(|list| {
+            let is_shown = |weight: &(bool, u64)| {
+                let tie = *weight == least && ties > 0;
+                ties -= usize::from(tie);
+                *weight > least || tie
+            };
+            list.iter().map(is_shown).collect::<Vec<_>>()
+        });
+        let [requests, calls, marks] = &mut chosen;
+        Self {
+            requests: std::mem::take(requests),
+            calls: std::mem::take(calls),
+            marks: std::mem::take(marks),
+            left_out: count.saturating_sub(items_max),
+        }
+    }
+}
+
+fn weight(telling: bool, took: Option<u64>) -> (bool, u64) {
+    (telling, took.unwrap_or_default())
+}
+
+fn is_telling(mark: &Mark) -> bool {
+    !matches!(mark.kind, MarkKind::Note | MarkKind::Hook | MarkKind::Steer)
+}
+
+/// Places of a list that are shown, with what stands there.
+fn shown<'a, T>(list: &'a [T], shown: &'a [bool]) -> impl Iterator<Item = (usize, &'a T)> {
+    list.iter().enumerate().filter(|(place, _)| shown.get(*place).copied().unwrap_or_default())
+}

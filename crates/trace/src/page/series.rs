@@ -1,0 +1,410 @@
+//! What each request was made of and what it took: context by part, tokens, cost, one above the other over the same requests.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::Sheet;
+use crate::figures::{counted, money, number, percent, real, rough, round_step, short};
+use crate::story::{MarkKind, Request, Story};
+
+/// More columns than this are not told apart on a screen; each then stands for the largest of several requests.
+const COLUMNS_MAX: usize = 600;
+/// The width of a drawing in its own units.
+const WIDTH: f64 = 1000.0;
+/// Columns this narrow have no space between them.
+const GAP_FROM_PX: f64 = 6.0;
+/// The parts in the order of a request, as far as they have a colour of their own.
+const PARTS: [&str; 8] =
+    ["system prompt", "tools", "summaries", "prompts", "answers", "tool calls", "tool results", "notes"];
+
+/// One drawing: columns of stacked values.
+struct Plot<'a> {
+    class: &'a str,
+    title: String,
+    /// What is stacked, from below: its class, its name, its value in each column.
+    stacks: Vec<(String, String, Vec<f64>)>,
+    top: f64,
+    label: &'a dyn Fn(f64) -> String,
+    /// A line over the columns, with a scale of its own.
+    line: Option<Vec<f64>>,
+    /// A level with its name, drawn if it fits.
+    level: Option<(f64, String)>,
+    /// What takes the place of the names of the stacks.
+    note: String,
+}
+
+pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
+    let story = sheet.story;
+    if story.requests.is_empty() {
+        return;
+    }
+    let columns = Columns::of(story);
+    out.push_str(
+        "<section id=\"series\" aria-labelledby=\"series-h\">\n<h2 id=\"series-h\">Request by request</h2>\n",
+    );
+    let _ = writeln!(out, "<p class=\"quiet\">{}</p>", columns.says());
+    let names: Vec<String> = sheet.parts.iter().map(|name| sheet.words.line(name, 30)).collect();
+    let (n, names) = (story.requests.len(), names.join("|"));
+    let _ = writeln!(out, "<div class=\"series\" data-n=\"{n}\" data-parts=\"{names}\">");
+    context(sheet, &columns).draw(&columns, out);
+    tokens_in(&columns).draw(&columns, out);
+    tokens_out(&columns).draw(&columns, out);
+    cost(&columns).draw(&columns, out);
+    turns_axis(&columns, out);
+    out.push_str("<i class=\"cursor\" hidden></i></div>\n");
+    parts_table(sheet, out);
+    out.push_str("</section>\n");
+}
+
+/// The requests as columns.
+struct Columns<'a> {
+    story: &'a Story,
+    /// The requests of each column: where they begin, and where the last one ends.
+    edges: Vec<usize>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(story: &'a Story) -> Self {
+        let (n, columns) = (story.requests.len(), story.requests.len().min(COLUMNS_MAX));
+        Self { story, edges: (0..=columns).map(|column| column * n / columns.max(1)).collect() }
+    }
+
+    fn len(&self) -> usize {
+        self.edges.len() - 1
+    }
+
+    fn says(&self) -> String {
+        let n = self.story.requests.len();
+        let each = n.div_ceil(self.len().max(1));
+        let bounds = self.boundaries().len();
+        let bounds = if bounds == 0 {
+            String::new()
+        } else {
+            format!(" Dashed lines: {}.", counted(bounds as u64, "compaction"))
+        };
+        match each {
+            1 => format!(
+                "One column per request, all four charts over the same requests; lines part the runs.{bounds}"
+            ),
+            _ => format!("Each column is the largest of up to {each} requests.{bounds}"),
+        }
+    }
+
+    fn requests(&self, column: usize) -> &'a [Request] {
+        &self.story.requests[self.edges[column]..self.edges[column + 1]]
+    }
+
+    /// A value of each column: that of the request for which `size` is largest.
+    fn largest(&self, size: &dyn Fn(&Request) -> f64, value: &dyn Fn(&Request) -> f64) -> Vec<f64> {
+        let of = |column| {
+            let requests = self.requests(column).iter();
+            requests.max_by(|a, b| size(a).total_cmp(&size(b))).map_or(0.0, value)
+        };
+        (0..self.len()).map(of).collect()
+    }
+
+    /// Where compactions lie, in requests.
+    fn boundaries(&self) -> Vec<usize> {
+        let marks = self.story.marks.iter().filter(|mark| mark.kind == MarkKind::Compaction);
+        marks.map(|mark| mark.requests_before).collect()
+    }
+
+    /// Where runs begin, but for the first, in requests.
+    fn run_starts(&self) -> Vec<usize> {
+        let pairs = self.story.requests.windows(2).enumerate();
+        pairs.filter(|(_, pair)| pair[0].run != pair[1].run).map(|(at, _)| at + 1).collect()
+    }
+}
+
+/// The names of all parts, in the order of the first request that has them.
+pub(super) fn part_names(story: &Story) -> Vec<Arc<str>> {
+    let mut names: Vec<Arc<str>> = Vec::new();
+    for (name, _) in story.requests.iter().flat_map(|request| &request.parts) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    let place = |name: &Arc<str>| PARTS.iter().position(|part| **part == **name).unwrap_or(PARTS.len());
+    names.sort_by_key(place);
+    names
+}
+
+fn part_class(name: &str) -> String {
+    let place = PARTS.iter().position(|part| *part == name);
+    place.map_or("p-else".to_owned(), |place| format!("p{place}"))
+}
+
+pub(super) fn part_of(request: &Request, name: &str) -> u64 {
+    request.parts.iter().filter(|(part, _)| **part == *name).map(|(_, tokens)| tokens).sum()
+}
+
+fn tokens_label(value: f64) -> String {
+    rough(whole(value))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count of tokens, rounded for a label"
+)]
+fn whole(value: f64) -> u64 {
+    value.max(0.0).round() as u64
+}
+
+fn context<'a>(sheet: &Sheet<'_>, columns: &Columns<'_>) -> Plot<'a> {
+    let size = |request: &Request| real(request.context());
+    let stacks: Vec<_> = sheet
+        .parts
+        .iter()
+        .map(|name| {
+            let values = columns.largest(&size, &|request| real(part_of(request, name)));
+            (part_class(name), sheet.words.line(name, 30), values)
+        })
+        .collect();
+    let most = columns.story.requests.iter().map(Request::context).max().unwrap_or_default();
+    let last = columns.story.requests.last();
+    let window =
+        last.and_then(|last| columns.story.windows.get(&last.model)).copied().filter(|window| *window > 0);
+    // A window that is far away would make the parts unreadable; then it is only named.
+    let near = window.filter(|window| most * 5 >= *window * 2);
+    let note = window.map_or_else(String::new, |window| {
+        format!("window {}, {}\u{202f}% used at most", rough(window), most * 100 / window)
+    });
+    Plot {
+        class: "context",
+        title: "Context by part".to_owned(),
+        stacks,
+        top: real(most.max(near.unwrap_or_default())) * 1.06,
+        label: &tokens_label,
+        line: None,
+        level: near.map(|window| (real(window), format!("window {}", rough(window)))),
+        note,
+    }
+}
+
+fn tokens_in<'a>(columns: &Columns<'_>) -> Plot<'a> {
+    let size = |request: &Request| real(request.usage.input_total());
+    let values = |value: &dyn Fn(&Request) -> u64| columns.largest(&size, &|request| real(value(request)));
+    let stacks = vec![
+        (
+            "u-read".to_owned(),
+            "from the cache".to_owned(),
+            values(&|request| request.usage.cache_read_input_tokens),
+        ),
+        (
+            "u-write".to_owned(),
+            "written to it".to_owned(),
+            values(&|request| request.usage.cache_creation_input_tokens),
+        ),
+        ("u-fresh".to_owned(), "neither".to_owned(), values(&|request| request.usage.input_tokens)),
+    ];
+    simple("input", "Tokens in", stacks)
+}
+
+fn tokens_out<'a>(columns: &Columns<'_>) -> Plot<'a> {
+    let output = |request: &Request| real(request.usage.output_tokens);
+    simple(
+        "output",
+        "Tokens out",
+        vec![("u-out".to_owned(), String::new(), columns.largest(&output, &output))],
+    )
+}
+
+fn simple<'a>(class: &'a str, title: &str, stacks: Vec<(String, String, Vec<f64>)>) -> Plot<'a> {
+    let sums = (0..stacks.first().map_or(0, |stack| stack.2.len()))
+        .map(|column| stacks.iter().map(|(_, _, values)| values[column]).sum::<f64>());
+    let top = sums.fold(0.0, f64::max) * 1.06;
+    Plot {
+        class,
+        title: title.to_owned(),
+        stacks,
+        top,
+        label: &tokens_label,
+        line: None,
+        level: None,
+        note: String::new(),
+    }
+}
+
+fn cost<'a>(columns: &Columns<'_>) -> Plot<'a> {
+    let own = |request: &Request| request.cost_usd.unwrap_or_default();
+    let forks = |request: &Request| request.forks_usd;
+    let size = |request: &Request| own(request) + forks(request);
+    let mut stacks = vec![("u-cost".to_owned(), "requests".to_owned(), columns.largest(&size, &own))];
+    if columns.story.requests.iter().any(|request| request.forks_usd > 0.0) {
+        stacks.push(("u-forks".to_owned(), "forks".to_owned(), columns.largest(&size, &forks)));
+    }
+    let mut sum = 0.0;
+    let line = (0..columns.len()).map(|column| {
+        sum += columns.requests(column).iter().map(size).sum::<f64>();
+        sum
+    });
+    let line: Vec<f64> = line.collect();
+    let total = line.last().copied().unwrap_or_default();
+    let note = if total > 0.0 {
+        format!("line: all so far, {} in the end", money(total))
+    } else {
+        "no price known".to_owned()
+    };
+    Plot { label: &money, line: (total > 0.0).then_some(line), note, ..simple("cost", "Cost", stacks) }
+}
+
+impl Plot<'_> {
+    fn draw(&self, columns: &Columns<'_>, out: &mut String) {
+        let _ = write!(out, "<figure class=\"plot {}\"><figcaption><b>{}</b>", self.class, self.title);
+        for (class, name, _) in self.stacks.iter().rev().filter(|(_, name, _)| !name.is_empty()) {
+            let _ = write!(out, " <span class=\"named\"><i class=\"{class}\"></i>{name}</span>");
+        }
+        if !self.note.is_empty() {
+            let _ = write!(out, " <span class=\"quiet\">{}</span>", self.note);
+        }
+        out.push_str("</figcaption>\n<div class=\"area\">");
+        self.scale(out);
+        let _ = write!(
+            out,
+            "<svg viewBox=\"0 0 {WIDTH} 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{}, by request; the numbers are in the table below\">",
+            self.title
+        );
+        self.columns(columns, out);
+        let n = columns.story.requests.len();
+        for (class, places) in [("starts", columns.run_starts()), ("bounds", columns.boundaries())] {
+            let mut path = String::new();
+            for at in places {
+                let x = real(at as u64) * WIDTH / real(n as u64);
+                let _ = write!(path, "M{} 0V100", short(x, 2));
+            }
+            if !path.is_empty() {
+                let _ = write!(out, "<path class=\"{class}\" d=\"{path}\"/>");
+            }
+        }
+        if let Some((level, _)) = &self.level {
+            let _ = write!(out, "<path class=\"level\" d=\"M0 {}H{WIDTH}\"/>", self.y(*level));
+        }
+        self.over(columns, out);
+        out.push_str("</svg></div></figure>\n");
+    }
+
+    fn y(&self, value: f64) -> String {
+        let share = if self.top > 0.0 { value / self.top } else { 0.0 };
+        short(100.0 - 100.0 * share, 2)
+    }
+
+    /// Two or three round values on the left.
+    fn scale(&self, out: &mut String) {
+        let marks: Vec<f64> = if self.class == "cost" {
+            vec![self.top / 1.06]
+        } else {
+            let step = round_step(whole(self.top / 2.5).max(1));
+            (1..=2).map(|n| real(step * n)).filter(|value| *value <= self.top).collect()
+        };
+        for value in marks.iter().filter(|_| self.top > 0.0) {
+            let _ = write!(
+                out,
+                "<i class=\"y\" style=\"top:{}%\"><b>{}</b></i>",
+                self.y(*value),
+                (self.label)(*value)
+            );
+        }
+        if let Some((level, name)) = &self.level {
+            let _ = write!(out, "<i class=\"y level\" style=\"top:{}%\"><b>{name}</b></i>", self.y(*level));
+        }
+    }
+
+    fn columns(&self, columns: &Columns<'_>, out: &mut String) {
+        let each = WIDTH / real(columns.len().max(1) as u64);
+        let gap = if each >= GAP_FROM_PX { (each * 0.15).min(4.0) } else { 0.0 };
+        let mut below = vec![0.0; columns.len()];
+        for (class, _, values) in &self.stacks {
+            let mut path = String::new();
+            for (column, value) in values.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+                let (bottom, top) = (below[column], below[column] + value);
+                below[column] = top;
+                let x = real(column as u64) * each + gap / 2.0;
+                let _ = write!(
+                    path,
+                    "M{} {}H{}V{}H{}z",
+                    short(x, 2),
+                    self.y(bottom),
+                    short(x + each - gap, 2),
+                    self.y(top),
+                    short(x, 2)
+                );
+            }
+            if !path.is_empty() {
+                let _ = write!(out, "<path class=\"{class}\" d=\"{path}\"/>");
+            }
+        }
+    }
+
+    fn over(&self, columns: &Columns<'_>, out: &mut String) {
+        let Some(line) = &self.line else { return };
+        let most = line.iter().copied().fold(0.0, f64::max) * 1.06;
+        let each = WIDTH / real(columns.len().max(1) as u64);
+        let mut path = String::new();
+        for (column, value) in line.iter().enumerate() {
+            let (x, y) = ((real(column as u64) + 0.5) * each, 100.0 - 100.0 * value / most);
+            let _ = write!(path, "{}{} {}", if column == 0 { 'M' } else { 'L' }, short(x, 2), short(y, 2));
+        }
+        let _ = write!(out, "<path class=\"line\" d=\"{path}\"/>");
+    }
+}
+
+fn turns_axis(columns: &Columns<'_>, out: &mut String) {
+    let requests = &columns.story.requests;
+    let n = requests.len() as u64;
+    let step = round_step(n.div_ceil(10)).max(1);
+    out.push_str("<div class=\"x\" aria-hidden=\"true\"><span>turn</span>");
+    let mut shown = None;
+    for (at, request) in (0_u64..).zip(requests) {
+        let due = request.turn == 1 || u64::from(request.turn).is_multiple_of(step);
+        if due && shown != Some(request.turn) {
+            let middle = short((real(at) + 0.5) * 100.0 / real(n), 2);
+            let _ = write!(out, "<i style=\"left:{middle}%\">{}</i>", request.turn);
+            shown = Some(request.turn);
+        }
+    }
+    out.push_str("</div>\n");
+}
+
+/// The context in numbers, for the largest request and the last.
+fn parts_table(sheet: &Sheet<'_>, out: &mut String) {
+    let requests = &sheet.story.requests;
+    let (Some(largest), Some(last)) =
+        (requests.iter().max_by_key(|request| request.context()), requests.last())
+    else {
+        return;
+    };
+    if sheet.parts.is_empty() || largest.context() == 0 {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "<details class=\"parts\"><summary>Context by part, in numbers</summary>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">Part</th>\
+         <th scope=\"col\">Largest request (turn {})</th><th scope=\"col\">Last request (turn {})</th></tr></thead>\n<tbody>",
+        largest.turn, last.turn
+    );
+    for name in &sheet.parts {
+        let cell = |request: &Request| {
+            let tokens = part_of(request, name);
+            format!(
+                "{} <small>{}\u{202f}%</small>",
+                number(tokens),
+                short(percent(tokens, request.context()).parse().unwrap_or_default(), 0)
+            )
+        };
+        let shown = sheet.words.line(name, 30);
+        let _ = writeln!(
+            out,
+            "<tr><th scope=\"row\"><i class=\"{}\"></i>{shown}</th><td>{}</td><td>{}</td></tr>",
+            part_class(name),
+            cell(largest),
+            cell(last)
+        );
+    }
+    let _ = writeln!(
+        out,
+        "<tr><th scope=\"row\">together</th><td>{}</td><td>{}</td></tr>\n</tbody></table></div></details>",
+        number(largest.context()),
+        number(last.context())
+    );
+}

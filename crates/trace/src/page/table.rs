@@ -1,0 +1,217 @@
+//! Everything that is on the timeline as a table: for those who read, search, copy or listen.
+
+use std::fmt::Write as _;
+
+use windlass_protocol::FailureClass;
+
+use super::series::part_of;
+use super::{Sheet, shown};
+use crate::figures::{duration, money, number, offset};
+use crate::story::{Call, CallOutcome, Mark, Request, RequestOutcome};
+
+const COLUMNS: [&str; 11] =
+    ["At", "What", "About", "Outcome", "Waited", "Took", "Context", "Cached", "New", "Out", "Cost"];
+
+/// Something of a run, for its place in the order of time.
+enum Item<'a> {
+    Request(usize, &'a Request),
+    Call(usize, &'a Call),
+    Mark(usize, &'a Mark),
+}
+
+impl Item<'_> {
+    /// When it began, and marks before requests before calls of the same moment.
+    fn place(&self) -> (usize, u64, u8) {
+        match self {
+            Self::Mark(_, mark) => (mark.run, mark.from.unwrap_or(mark.at), 0),
+            Self::Request(_, request) => (request.run, request.sent, 1),
+            Self::Call(_, call) => (call.run, call.asked, 2),
+        }
+    }
+}
+
+pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
+    let story = sheet.story;
+    let requests =
+        shown(&story.requests, &sheet.shown.requests).map(|(at, request)| Item::Request(at, request));
+    let calls = shown(&story.calls, &sheet.shown.calls).map(|(at, call)| Item::Call(at, call));
+    let marks = shown(&story.marks, &sheet.shown.marks).map(|(at, mark)| Item::Mark(at, mark));
+    let mut items: Vec<Item<'_>> = requests.chain(calls).chain(marks).collect();
+    if items.is_empty() {
+        return;
+    }
+    items.sort_by_key(Item::place);
+    out.push_str("<section id=\"all\" aria-labelledby=\"all-h\">\n<h2 id=\"all-h\">Requests, calls and decisions</h2>\n");
+    filters(sheet, out);
+    out.push_str("<div class=\"wide\" role=\"region\" aria-label=\"Requests, calls and decisions\" tabindex=\"0\"><table id=\"rows\">\n<thead><tr>");
+    for column in COLUMNS {
+        let _ = write!(out, "<th scope=\"col\">{column}</th>");
+    }
+    out.push_str("</tr></thead>\n");
+    let mut run = None;
+    for item in &items {
+        let of = item.place().0;
+        if run != Some(of) {
+            out.push_str(if run.is_some() { "</tbody>\n<tbody>\n" } else { "<tbody>\n" });
+            let _ = writeln!(
+                out,
+                "<tr class=\"of\"><th colspan=\"11\" scope=\"colgroup\"><a href=\"#run{n}\">Run {n}</a></th></tr>",
+                n = of + 1
+            );
+            run = Some(of);
+        }
+        match item {
+            Item::Request(at, request) => request_row(sheet, *at, request, out),
+            Item::Call(at, call) => call_row(sheet, *at, call, out),
+            Item::Mark(at, mark) => mark_row(sheet, *at, mark, out),
+        }
+    }
+    out.push_str("</tbody>\n</table></div>\n</section>\n");
+}
+
+fn filters(sheet: &Sheet<'_>, out: &mut String) {
+    out.push_str("<fieldset class=\"filters\"><legend>Show</legend>");
+    let kinds = [
+        ("all", "everything"),
+        ("q", "requests"),
+        ("c", "calls"),
+        ("m", "everything else"),
+        ("bad", "not well"),
+        ("long", "long"),
+    ];
+    for (kind, name) in kinds {
+        let checked = if kind == "all" { " checked" } else { "" };
+        let _ = write!(
+            out,
+            "<label><input type=\"radio\" name=\"show\" id=\"f-{kind}\" value=\"{kind}\"{checked}>{name}</label>"
+        );
+    }
+    let _ = writeln!(
+        out,
+        "<label class=\"find\" hidden>with <input type=\"search\" id=\"find\" placeholder=\"text\"></label></fieldset>\n\
+         <p class=\"quiet\">Long means over {} for a request and over {} for a call: three times the median, and a second at least.</p>",
+        duration(sheet.long.request_ms),
+        duration(sheet.long.call_ms)
+    );
+}
+
+/// The beginning of a row. `class` is its kind, with what else is said of it.
+fn row(id: &str, class: &str, at: u64, out: &mut String) {
+    let _ = write!(out, "<tr id=\"{id}\" class=\"{class}\"><td>{}</td>", offset(at));
+}
+
+fn cells(cells: &[String], out: &mut String) {
+    for cell in cells {
+        let _ = write!(out, "<td>{cell}</td>");
+    }
+    out.push_str("</tr>\n");
+}
+
+fn time(ms: Option<u64>) -> String {
+    ms.map(duration).unwrap_or_default()
+}
+
+fn class(kind: &str, bad: bool, long: bool) -> String {
+    format!("{kind}{}{}", if bad { " bad" } else { "" }, if long { " long" } else { "" })
+}
+
+fn request_row(sheet: &Sheet<'_>, at: usize, request: &Request, out: &mut String) {
+    let long = request.took().is_some_and(|ms| ms > sheet.long.request_ms);
+    let parts: Vec<String> = sheet.parts.iter().map(|name| part_of(request, name).to_string()).collect();
+    let class = class("q", request.failed(), long);
+    let _ = write!(
+        out,
+        "<tr id=\"q{at}\" class=\"{class}\" data-p=\"{}\"><td>{}</td>",
+        parts.join(","),
+        offset(request.sent)
+    );
+    let attempt = if request.attempt > 1 { format!(", attempt {}", request.attempt) } else { String::new() };
+    let usage = &request.usage;
+    let cached = usage.cache_read_input_tokens;
+    let tokens = |n: u64| if n == 0 { String::new() } else { number(n) };
+    cells(
+        &[
+            format!("request, turn {}{attempt}", request.turn),
+            sheet.words.line(&request.model, 60),
+            request_outcome(sheet, &request.outcome),
+            time(request.waited()),
+            time(request.took()),
+            tokens(request.context()),
+            tokens(cached),
+            tokens(usage.input_total() - cached),
+            tokens(usage.output_tokens),
+            cost(request),
+        ],
+        out,
+    );
+}
+
+fn cost(request: &Request) -> String {
+    let own = request.cost_usd.map(money).unwrap_or_default();
+    if request.forks_usd > 0.0 { format!("{own} + {} by forks", money(request.forks_usd)) } else { own }
+}
+
+fn request_outcome(sheet: &Sheet<'_>, outcome: &RequestOutcome) -> String {
+    match outcome {
+        RequestOutcome::Open => "open".to_owned(),
+        RequestOutcome::Stopped(reason) => sheet.words.line(reason, 40),
+        RequestOutcome::Failed(class, why) => {
+            format!("\u{2715} {}: {}", failure_name(*class), sheet.words.line(why, 160))
+        }
+        RequestOutcome::Interrupted => "\u{2715} interrupted".to_owned(),
+        RequestOutcome::Left => "\u{2715} the process went away".to_owned(),
+    }
+}
+
+fn failure_name(class: FailureClass) -> &'static str {
+    match class {
+        FailureClass::Overflow => "too long",
+        FailureClass::Media => "media refused",
+        FailureClass::RateLimited => "too many requests",
+        FailureClass::Quota => "quota used up",
+        FailureClass::Overloaded => "overloaded",
+        FailureClass::Server => "server failed",
+        FailureClass::Auth => "key refused",
+        FailureClass::Forbidden => "not allowed",
+        FailureClass::NotFound => "not found",
+        FailureClass::BadRequest => "invalid",
+        FailureClass::Binding => "thinking refused",
+        FailureClass::Connect => "no connection",
+        FailureClass::Tls => "no secure connection",
+        FailureClass::Cut => "broke off",
+        FailureClass::Stalled => "stalled",
+        FailureClass::Malformed => "malformed",
+    }
+}
+
+fn call_row(sheet: &Sheet<'_>, at: usize, call: &Call, out: &mut String) {
+    let long = call.took().is_some_and(|ms| ms > sheet.long.call_ms);
+    row(&format!("c{at}"), &class("c", call.failed(), long), call.asked, out);
+    let asked = call.question.map(|(from, to)| format!(", asked for {}", duration(to.saturating_sub(from))));
+    let sign = match call.outcome {
+        CallOutcome::Unknown => "? ",
+        _ if call.failed() => "\u{2715} ",
+        _ => "",
+    };
+    let complaint = sheet.words.line(&call.complaint, 160);
+    let complaint = if complaint.is_empty() { complaint } else { format!(": {complaint}") };
+    cells(
+        &[
+            sheet.words.line(&call.name, 40),
+            sheet.words.line(&call.target, 120),
+            format!("{sign}{}{}{complaint}", call.outcome.name(), asked.unwrap_or_default()),
+            time(call.waited().filter(|ms| *ms > 0)),
+            time(call.took()),
+        ],
+        out,
+    );
+}
+
+fn mark_row(sheet: &Sheet<'_>, at: usize, mark: &Mark, out: &mut String) {
+    row(&format!("m{at}"), "m", mark.from.unwrap_or(mark.at), out);
+    let took = mark.from.map(|from| mark.at.saturating_sub(from));
+    cells(
+        &[mark.name.clone(), sheet.words.line(&mark.about, 160), String::new(), String::new(), time(took)],
+        out,
+    );
+}

@@ -1,0 +1,319 @@
+//! What a page tells: runs, and in each of them requests, calls and marks, with their times. Times are milliseconds since
+//! the run began.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use windlass_protocol::{CallKind, FailureClass, MessageId, Terminal, Usage};
+
+/// As many messages at the beginning are shown.
+const MESSAGES_FIRST_MAX: usize = 60;
+/// As many messages at the end are shown.
+const MESSAGES_LAST_MAX: usize = 140;
+
+/// Everything that is shown of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Story {
+    pub(crate) processes: Vec<Process>,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) requests: Vec<Request>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) marks: Vec<Mark>,
+    pub(crate) messages: Messages,
+    /// The context window of each model that answered.
+    pub(crate) windows: BTreeMap<Arc<str>, u64>,
+    /// What the session has cost as far as prices are known; none if nothing was spent.
+    pub(crate) total_usd: Option<f64>,
+    /// Models that were paid for and whose price is not known.
+    pub(crate) unpriced: Vec<Arc<str>>,
+}
+
+/// A process that had the session open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Process {
+    pub(crate) wall_ms: u64,
+    pub(crate) version: String,
+    pub(crate) entrypoint: String,
+    pub(crate) cwd: String,
+}
+
+/// The processing of one submission.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) process: usize,
+    /// When it began, in milliseconds since 1970.
+    pub(crate) wall_ms: u64,
+    pub(crate) prompt: String,
+    pub(crate) length_ms: u64,
+    pub(crate) end: RunEnd,
+}
+
+/// How a run came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunEnd {
+    /// It goes on, or nobody wrote down how it ended.
+    Open,
+    /// The process went away in the middle.
+    Left,
+    /// With a reason.
+    Terminal(Terminal),
+}
+
+/// A request on its way to a model, one for each try.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) run: usize,
+    /// The turn, counted over the session; a retry or a cure belongs to the turn before it.
+    pub(crate) turn: u32,
+    pub(crate) model: Arc<str>,
+    pub(crate) attempt: u32,
+    pub(crate) parts: Vec<(Arc<str>, u64)>,
+    pub(crate) sent: u64,
+    pub(crate) first: Option<u64>,
+    pub(crate) end: Option<u64>,
+    pub(crate) outcome: RequestOutcome,
+    pub(crate) usage: Usage,
+    /// What it cost, and what forks cost between it and the next.
+    pub(crate) cost_usd: Option<f64>,
+    pub(crate) forks_usd: f64,
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RequestOutcome {
+    Open,
+    /// The model stopped, in the provider's word.
+    Stopped(String),
+    Failed(FailureClass, String),
+    Interrupted,
+    /// The process went away.
+    Left,
+}
+
+/// A tool call.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) run: usize,
+    pub(crate) name: Arc<str>,
+    pub(crate) target: String,
+    pub(crate) kind: Option<CallKind>,
+    /// When the model had asked for it.
+    pub(crate) asked: u64,
+    /// When somebody was asked about it, and when the answer came.
+    pub(crate) question: Option<(u64, u64)>,
+    pub(crate) started: Option<u64>,
+    pub(crate) ended: Option<u64>,
+    pub(crate) outcome: CallOutcome,
+    /// What it said, if it did not work.
+    pub(crate) complaint: String,
+}
+
+/// What became of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallOutcome {
+    Open,
+    Worked,
+    Failed,
+    /// Somebody said no.
+    Denied,
+    /// It was answered without having run: a rule, bad input, an interrupt.
+    NotRun,
+    /// It had started and was stopped before its end.
+    Stopped,
+    /// The process went away while it ran: nobody knows how far it came.
+    Unknown,
+    /// Its response does not stand.
+    Retracted,
+}
+
+/// Something else that happened, at a moment or over a while.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    pub(crate) run: usize,
+    pub(crate) kind: MarkKind,
+    /// When it began, if it took a while.
+    pub(crate) from: Option<u64>,
+    pub(crate) at: u64,
+    pub(crate) name: String,
+    pub(crate) about: String,
+    /// How many requests had gone out before it.
+    pub(crate) requests_before: usize,
+}
+
+/// The kinds of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum MarkKind {
+    Prompt,
+    Steer,
+    Interrupt,
+    /// A pause before a request is sent again.
+    Backoff,
+    Fork,
+    Compaction,
+    /// Any other decision of a layer.
+    Decision,
+    Hook,
+    /// What was found around the run: changed files, memory, what the provider cleared.
+    Note,
+    Repair,
+    /// The log could not be written.
+    StoreFailed,
+}
+
+/// A message in short.
+#[derive(Debug)]
+pub(crate) struct Short {
+    pub(crate) id: MessageId,
+    pub(crate) run: Option<usize>,
+    pub(crate) at: u64,
+    pub(crate) who: &'static str,
+    pub(crate) text: String,
+    pub(crate) failed: bool,
+    pub(crate) retracted: bool,
+}
+
+/// The first and the last messages of a session; those between are only counted.
+#[derive(Debug, Default)]
+pub(crate) struct Messages {
+    pub(crate) first: Vec<Short>,
+    pub(crate) last: VecDeque<Short>,
+    pub(crate) dropped: usize,
+}
+
+impl Messages {
+    pub(crate) fn push(&mut self, message: Short) {
+        if self.first.len() < MESSAGES_FIRST_MAX {
+            self.first.push(message);
+            return;
+        }
+        if self.last.len() == MESSAGES_LAST_MAX {
+            self.last.pop_front();
+            self.dropped += 1;
+        }
+        self.last.push_back(message);
+    }
+
+    pub(crate) fn retract(&mut self, ids: &[MessageId]) {
+        let shown = self.first.iter_mut().chain(&mut self.last);
+        for message in shown.filter(|message| ids.contains(&message.id)) {
+            message.retracted = true;
+        }
+    }
+}
+
+impl Request {
+    /// How long it took, the wait for the first byte included; none while it is out.
+    pub(crate) fn took(&self) -> Option<u64> {
+        self.end.map(|end| end.saturating_sub(self.sent))
+    }
+
+    /// How long the first byte took to come.
+    pub(crate) fn waited(&self) -> Option<u64> {
+        self.first.map(|first| first.saturating_sub(self.sent))
+    }
+
+    /// How many tokens its parts have.
+    pub(crate) fn context(&self) -> u64 {
+        self.parts.iter().map(|(_, tokens)| tokens).sum()
+    }
+
+    pub(crate) fn failed(&self) -> bool {
+        !matches!(self.outcome, RequestOutcome::Stopped(_) | RequestOutcome::Open)
+    }
+
+    /// Whether it is shown before others when not all can be.
+    pub(crate) fn is_telling(&self) -> bool {
+        !matches!(self.outcome, RequestOutcome::Stopped(_))
+    }
+}
+
+impl Call {
+    /// How long it ran; none if it never did.
+    pub(crate) fn took(&self) -> Option<u64> {
+        Some(self.ended?.saturating_sub(self.started?))
+    }
+
+    /// How long it had to wait before it ran, for other calls, hooks or a person.
+    pub(crate) fn waited(&self) -> Option<u64> {
+        self.started.map(|started| started.saturating_sub(self.asked))
+    }
+
+    /// When it was over, whether or not it ran.
+    pub(crate) fn over(&self) -> u64 {
+        self.ended.or(self.started).unwrap_or(self.asked)
+    }
+
+    pub(crate) fn failed(&self) -> bool {
+        !matches!(self.outcome, CallOutcome::Worked | CallOutcome::Open)
+    }
+
+    /// Whether it is shown before others when not all can be.
+    pub(crate) fn is_telling(&self) -> bool {
+        self.outcome != CallOutcome::Worked
+    }
+}
+
+impl CallOutcome {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Worked => "worked",
+            Self::Failed => "failed",
+            Self::Denied => "denied",
+            Self::NotRun => "not run",
+            Self::Stopped => "stopped",
+            Self::Unknown => "outcome unknown",
+            Self::Retracted => "retracted",
+        }
+    }
+}
+
+impl RunEnd {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Open => "no end recorded",
+            Self::Left => "left in the middle",
+            Self::Terminal(terminal) => terminal.name(),
+        }
+    }
+
+    pub(crate) fn is_success(self) -> bool {
+        matches!(self, Self::Terminal(terminal) if terminal.is_success())
+    }
+}
+
+impl MarkKind {
+    /// What a row of the table calls it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Steer => "steered",
+            Self::Interrupt => "interrupt",
+            Self::Backoff => "pause",
+            Self::Fork => "fork",
+            Self::Compaction => "compaction",
+            Self::Decision => "decision",
+            Self::Hook => "hooks",
+            Self::Note => "note",
+            Self::Repair => "repair",
+            Self::StoreFailed => "log failed",
+        }
+    }
+
+    /// The letter on the timeline.
+    pub(crate) fn letter(self) -> char {
+        match self {
+            Self::Prompt => 'P',
+            Self::Steer => 'S',
+            Self::Interrupt => 'I',
+            Self::Backoff => 'W',
+            Self::Fork => 'F',
+            Self::Compaction => 'C',
+            Self::Decision => 'D',
+            Self::Hook => 'H',
+            Self::Note => 'N',
+            Self::Repair => 'R',
+            Self::StoreFailed => 'L',
+        }
+    }
+}

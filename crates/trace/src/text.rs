@@ -1,0 +1,210 @@
+//! Words of a session on the page. They are taken out of blocks, redacted, cut, freed of characters that would reorder or
+//! hide others, and escaped, in this order: what is cut first may no longer look like a secret.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+use windlass_protocol::{Block, BlockKind};
+
+/// As much of a text is kept for the page, in bytes: far more than is shown, so that a secret is found whole.
+const KEPT_BYTES_MAX: usize = 16 * 1024;
+
+/// The beginning of a text.
+pub(crate) fn kept(text: &str) -> &str {
+    &text[..text.floor_char_boundary(KEPT_BYTES_MAX)]
+}
+
+/// What a block says.
+pub(crate) fn of_block(block: &Block) -> Cow<'_, str> {
+    match block.kind() {
+        BlockKind::Text(text) => Cow::Borrowed(text),
+        BlockKind::Thinking => of_thinking(block),
+        BlockKind::RedactedThinking => "[thinking that the provider encrypted]".into(),
+        BlockKind::ToolUse(tool_use) => format!("{} {}", tool_use.name, tool_use.input.get()).into(),
+        BlockKind::ToolResult { .. } => of_result(block),
+        BlockKind::Image => "[picture]".into(),
+        BlockKind::Document => "[document]".into(),
+        BlockKind::Other(kind) => format!("[{kind}]").into(),
+    }
+}
+
+/// What a result says.
+pub(crate) fn of_result(block: &Block) -> Cow<'_, str> {
+    #[derive(Deserialize)]
+    struct Plain<'a> {
+        #[serde(borrow, default)]
+        content: Option<Cow<'a, str>>,
+    }
+    if let Ok(plain) = serde_json::from_str::<Plain<'_>>(block.json()) {
+        return plain.content.unwrap_or_default();
+    }
+    let inside = block.result_blocks();
+    let texts: Vec<Cow<'_, str>> = inside.iter().map(of_block).collect();
+    texts.join("\n").into()
+}
+
+fn of_thinking(block: &Block) -> Cow<'_, str> {
+    #[derive(Deserialize)]
+    struct Thinking<'a> {
+        #[serde(borrow, default)]
+        thinking: Cow<'a, str>,
+    }
+    serde_json::from_str::<Thinking<'_>>(block.json()).map(|block| block.thinking).unwrap_or_default()
+}
+
+/// Makes words of the session fit for the page.
+pub(crate) struct Words<'a> {
+    redact: &'a dyn Fn(&str) -> Cow<'_, str>,
+}
+
+impl<'a> Words<'a> {
+    pub(crate) fn new(redact: &'a dyn Fn(&str) -> Cow<'_, str>) -> Self {
+        Self { redact }
+    }
+
+    /// One line of at most so many characters; runs of blanks become one.
+    pub(crate) fn line(&self, text: &str, chars_max: usize) -> String {
+        let redacted = (self.redact)(text);
+        let joined = redacted.split_whitespace();
+        let mut shown = Shown::new(chars_max);
+        for (position, word) in joined.enumerate() {
+            if position > 0 {
+                shown.push(' ');
+            }
+            word.chars().for_each(|c| shown.push(c));
+            if shown.is_full() {
+                break;
+            }
+        }
+        shown.finish()
+    }
+
+    /// At most so many characters, with their line ends.
+    pub(crate) fn paragraph(&self, text: &str, chars_max: usize) -> String {
+        let redacted = (self.redact)(text.trim());
+        let mut shown = Shown::new(chars_max);
+        for c in redacted.chars() {
+            shown.push(c);
+            if shown.is_full() {
+                break;
+            }
+        }
+        shown.finish()
+    }
+}
+
+/// HTML that holds so many characters of a text.
+struct Shown {
+    html: String,
+    left: usize,
+    cut: bool,
+}
+
+impl Shown {
+    fn new(chars_max: usize) -> Self {
+        Self { html: String::new(), left: chars_max, cut: false }
+    }
+
+    fn is_full(&self) -> bool {
+        self.cut
+    }
+
+    fn push(&mut self, c: char) {
+        if self.left == 0 {
+            self.cut = true;
+            return;
+        }
+        self.left -= 1;
+        match c {
+            '&' => self.html.push_str("&amp;"),
+            '<' => self.html.push_str("&lt;"),
+            '>' => self.html.push_str("&gt;"),
+            '"' => self.html.push_str("&quot;"),
+            '\'' => self.html.push_str("&#39;"),
+            '\n' | '\t' => self.html.push(c),
+            // The pictures of the control characters stand in their order.
+            '\0'..='\x1f' => self.html.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}')),
+            _ if is_hidden(c) => {
+                let _ = write!(self.html, "\u{27e8}U+{:04X}\u{27e9}", u32::from(c));
+            }
+            _ => self.html.push(c),
+        }
+    }
+
+    fn finish(mut self) -> String {
+        let kept = self.html.trim_end().len();
+        self.html.truncate(kept);
+        if self.cut {
+            self.html.push('\u{2026}');
+        }
+        self.html
+    }
+}
+
+/// Characters that cannot be seen and change what is seen of others: controls, marks of direction, blanks without width,
+/// and those that no page may hold. The joiners stay: scripts and pictures are spelled with them.
+fn is_hidden(c: char) -> bool {
+    matches!(c, '\x7f'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || u32::from(c) & 0xfffe == 0xfffe
+        || ('\u{fdd0}'..='\u{fdef}').contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &str) -> Cow<'_, str> {
+        Cow::Borrowed(text)
+    }
+
+    #[test]
+    fn nothing_of_a_session_is_markup() {
+        let check = |text: &str, expected: &str| assert_eq!(Words::new(&plain).line(text, 60), expected);
+        check(
+            "</script><b a=\"x\" c='d'>&amp;",
+            "&lt;/script&gt;&lt;b a=&quot;x&quot; c=&#39;d&#39;&gt;&amp;amp;",
+        );
+        check("  two\n\n lines\t", "two lines");
+        check(
+            "a\u{202e}gnp.exe\u{200b}\u{feff}",
+            "a\u{27e8}U+202E\u{27e9}gnp.exe\u{27e8}U+200B\u{27e9}\u{27e8}U+FEFF\u{27e9}",
+        );
+        check("a\x1b[31mb\0\x7f", "a\u{241b}[31mb\u{2400}\u{27e8}U+007F\u{27e9}");
+        check(
+            "\u{ffff}\u{1fffe}\u{fdd0}",
+            "\u{27e8}U+FFFF\u{27e9}\u{27e8}U+1FFFE\u{27e9}\u{27e8}U+FDD0\u{27e9}",
+        );
+        check("می\u{200c}خواهم \u{1f469}\u{200d}\u{1f4bb}", "می\u{200c}خواهم \u{1f469}\u{200d}\u{1f4bb}");
+    }
+
+    #[test]
+    fn texts_are_cut_after_they_are_redacted() {
+        fn redact(text: &str) -> Cow<'_, str> {
+            text.replace("secret-token", "[gone]").into()
+        }
+        let words = Words::new(&redact);
+        assert_eq!(words.line("my secret-token is long", 8), "my [gone\u{2026}");
+        assert_eq!(words.paragraph("a\n  b secret-token", 100), "a\n  b [gone]");
+        assert_eq!(words.paragraph("abc", 3), "abc");
+        assert_eq!(words.paragraph("abcd", 3), "abc\u{2026}");
+        assert_eq!(kept(&"é".repeat(10_000)).len(), KEPT_BYTES_MAX);
+    }
+
+    #[test]
+    fn blocks_say_what_people_read() {
+        let check =
+            |json: &str, expected: &str| assert_eq!(of_block(&Block::from_json(json).unwrap()), expected);
+        check(r#"{"type":"text","text":"a\nb"}"#, "a\nb");
+        check(r#"{"type":"thinking","thinking":"hm \"x\"","signature":"s"}"#, "hm \"x\"");
+        check(r#"{"type":"tool_use","id":"t","name":"Read","input":{"p":1}}"#, r#"Read {"p":1}"#);
+        check(r#"{"type":"tool_result","tool_use_id":"t","content":"a\nb"}"#, "a\nb");
+        check(r#"{"type":"tool_result","tool_use_id":"t"}"#, "");
+        check(
+            r#"{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"a"},{"type":"image","source":{}}]}"#,
+            "a\n[picture]",
+        );
+        check(r#"{"type":"news"}"#, "[news]");
+    }
+}
