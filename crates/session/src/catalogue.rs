@@ -57,6 +57,25 @@ impl SessionInfo {
         SessionPaths::new(self.path.clone(), self.id)
     }
 
+    /// What a list tells about it, for programs.
+    #[must_use]
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "sessionId": self.id.to_string(),
+            "summary": self.summary,
+            "title": self.title,
+            "firstPrompt": self.first_prompt,
+            "createdAt": self.created_ms,
+            "lastModified": self.modified_ms,
+            "fileSize": self.size,
+            "cwd": self.cwd.as_ref().map(|cwd| cwd.to_string_lossy()),
+            "gitBranch": self.branch,
+            "tag": self.tag,
+            "entrypoint": self.entrypoint,
+            "path": self.path.to_string_lossy(),
+        })
+    }
+
     /// Whether a program started it: an SDK, or somebody who wanted one answer printed.
     #[must_use]
     pub fn is_programmatic(&self) -> bool {

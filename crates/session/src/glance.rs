@@ -19,7 +19,7 @@ mod prompt;
 const WINDOW: u64 = 64 * 1024;
 
 /// How lines begin that only we understand.
-const OWN: &[u8] = b"{\"type\":\"windlass\"";
+pub(crate) const OWN: &[u8] = b"{\"type\":\"windlass\"";
 
 /// What is known about a session without reading it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,6 +94,11 @@ pub(crate) fn text(members: &Members<'_>, key: &str) -> Option<String> {
 
 fn any_text(members: &Members<'_>, key: &str) -> Option<String> {
     serde_json::from_str(members.get(key)?.get()).ok()
+}
+
+/// Whether a member says yes.
+pub(crate) fn flag(members: &Members<'_>, key: &str) -> bool {
+    members.get(key).is_some_and(|value| value.get() == "true")
 }
 
 fn judge(head: &[u8], tail: &[u8], whole: bool) -> Glance {

@@ -6,8 +6,11 @@
     reason = "a test fails by panicking; timings are for whoever reads them"
 )]
 
+mod exports;
 mod finding;
 mod glances;
 mod many;
+mod removing;
 mod repositories;
+mod searching;
 mod support;

@@ -1,0 +1,77 @@
+//! The export as JSON: one object, a line per message.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use super::{Out, Page};
+use crate::catalogue::SessionInfo;
+use crate::history::{Compacted, Said, Who};
+
+/// The list so far.
+#[derive(Default)]
+pub(super) struct Json {
+    begun: bool,
+}
+
+impl Page for Json {
+    fn begin(&mut self, session: &SessionInfo, out: &mut Out<'_>) -> io::Result<()> {
+        let about = session.to_json();
+        let about = about.to_string();
+        write!(out.to, "{{\"session\":{},\n\"messages\":[", (out.redact)(&about))
+    }
+
+    fn said(&mut self, said: &Said, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
+        let (who, tool) = match &said.who {
+            Who::User => ("user", None),
+            Who::Assistant => ("assistant", None),
+            Who::Tool(name) => ("tool", Some(name)),
+            Who::Engine => ("engine", None),
+            Who::Summary => ("summary", None),
+            Who::Title => ("title", None),
+        };
+        let message = (out.redact)(&said.message);
+        let message: Value =
+            serde_json::from_str(&message).unwrap_or_else(|_| Value::String(message.into_owned()));
+        let mut line = json!({
+            "type": "message",
+            "uuid": said.uuid,
+            "timestamp": said.at_ms.map(crate::time::iso),
+            "who": who,
+            "message": message,
+        });
+        if let Some(tool) = tool {
+            line["tool"] = tool.as_str().into();
+        }
+        if retracted {
+            line["retracted"] = true.into();
+        }
+        self.line(&line, out)
+    }
+
+    fn compacted(&mut self, compacted: &Compacted, out: &mut Out<'_>) -> io::Result<()> {
+        let line = json!({
+            "type": "compacted",
+            "timestamp": compacted.at_ms.map(crate::time::iso),
+            "trigger": compacted.trigger,
+            "tokensBefore": compacted.tokens_before,
+        });
+        self.line(&line, out)
+    }
+
+    fn rewound(&mut self, out: &mut Out<'_>) -> io::Result<()> {
+        self.line(&json!({"type": "rewound"}), out)
+    }
+
+    fn end(&mut self, out: &mut Out<'_>) -> io::Result<()> {
+        writeln!(out.to, "\n]}}")
+    }
+}
+
+impl Json {
+    fn line(&mut self, line: &Value, out: &mut Out<'_>) -> io::Result<()> {
+        let comma = if self.begun { "," } else { "" };
+        self.begun = true;
+        write!(out.to, "{comma}\n{line}")
+    }
+}

@@ -1,0 +1,71 @@
+//! The export as Markdown.
+
+use std::io;
+
+use super::{Out, Page, REWOUND, about, compaction, heading, speaker, time};
+use crate::catalogue::SessionInfo;
+use crate::history::{Compacted, Piece, Said, Who};
+
+pub(super) struct Markdown;
+
+impl Page for Markdown {
+    fn begin(&mut self, session: &SessionInfo, out: &mut Out<'_>) -> io::Result<()> {
+        let heading = heading(session, out.redact).replace('\n', " ");
+        writeln!(out.to, "# {heading}\n\n| | |\n|---|---|")?;
+        for (name, value) in about(session, out.redact) {
+            writeln!(out.to, "| {name} | {} |", value.replace('|', "\\|").replace('\n', " "))?;
+        }
+        Ok(())
+    }
+
+    fn said(&mut self, said: &Said, retracted: bool, out: &mut Out<'_>) -> io::Result<()> {
+        if retracted {
+            return Ok(());
+        }
+        let when = said.at_ms.map(|at_ms| format!(" \u{b7} {}", time(at_ms))).unwrap_or_default();
+        writeln!(out.to, "\n### {}{when}\n", speaker(said))?;
+        for piece in &said.pieces {
+            let text = (out.redact)(piece.text());
+            match piece {
+                // What the model writes is Markdown already; what others write is shown as it is.
+                Piece::Text(_) if said.who == Who::Assistant || said.who == Who::Summary => {
+                    writeln!(out.to, "{text}\n")?;
+                }
+                Piece::Text(_) => writeln!(out.to, "{}", quoted(&text))?,
+                Piece::Thinking(_) => writeln!(out.to, "*Thinking:*\n\n{}", quoted(&text))?,
+                Piece::Call { name, .. } => {
+                    writeln!(out.to, "Calls **{name}**:\n\n{}", fenced(&text, "json"))?;
+                }
+                Piece::Result { is_error, .. } => {
+                    let failed = if *is_error { "Failed:\n\n" } else { "" };
+                    writeln!(out.to, "{failed}{}", fenced(&text, ""))?;
+                }
+                Piece::Other(kind) => writeln!(out.to, "*[{kind}]*\n")?,
+            }
+        }
+        Ok(())
+    }
+
+    fn compacted(&mut self, compacted: &Compacted, out: &mut Out<'_>) -> io::Result<()> {
+        writeln!(out.to, "\n---\n\n**{}**\n", compaction(compacted))
+    }
+
+    fn rewound(&mut self, out: &mut Out<'_>) -> io::Result<()> {
+        writeln!(out.to, "\n---\n\n**{REWOUND}**\n")
+    }
+
+    fn end(&mut self, _: &mut Out<'_>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn quoted(text: &str) -> String {
+    text.lines().flat_map(|line| ["> ", line, "\n"]).collect()
+}
+
+/// A block of code whose fence is longer than any in the text.
+fn fenced(text: &str, language: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{}\n{fence}\n", text.trim_end_matches('\n'))
+}

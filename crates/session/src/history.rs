@@ -1,0 +1,282 @@
+//! A session as people read it: every message in the order it was written, whatever became of it since. One line is in memory at
+//! a time.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::glance::{Members, OWN, flag, members, text};
+
+/// A longer line is passed over.
+const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Who said something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// A person, or the program that speaks for one.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool: what a call returned.
+    Tool(String),
+    /// The engine, to the model.
+    Engine,
+    /// Whoever summed up what was compacted.
+    Summary,
+    /// Whoever named the session.
+    Title,
+}
+
+/// Something that happened in a conversation.
+#[derive(Debug)]
+pub(crate) enum Item {
+    Said(Said),
+    /// From here on the model no longer sees what stands before.
+    Compacted(Compacted),
+    /// The conversation goes on from an earlier message.
+    Rewound,
+}
+
+/// One message, or a block of one.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) uuid: String,
+    pub(crate) at_ms: Option<u64>,
+    pub(crate) who: Who,
+    /// The message as it was written.
+    pub(crate) message: String,
+    pub(crate) pieces: Vec<Piece>,
+    /// Its number, if we wrote it.
+    n: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Compacted {
+    pub(crate) at_ms: Option<u64>,
+    pub(crate) trigger: Option<String>,
+    pub(crate) tokens_before: Option<u64>,
+}
+
+/// A block as people read it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Text(String),
+    Thinking(String),
+    Call {
+        name: String,
+        input: String,
+    },
+    Result {
+        text: String,
+        is_error: bool,
+    },
+    /// A picture, a document, something encrypted.
+    Other(String),
+}
+
+impl Piece {
+    /// What it says, for whoever looks for words.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Thinking(text) | Self::Result { text, .. } => text,
+            Self::Call { input, .. } => input,
+            Self::Other(_) => "",
+        }
+    }
+}
+
+/// Reads a session from its beginning.
+pub(crate) struct History {
+    lines: Lines,
+    seen: HashSet<String>,
+    /// Names of the tools that were called, by the id of the call.
+    tools: BTreeMap<String, String>,
+}
+
+impl History {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self { lines: Lines::open(path)?, seen: HashSet::new(), tools: BTreeMap::new() })
+    }
+
+    /// The next thing, if its line passes a test that is cheaper than reading it.
+    pub(crate) fn next(
+        &mut self,
+        mut is_worth_reading: impl FnMut(&[u8]) -> bool,
+    ) -> io::Result<Option<Item>> {
+        while let Some(line) = self.lines.next()? {
+            // Results are known by the names of their calls, so calls are always read.
+            let has_call = memchr::memmem::find(line, b"\"tool_use\"").is_some();
+            if !has_call && !is_worth_reading(line) {
+                continue;
+            }
+            if let Some(item) = item(line, &mut self.seen, &mut self.tools) {
+                return Ok(Some(item));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The numbers of messages that were taken back: their responses did not stand.
+pub(crate) struct Retracted(HashSet<u64>);
+
+impl Retracted {
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let mut lines = Lines::open(path)?;
+        let mut numbers = HashSet::new();
+        while let Some(line) = lines.next()? {
+            if let Some(members) = own(line, "retracted") {
+                let of = members.get("of").and_then(|of| serde_json::from_str::<Vec<u64>>(of.get()).ok());
+                numbers.extend(of.unwrap_or_default());
+            }
+        }
+        Ok(Self(numbers))
+    }
+
+    pub(crate) fn holds(&self, said: &Said) -> bool {
+        said.n.is_some_and(|n| self.0.contains(&n))
+    }
+}
+
+/// The members of a line of our own, if it is of this kind.
+fn own<'a>(line: &'a [u8], kind: &str) -> Option<Members<'a>> {
+    let rest = line.strip_prefix(OWN)?.strip_prefix(b",\"kind\":\"")?;
+    rest.strip_prefix(kind.as_bytes())?.starts_with(b"\"").then(|| members(line))?
+}
+
+fn item(line: &[u8], seen: &mut HashSet<String>, tools: &mut BTreeMap<String, String>) -> Option<Item> {
+    if line.starts_with(OWN) {
+        return own(line, "rewound").map(|_| Item::Rewound);
+    }
+    let members = members(line)?;
+    let uuid = text(&members, "uuid").filter(|uuid| seen.insert(uuid.clone()))?;
+    let at_ms = text(&members, "timestamp").and_then(|time| crate::time::parse(&time));
+    let kind = text(&members, "type")?;
+    if kind == "system" {
+        return (text(&members, "subtype")? == "compact_boundary")
+            .then(|| Item::Compacted(compacted(&members, at_ms)));
+    }
+    let message = members.get("message")?.get().to_owned();
+    let value: Value = serde_json::from_str(&message).ok()?;
+    let own: Value =
+        members.get("windlass").and_then(|own| serde_json::from_str(own.get()).ok()).unwrap_or_default();
+    let who = match kind.as_str() {
+        "assistant" => Who::Assistant,
+        "user" if flag(&members, "isCompactSummary") => Who::Summary,
+        "user" if !flag(&members, "isMeta") => speaker(&value, &own, tools),
+        "user" | "attachment" => Who::Engine,
+        _ => return None,
+    };
+    let pieces = pieces(&value["content"], tools);
+    Some(Item::Said(Said { uuid, at_ms, who, message, pieces, n: own["n"].as_u64() }))
+}
+
+fn compacted(members: &Members<'_>, at_ms: Option<u64>) -> Compacted {
+    let about = members.get("compactMetadata").and_then(|about| serde_json::from_str(about.get()).ok());
+    let about: Value = about.unwrap_or_default();
+    Compacted {
+        at_ms,
+        trigger: about["trigger"].as_str().map(str::to_owned),
+        tokens_before: about["preTokens"].as_u64(),
+    }
+}
+
+/// Who speaks in a message of the user's side: results come from tools.
+fn speaker(message: &Value, own: &Value, tools: &BTreeMap<String, String>) -> Who {
+    let results = message["content"].as_array().into_iter().flatten();
+    let result = results.into_iter().find(|block| block["type"] == "tool_result");
+    let Some(result) = result else { return Who::User };
+    let called = result["tool_use_id"].as_str().and_then(|id| tools.get(id));
+    let name = own["name"].as_str().or(called.map(String::as_str));
+    Who::Tool(name.unwrap_or("a tool").to_owned())
+}
+
+fn pieces(content: &Value, tools: &mut BTreeMap<String, String>) -> Vec<Piece> {
+    match content {
+        Value::String(text) => vec![Piece::Text(text.clone())],
+        Value::Array(blocks) => blocks.iter().map(|block| piece(block, tools)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn piece(block: &Value, tools: &mut BTreeMap<String, String>) -> Piece {
+    let field = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
+    match block["type"].as_str().unwrap_or_default() {
+        "text" => Piece::Text(field("text")),
+        "thinking" => Piece::Thinking(field("thinking")),
+        "tool_use" | "server_tool_use" => {
+            tools.insert(field("id"), field("name"));
+            Piece::Call { name: field("name"), input: block["input"].to_string() }
+        }
+        "tool_result" => {
+            Piece::Result { text: result(&block["content"]), is_error: block["is_error"] == true }
+        }
+        other => Piece::Other(other.to_owned()),
+    }
+}
+
+fn result(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let shown = |block: &Value| match block["text"].as_str() {
+                Some(text) => text.to_owned(),
+                None => format!("[{}]", block["type"].as_str().unwrap_or("something else")),
+            };
+            blocks.iter().map(shown).collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// The lines of a file, one at a time, in a buffer that is used again.
+struct Lines {
+    file: BufReader<File>,
+    line: Vec<u8>,
+}
+
+impl Lines {
+    fn open(path: &Path) -> io::Result<Self> {
+        const BUFFER: usize = 256 * 1024;
+        Ok(Self { file: BufReader::with_capacity(BUFFER, File::open(path)?), line: Vec::new() })
+    }
+
+    /// The next line that is not too long, without its end.
+    fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        loop {
+            self.line.clear();
+            match self.read()? {
+                None => return Ok(None),
+                Some(true) => return Ok(Some(&self.line)),
+                Some(false) => {}
+            }
+        }
+    }
+
+    /// Reads a line; says whether it is whole.
+    fn read(&mut self) -> io::Result<Option<bool>> {
+        let mut whole = true;
+        let mut any = false;
+        loop {
+            let bytes = self.file.fill_buf()?;
+            if bytes.is_empty() {
+                return Ok(any.then_some(whole));
+            }
+            any = true;
+            let end = memchr::memchr(b'\n', bytes);
+            let piece = &bytes[..end.unwrap_or(bytes.len())];
+            whole &= self.line.len() + piece.len() <= LINE_BYTES_MAX;
+            if whole {
+                self.line.extend_from_slice(piece);
+            }
+            let used = piece.len() + usize::from(end.is_some());
+            self.file.consume(used);
+            if end.is_some() {
+                return Ok(Some(whole));
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Finds words in what was said in sessions.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use memchr::memmem;
+
+use crate::catalogue::SessionInfo;
+use crate::glance::OWN;
+use crate::history::{History, Item, Retracted, Said, Who};
+
+/// As many characters are shown in front of what was found, and behind it.
+const CHARS_BEFORE: usize = 40;
+const CHARS_BEHIND: usize = 120;
+
+/// A place where the words stand.
+#[derive(Clone, Debug)]
+pub struct Hit<'a> {
+    /// The session.
+    pub session: &'a SessionInfo,
+    /// The message.
+    pub uuid: String,
+    /// When it was said, in milliseconds since 1970.
+    pub at_ms: Option<u64>,
+    /// Who said it.
+    pub who: Who,
+    /// What stands in front of the words.
+    pub before: String,
+    /// The words as they were said.
+    pub words: String,
+    /// What follows.
+    pub behind: String,
+}
+
+/// Looks for words in sessions, one after the other; upper and lower case are the same. Each message counts once. What the
+/// engine told the model is passed over, and so is a response that did not stand.
+///
+/// Returns the logs that could not be read.
+pub fn search<'a>(
+    sessions: &'a [SessionInfo],
+    words: &str,
+    found: &mut dyn FnMut(Hit<'a>) -> ControlFlow<()>,
+) -> Vec<PathBuf> {
+    let wanted = Wanted::new(words);
+    let mut unreadable = Vec::new();
+    if wanted.characters.is_empty() {
+        return unreadable;
+    }
+    for session in sessions {
+        match search_one(session, &wanted, found) {
+            Ok(ControlFlow::Continue(())) => {}
+            Ok(ControlFlow::Break(())) => break,
+            Err(_) => unreadable.push(session.path.clone()),
+        }
+    }
+    unreadable
+}
+
+fn search_one<'a>(
+    session: &'a SessionInfo,
+    wanted: &Wanted,
+    found: &mut dyn FnMut(Hit<'a>) -> ControlFlow<()>,
+) -> std::io::Result<ControlFlow<()>> {
+    if let Some(hit) = session.title.as_deref().and_then(|title| wanted.within(title)) {
+        let hit = hit.at(session, String::new(), session.created_ms, Who::Title);
+        if found(hit).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    let mut retracted = None;
+    let mut history = History::open(&session.path)?;
+    let mut lowered = Vec::new();
+    while let Some(item) = history.next(|line| wanted.may_be_in(line, &mut lowered))? {
+        let Item::Said(said) = item else { continue };
+        let Some(hit) = first_in(&said, wanted).filter(|_| said.who != Who::Engine) else { continue };
+        let retracted = match &mut retracted {
+            Some(retracted) => retracted,
+            none => none.insert(Retracted::of(&session.path)?),
+        };
+        if !retracted.holds(&said) && found(hit.at(session, said.uuid, said.at_ms, said.who)).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+fn first_in(said: &Said, wanted: &Wanted) -> Option<Snippet> {
+    said.pieces.iter().find_map(|piece| wanted.within(piece.text()))
+}
+
+/// What is looked for, ready to be compared.
+struct Wanted {
+    /// In lower case.
+    characters: Vec<char>,
+    /// The same as it stands in a line of JSON; only if it is always written in the same way there.
+    plain: Option<memmem::Finder<'static>>,
+}
+
+impl Wanted {
+    fn new(words: &str) -> Self {
+        let characters: Vec<char> = words.trim().chars().flat_map(char::to_lowercase).collect();
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || " _-.".contains(*c);
+        let plain = characters.iter().all(is_plain).then(|| {
+            let text: String = characters.iter().collect();
+            memmem::Finder::new(text.as_bytes()).into_owned()
+        });
+        Self { characters, plain }
+    }
+
+    /// Whether a line is worth reading.
+    fn may_be_in(&self, line: &[u8], lowered: &mut Vec<u8>) -> bool {
+        if line.starts_with(OWN) {
+            return false;
+        }
+        let Some(plain) = &self.plain else { return true };
+        lowered.clear();
+        lowered.extend(line.iter().map(u8::to_ascii_lowercase));
+        plain.find(lowered).is_some()
+    }
+
+    fn within(&self, text: &str) -> Option<Snippet> {
+        let (start, end) = text.char_indices().find_map(|(start, _)| {
+            let length = self.length_at(&text[start..])?;
+            Some((start, start + length))
+        })?;
+        let before = text[..start].char_indices().rev().nth(CHARS_BEFORE - 1).map_or(0, |(at, _)| at);
+        let behind = text[end..].char_indices().nth(CHARS_BEHIND).map_or(text.len(), |(at, _)| end + at);
+        Some(Snippet {
+            before: with_dots(&text[before..start], before > 0, false),
+            words: text[start..end].to_owned(),
+            behind: with_dots(&text[end..behind], false, behind < text.len()),
+        })
+    }
+
+    /// How many bytes of a text are what is looked for, if it begins with it.
+    fn length_at(&self, text: &str) -> Option<usize> {
+        let mut wanted = self.characters.iter().peekable();
+        for (at, c) in text.char_indices() {
+            if wanted.peek().is_none() {
+                return Some(at);
+            }
+            if !c.to_lowercase().all(|c| wanted.next() == Some(&c)) {
+                return None;
+            }
+        }
+        wanted.peek().is_none().then_some(text.len())
+    }
+}
+
+fn with_dots(text: &str, in_front: bool, behind: bool) -> String {
+    let dots = |cut: bool| if cut { "\u{2026}" } else { "" };
+    let text: Cow<'_, str> = text.into();
+    format!("{}{text}{}", dots(in_front), dots(behind))
+}
+
+struct Snippet {
+    before: String,
+    words: String,
+    behind: String,
+}
+
+impl Snippet {
+    fn at(self, session: &SessionInfo, uuid: String, at_ms: Option<u64>, who: Who) -> Hit<'_> {
+        Hit { session, uuid, at_ms, who, before: self.before, words: self.words, behind: self.behind }
+    }
+}
