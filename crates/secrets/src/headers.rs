@@ -1,0 +1,93 @@
+//! What is shown to get in: `Authorization: Bearer …`, and `Bearer …` alone.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::bytes::is_varied;
+use crate::random::is_random;
+use crate::span::{Kind, Span};
+use crate::words::WORD_BYTES_MIN;
+
+/// Between the name and what follows: `: "`, `"] = "` and the like.
+const GLUE_BYTES_MAX: usize = 8;
+const VALUE_BYTES_MAX: usize = 8192;
+
+/// The values of headers in a text.
+pub(crate) fn find(text: &[u8], spans: &mut Vec<Span>) {
+    for name in [&b"uthorization"[..], b"UTHORIZATION"] {
+        let mut done_to = 0;
+        for at in memmem::find_iter(text, name) {
+            if at < done_to {
+                continue;
+            }
+            let Some(value) = value(text, at + name.len()) else { continue };
+            done_to = value.range.end;
+            if value.is_secret(text) {
+                spans.push(Span { start: value.range.start, end: value.range.end, kind: Kind::Header });
+            }
+        }
+    }
+}
+
+/// A word that stands behind `Bearer`.
+pub(crate) fn bearer(text: &[u8], word: &Range<usize>) -> Option<Span> {
+    let before = &text[..word.start];
+    (before.ends_with(b"earer ") || before.ends_with(b"EARER ")).then_some(())?;
+    let length = value_length(&text[word.start..]);
+    let end = word.start + length;
+    is_random(&text[word.start..end]).then_some(Span { start: word.start, end, kind: Kind::Header })
+}
+
+/// What stands behind the name of a header.
+struct Value {
+    is_basic: bool,
+    range: Range<usize>,
+}
+
+impl Value {
+    fn is_secret(&self, text: &[u8]) -> bool {
+        let value = &text[self.range.clone()];
+        if self.is_basic { is_basic_value(value) } else { is_token(value) }
+    }
+}
+
+fn value(text: &[u8], name_end: usize) -> Option<Value> {
+    let is_glue = |byte: &u8| {
+        matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'`' | b']' | b')' | b':' | b'=' | b',' | b'>' | b'\\')
+    };
+    let glue = text[name_end..].iter().take(GLUE_BYTES_MAX).take_while(|byte| is_glue(byte)).count();
+    let has_sign = text[name_end..name_end + glue].iter().any(|byte| matches!(byte, b':' | b'=' | b','));
+    has_sign.then_some(())?;
+    let start = name_end + glue;
+    let is_scheme = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'-';
+    let scheme = text[start..].iter().take(16).take_while(|byte| is_scheme(byte)).count();
+    let (is_basic, start) = match text.get(start + scheme) {
+        Some(b' ') if scheme > 0 => {
+            (text[start..start + scheme].eq_ignore_ascii_case(b"basic"), start + scheme + 1)
+        }
+        _ => (false, start),
+    };
+    let range = start..start + value_length(&text[start..]);
+    Some(Value { is_basic, range })
+}
+
+fn value_length(rest: &[u8]) -> usize {
+    let is_value = |byte: &u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'+' | b'/' | b'=')
+    };
+    rest.iter().take(VALUE_BYTES_MAX).take_while(|byte| is_value(byte)).count()
+}
+
+/// User and password in base64.
+fn is_basic_value(value: &[u8]) -> bool {
+    STANDARD.decode(value).is_ok_and(|decoded| decoded.contains(&b':'))
+}
+
+fn is_token(value: &[u8]) -> bool {
+    let has_digit = value.iter().take(256).any(u8::is_ascii_digit);
+    value.len() >= WORD_BYTES_MIN && has_digit && is_varied(value)
+}

@@ -1,0 +1,25 @@
+//! Finds secrets in text, known values and well-known shapes, and hides them.
+//!
+//! [`Redactor::redact`] takes out values the engine itself knows, in whatever form they were printed, and then what has the
+//! shape of a secret. What stands for a secret says which kind it was and nothing else. Ordinary text, code, hashes,
+//! ids and pictures are left as they are, byte for byte, and cost next to nothing.
+//!
+//! Each finder has a file: [`prefixes`] (tokens that say whose they are), [`parts`] (tokens made of parts), [`pem`],
+//! [`urls`], [`headers`], [`assignments`] (a telling name beside a random value) and [`known`].
+
+mod assignments;
+mod bytes;
+mod headers;
+mod json;
+mod known;
+mod line;
+mod parts;
+mod pem;
+mod prefixes;
+mod random;
+mod redactor;
+mod span;
+mod urls;
+mod words;
+
+pub use redactor::Redactor;

@@ -1,0 +1,81 @@
+//! The one way in.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::known::Known;
+use crate::span::{Span, replace};
+use crate::words::{long_words, token_runs};
+use crate::{assignments, headers, parts, pem, prefixes, urls};
+
+/// Hides secrets. Cheap to clone.
+///
+/// ```
+/// use windlass_secrets::Redactor;
+/// let redactor = Redactor::new(["a key we know"]);
+/// assert_eq!(redactor.redact("it is a key we know."), "it is [redacted: known secret].");
+/// assert_eq!(redactor.redact("ordinary text"), "ordinary text");
+/// assert_eq!(
+///     Redactor::default().redact("postgres://me:s3cr3t@db/x"),
+///     "postgres://me:[redacted: password]@db/x"
+/// );
+/// ```
+#[derive(Clone, Default)]
+pub struct Redactor {
+    pub(crate) known: Known,
+}
+
+impl Redactor {
+    /// Hides these values, and everything that has the shape of a secret. Values of less than 8 bytes are too common to be
+    /// hidden and do not count.
+    #[must_use]
+    pub fn new<S: AsRef<str>>(known: impl IntoIterator<Item = S>) -> Self {
+        Self { known: Known::new(known) }
+    }
+
+    /// The text without its secrets. What has none is given back as it is.
+    #[must_use]
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.redact_with(text, |_| Vec::new())
+    }
+
+    /// Known values go first: what they leave is looked at as if they had never touched it.
+    pub(crate) fn redact_with<'a>(&self, text: &'a str, more: impl Fn(&str) -> Vec<Span>) -> Cow<'a, str> {
+        let shapes = |text: &str| {
+            let mut spans = shapes(text.as_bytes());
+            spans.extend(more(text));
+            spans
+        };
+        match replace(text, self.known.find(text)) {
+            Cow::Borrowed(text) => replace(text, shapes(text)),
+            Cow::Owned(text) => Cow::Owned(replace(&text, shapes(&text)).into_owned()),
+        }
+    }
+
+    pub(crate) fn finds(&self, text: &str) -> bool {
+        !self.known.find(text).is_empty() || !shapes(text.as_bytes()).is_empty()
+    }
+}
+
+/// Everything that looks like a secret.
+fn shapes(bytes: &[u8]) -> Vec<Span> {
+    let mut spans = Vec::new();
+    pem::find(bytes, &mut spans);
+    urls::find(bytes, &mut spans);
+    headers::find(bytes, &mut spans);
+    for word in long_words(bytes) {
+        spans.extend(assignments::find(bytes, &word));
+        spans.extend(headers::bearer(bytes, &word));
+        for run in token_runs(bytes, word) {
+            spans.extend(parts::find(bytes, &run));
+            prefixes::find(bytes, &run, &mut spans);
+        }
+    }
+    spans
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Redactor")
+    }
+}
