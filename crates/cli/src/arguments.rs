@@ -7,11 +7,12 @@ use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, ValueEnum};
 use windlass_config::{Flags, PromptText};
 
+use crate::opening::{SessionFlags, Wish};
 use crate::suggest::closest;
-use crate::{display, help, usage};
+use crate::{display, help, sessions, usage};
 
 /// The commands beside the prompt.
-pub(crate) const COMMANDS: [&str; 2] = ["demo", "help"];
+pub(crate) const COMMANDS: [&str; 3] = ["demo", "help", "sessions"];
 
 /// What the command line asks for.
 pub(crate) enum Request {
@@ -19,6 +20,8 @@ pub(crate) enum Request {
     Print(Box<Arguments>),
     /// Show a scripted session.
     Demo,
+    /// List sessions, or do something else with them.
+    Sessions(sessions::Command),
     /// Print a text that was asked for.
     Show(String),
 }
@@ -135,6 +138,38 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIRS", num_args = 1..)]
     add_dir: Vec<PathBuf>,
 
+    /// Go on with the newest session of this directory
+    #[arg(short = 'c', long = "continue")]
+    continue_session: bool,
+
+    /// Go on with a session: its id, the beginning of it, its name, or words of its first prompt
+    #[arg(short = 'r', long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "")]
+    resume: Option<String>,
+
+    /// With --resume or --continue: go on in a copy with an id of its own
+    #[arg(long)]
+    fork_session: bool,
+
+    /// With --resume or --continue: go on behind this message, by its uuid, as if nothing had followed
+    #[arg(long, value_name = "UUID")]
+    resume_session_at: Option<String>,
+
+    /// With --resume-session-at: refuse unless only the turn of this prompt is left out
+    #[arg(long, value_name = "UUID")]
+    resume_drops_turn: Option<String>,
+
+    /// The id of the new session, a UUID
+    #[arg(long, value_name = "UUID")]
+    session_id: Option<String>,
+
+    /// A name for the session, to find it again
+    #[arg(short = 'n', long)]
+    name: Option<String>,
+
+    /// Keep nothing of the session on disk
+    #[arg(long)]
+    no_session_persistence: bool,
+
     /// Print the version
     #[arg(short = 'v', visible_short_alias = 'V', long, action = ArgAction::Version)]
     version: Option<bool>,
@@ -187,6 +222,20 @@ impl Arguments {
             json_schema: self.json_schema.clone(),
             autocompact: self.autocompact.clone(),
         }
+    }
+
+    /// Which session is meant, as it was said.
+    pub(crate) fn wish(&self) -> Result<Wish, String> {
+        Wish::new(&SessionFlags {
+            newest: self.continue_session,
+            named: self.resume.as_deref(),
+            fork: self.fork_session,
+            at: self.resume_session_at.as_deref(),
+            drops: self.resume_drops_turn.as_deref(),
+            id: self.session_id.as_deref(),
+            name: self.name.as_deref(),
+            forget: self.no_session_persistence,
+        })
     }
 
     /// What to say about a missing prompt if a list may have taken it.
@@ -255,6 +304,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
     match arguments.get(1).and_then(|first| first.to_str()) {
         Some("demo") => return parse_demo(rest),
         Some("help") => return parse_help(rest),
+        Some("sessions") => return sessions::parse(rest),
         Some(word) => usage::command_not_yet(word).map_or(Ok(()), Err)?,
         None => {}
     }
@@ -295,7 +345,7 @@ mod tests {
     fn arguments(line: &[&str]) -> Arguments {
         match parse(&[&["windlass"], line].concat().iter().map(OsString::from).collect::<Vec<_>>()) {
             Ok(Request::Print(arguments)) => *arguments,
-            Ok(Request::Demo) => panic!("the demo"),
+            Ok(Request::Demo | Request::Sessions(_)) => panic!("another command"),
             Ok(Request::Show(text)) | Err(text) => panic!("{text}"),
         }
     }

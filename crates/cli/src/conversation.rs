@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use uuid::Uuid;
-use windlass_engine::{Handle, Priority, Prompt, Session, SessionSeed, Update};
+use windlass_engine::{Handle, Priority, Prompt, Session, Update};
+use windlass_protocol::SessionKey;
 use windlass_wire::{InputLine, InputPriority, InputPrompt, control_error, control_success, replay};
 
 use crate::commands::{Command, not_a_command};
@@ -23,7 +24,7 @@ pub(crate) struct Conversation {
     lines: Lines,
     aside: Aside,
     clock: Clock,
-    seed: SessionSeed,
+    key: SessionKey,
     /// Whether prompts are said back.
     replays: bool,
     /// Read, and not handed to the session yet.
@@ -69,9 +70,9 @@ struct Noticing {
 }
 
 impl Conversation {
-    pub(crate) fn new(lines: Lines, aside: Aside, seed: SessionSeed, replays: bool) -> Self {
+    pub(crate) fn new(lines: Lines, aside: Aside, key: SessionKey, replays: bool) -> Self {
         let (queue, handed) = (VecDeque::new(), Handed::default());
-        Self { lines, aside, clock: Clock::start(), seed, replays, queue, handed, ended: None }
+        Self { lines, aside, clock: Clock::start(), key, replays, queue, handed, ended: None }
     }
 
     /// The same view, which also notes which prompts runs have taken.
@@ -190,7 +191,7 @@ impl Conversation {
         let id = input.uuid.clone().unwrap_or_else(|| Uuid::new_v4().to_string().into());
         if self.replays {
             let at = self.clock.at();
-            self.aside.leave(|out| replay(self.seed, &id, &input.blocks, at, out));
+            self.aside.leave(|out| replay(self.key, &id, &input.blocks, at, out));
         }
         let text = input.text().filter(|_| !input.verbatim && input.wants_answer);
         if let Some(notice) = text.and_then(not_a_command) {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use serde_json::Value;
+use uuid::Uuid;
 use windlass_config::{Config, ModelChoice};
 use windlass_engine::{Asking, Block, CallId, Outcome, PermissionMode, Permissions, Update};
 use windlass_models::{Script, ScriptModel, model_card};
@@ -19,7 +20,7 @@ use windlass_protocol::{BlockKind, ModelCard, ToolUse};
 use crate::drive::{End, Signals, Watch, block_on, drive, wait_for_commands};
 use crate::output::Output;
 use crate::view::{self, Clock, View};
-use crate::wiring::{Form, ModelSet};
+use crate::wiring::{Form, Kept, ModelSet};
 use crate::{complain, display, help, wiring};
 
 /// The sample project: what lies in the folder `demo` beside the sources.
@@ -96,6 +97,7 @@ fn engine(folder: &Path) -> anyhow::Result<windlass_engine::Engine> {
         config,
         ModelSet::only(Arc::new(ScriptModel::new(script)), card),
         Form::default(),
+        &Kept::nowhere(Uuid::new_v4()),
     );
     Ok(wired.map_err(anyhow::Error::msg)?.engine)
 }

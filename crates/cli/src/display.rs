@@ -1,6 +1,8 @@
 //! Texts and numbers for people. What a model, a tool or a server wrote is shown without its power over
 //! the terminal: no escape sequences, no control characters, no characters that reorder or hide others.
 
+use std::fmt::Write as _;
+
 use crate::escape::without_sequences;
 
 /// One line without control characters; runs of blanks become one.
@@ -54,6 +56,48 @@ pub(crate) fn number(n: u64) -> String {
     grouped
 }
 
+/// How long ago something happened: `5 min ago`.
+pub(crate) fn ago(then_ms: u64, now_ms: u64) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    match now_ms.saturating_sub(then_ms) / 1000 {
+        0..MINUTE => "just now".into(),
+        seconds @ MINUTE..HOUR => format!("{} min ago", seconds / MINUTE),
+        seconds @ HOUR..DAY => format!("{} h ago", seconds / HOUR),
+        seconds => format!("{} ago", counted(seconds / DAY, "day")),
+    }
+}
+
+/// `340 B`, `3.2 kB`, `12.0 MB`.
+pub(crate) fn bytes(n: u64) -> String {
+    let (unit, name) = match n {
+        0..1000 => return format!("{n} B"),
+        1000..1_000_000 => (1000, "kB"),
+        1_000_000..1_000_000_000 => (1_000_000, "MB"),
+        _ => (1_000_000_000, "GB"),
+    };
+    format!("{}.{} {name}", number(n / unit), n % unit * 10 / unit)
+}
+
+/// JSON in one line that can be printed anywhere.
+pub(crate) fn json(value: &serde_json::Value) -> String {
+    escaped(&value.to_string())
+}
+
+/// JSON whose strings show no character with power over a terminal; it means the same.
+pub(crate) fn escaped(json: &str) -> String {
+    let mut clean = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_unsafe(c) && c != '\n' {
+            let _ = write!(clean, "\\u{:04x}", u32::from(c));
+        } else {
+            clean.push(c);
+        }
+    }
+    clean
+}
+
 /// A cost; unknown is not zero.
 pub(crate) fn cost(usd: Option<f64>) -> String {
     usd.map_or_else(|| "cost unknown".into(), |usd| format!("${usd:.4}"))
@@ -77,6 +121,7 @@ mod tests {
         check("x\u{202e}gnp.exe\u{200b}", "xgnp.exe");
         check("é 日本", "é 日本");
         check("می\u{200c}خواهم \u{1f469}\u{200d}\u{1f4bb}", "می\u{200c}خواهم \u{1f469}\u{200d}\u{1f4bb}");
+        assert_eq!(json(&serde_json::json!("a\u{1b}\u{9b}\u{202e}é\n")), r#""a\u001b\u009b\u202eé\n""#);
         assert_eq!(paragraph("a\x1b]0;t\x07\n\tb\r\u{202e}\u{200d}"), "a\n\tb\u{200d}");
     }
 
@@ -88,6 +133,15 @@ mod tests {
         );
         assert_eq!([0, 999, 1000, 1_234_567].map(number), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([cost(Some(0.012_34)), cost(None)], ["$0.0123", "cost unknown"]);
+        assert_eq!(
+            [0, 59_000, 60_000, 7_200_000, 86_400_000, 500_000_000].map(|ms| ago(0, ms)),
+            ["just now", "just now", "1 min ago", "2 h ago", "1 day ago", "5 days ago"]
+        );
+        assert_eq!(ago(5_000, 0), "just now");
+        assert_eq!(
+            [0, 999, 1000, 12_345_678, 3_000_000_000].map(bytes),
+            ["0 B", "999 B", "1.0 kB", "12.3 MB", "3.0 GB"]
+        );
         assert_eq!([counted(1, "turn"), counted(2, "turn")], ["1 turn", "2 turns"]);
     }
 }

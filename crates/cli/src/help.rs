@@ -15,6 +15,7 @@ const COLUMNS_MAX: usize = 110;
 pub(crate) const AFTER_FLAGS: &str = "\
 Commands:
   demo              Fix a small sample project under a scripted model; needs no key
+  sessions          List, show, search, export and remove sessions
   help              Show this text
   help environment  List the environment variables
 
@@ -59,7 +60,7 @@ Exit codes:
 ";
 
 /// The topics beside the flags.
-const TOPICS: [&str; 2] = ["demo", "environment"];
+const TOPICS: [&str; 3] = ["demo", "environment", "sessions"];
 
 /// A text for the terminal on standard output.
 pub(crate) fn page(text: &str) -> String {
@@ -72,8 +73,9 @@ pub(crate) fn about(topic: Option<&str>) -> Result<String, String> {
         None => Arguments::command().render_help().to_string(),
         Some("demo") => DEMO.to_owned(),
         Some("environment") => environment(),
+        Some("sessions") => crate::sessions::help(),
         Some(other) => {
-            let topics = TOPICS.map(|topic| format!("`windlass help {topic}`")).join(" and ");
+            let topics = TOPICS.map(|topic| format!("`windlass help {topic}`")).join(", ");
             let other = crate::display::line(other);
             return Err(format!("there is no help about {other}. There is `windlass help`, and {topics}."));
         }

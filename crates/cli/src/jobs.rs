@@ -16,6 +16,8 @@ use crate::view::View;
 pub(crate) enum Job {
     /// Run this prompt, and whatever waits before it.
     Run(Prompt),
+    /// Go on where the session was cut off.
+    GoOn,
     /// Do this; the id is the prompt's, if it has one.
     Command(Command, Option<Arc<str>>),
 }
@@ -41,6 +43,7 @@ impl Stage {
     ) -> End {
         let end = match job {
             Job::Run(prompt) => drive(session.run(prompt), self.watch(), beside).await,
+            Job::GoOn => drive(session.go_on(), self.watch(), beside).await,
             Job::Command(Command::Compact(_), id) if !self.may_compact => return self.refuse(id).await,
             Job::Command(Command::Compact(focus), id) => {
                 let mut view = CompactView { inner: &mut *self.view, report: None, prompt: id };

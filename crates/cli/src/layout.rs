@@ -12,7 +12,7 @@ pub(crate) fn columns(terminal: impl AsFd) -> usize {
 }
 
 /// How many columns a line takes. A character outside ASCII counts as two, which is never too few.
-fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 

@@ -15,10 +15,12 @@ mod hooks;
 mod jobs;
 mod layout;
 mod lines;
+mod opening;
 mod output;
 mod print;
 mod progress;
 mod prompt;
+mod sessions;
 mod suggest;
 mod usage;
 mod view;
@@ -39,6 +41,7 @@ fn main() {
     let code = match arguments::parse(&arguments) {
         Ok(Request::Print(arguments)) => print::run(&arguments),
         Ok(Request::Demo) => demo::run(),
+        Ok(Request::Sessions(command)) => sessions::run(&command),
         Ok(Request::Show(text)) => i32::from(std::io::stdout().write_all(text.as_bytes()).is_err()),
         Err(error) => {
             complain(&error);

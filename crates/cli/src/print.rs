@@ -3,9 +3,10 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use uuid::Uuid;
-use windlass_config::{Config, ConfigError, Place, Settings};
-use windlass_engine::{Outcome, Session, SessionSeed, Transcript};
-use windlass_wire::startup_failure;
+use windlass_config::{Config, ConfigError, Home, Place, Settings};
+use windlass_engine::{Outcome, Session, SessionSeed};
+use windlass_protocol::SessionKey;
+use windlass_wire::{Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
 use crate::commands::{Command, Times, not_a_command};
@@ -13,10 +14,11 @@ use crate::conversation::{Conversation, Ended};
 use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
 use crate::jobs::{Job, Stage};
 use crate::lines::Lines;
+use crate::opening::{Opened, Opening, Origins};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::view::{self, JsonView, StreamView, TextView, View, WithProgress};
-use crate::wiring::{self, Form, Wired};
+use crate::wiring::{self, Form, Kept, Wired};
 use crate::{complain, prompt};
 
 /// Where the administrator of the machine keeps files for everybody.
@@ -25,6 +27,8 @@ const MANAGED: &str = "/etc/claude-code";
 /// Everything that is settled before the first request.
 struct Ready {
     wired: Wired,
+    key: SessionKey,
+    opened: Opened,
     input: Input,
 }
 
@@ -32,6 +36,8 @@ struct Ready {
 enum Input {
     /// The command line, or standard input as text: one.
     Prompt(String),
+    /// None: the session was cut off before the model had answered, and goes on.
+    GoOn,
     /// Lines on standard input.
     Lines {
         /// Whether prompts are said back.
@@ -108,17 +114,29 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
         home: std::env::home_dir(),
         managed: MANAGED.into(),
     };
-    let config = Config::new(settings, &arguments.flags(), &place).map_err(|error| {
+    let home = Home::new(&settings.home, &place);
+    let opening = Opening::find(&arguments.wish()?, &home, &place.cwd)?;
+    let mut flags = arguments.flags();
+    opening.saved().fill(&mut flags);
+    let config = Config::new(settings, &flags, &place).map_err(|error| {
         let lost = arguments.swallowed_prompt().filter(|_| matches!(error, ConfigError::Directory { .. }));
         lost.map_or_else(|| error.to_string(), |lost| format!("{error} {lost}"))
     })?;
     let lines = arguments.input_format == InputFormat::StreamJson;
-    let wired = wiring::wire(config, Form { partial_messages: arguments.include_partial_messages, lines })?;
-    if lines {
-        return Ok(Ready { wired, input: Input::Lines { replays: arguments.replay_user_messages } });
-    }
-    let prompt = prompt::read(arguments.prompt(), arguments.swallowed_prompt())?;
-    Ok(Ready { wired, input: Input::Prompt(prompt) })
+    let (key, origins) = (opening.key, Origins::new(&config, &flags));
+    let form = Form { partial_messages: arguments.include_partial_messages, lines };
+    let wired = wiring::wire(config, form, &Kept { id: key.id, results: opening.results() })?;
+    let opened = opening.open(&wired.engine, &origins)?;
+    let input = if lines {
+        Input::Lines { replays: arguments.replay_user_messages }
+    } else {
+        match prompt::read(arguments.prompt())? {
+            Some(prompt) => Input::Prompt(prompt),
+            None if opened.session.awaits_answer() => Input::GoOn,
+            None => return Err(prompt::missing(arguments.swallowed_prompt())),
+        }
+    };
+    Ok(Ready { wired, key, opened, input })
 }
 
 /// Says why no run begins: on standard error, and to hosts also in the form they read.
@@ -135,17 +153,19 @@ fn refuse(arguments: &Arguments, error: &str) {
 
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
     let signals = Signals::listen()?;
-    let Wired { engine, seed, setup, warnings, may_compact } = ready.wired;
-    let mut session = engine.session_with(seed, Transcript::default());
+    let Wired { setup, mut warnings, may_compact, .. } = ready.wired;
+    let (key, Opened { mut session, notices, .. }) = (ready.key, ready.opened);
+    warnings.extend(notices);
     if format != Format::StreamJson {
         for warning in &warnings {
             complain(warning);
         }
     }
+    let translator = Translator::new(key, setup).resumed(session.spent());
     let mut view: Box<dyn View> = match format {
         Format::Text => Box::new(TextView::new()),
-        Format::Json => Box::new(JsonView::new(seed, setup)),
-        Format::StreamJson => Box::new(StreamView::new(seed, setup, warnings)),
+        Format::Json => Box::new(JsonView::new(translator)),
+        Format::StreamJson => Box::new(StreamView::new(translator, warnings)),
     };
     let progress = match format {
         Format::Text => Progress::new(verbose),
@@ -157,15 +177,9 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     }
     let output = Output::new();
     let conversation = match ready.input {
-        Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), seed, replays),
-        Input::Prompt(prompt) => {
-            if let Some(notice) = not_a_command(&prompt) {
-                complain(&notice);
-            }
-            let job = match Command::parse(&prompt) {
-                Some(command) => Job::Command(command, None),
-                None => Job::Run(prompt.into()),
-            };
+        Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), key, replays),
+        Input::Prompt(_) | Input::GoOn => {
+            let job = only_job(ready.input);
             let mut stage = Stage { view, output, signals, times: Times::default(), may_compact };
             let end = stage.perform(job, &mut session, std::future::pending()).await;
             return Ok((end, stage.signals));
@@ -175,6 +189,18 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let mut stage = Stage { view, output, signals, times: Times::default(), may_compact };
     let end = serve(&mut stage, &mut session, conversation).await;
     Ok((end, stage.signals))
+}
+
+/// What a command line asks for.
+fn only_job(input: Input) -> Job {
+    let Input::Prompt(prompt) = input else { return Job::GoOn };
+    if let Some(notice) = not_a_command(&prompt) {
+        complain(&notice);
+    }
+    match Command::parse(&prompt) {
+        Some(command) => Job::Command(command, None),
+        None => Job::Run(prompt.into()),
+    }
 }
 
 /// Does what lines on standard input ask for, until they end. Gives the end of the last job.

@@ -17,14 +17,15 @@ const INPUT_WAIT: Duration = Duration::from_secs(3);
 const NO_PROMPT: &str = "there is no prompt. Give one as an argument (`windlass -p \"your prompt\"`) \
      or on standard input.";
 
-/// The whole prompt. Text on standard input comes after the argument. `lost` says what may have become of a
-/// prompt that is not there.
-pub(crate) fn read(argument: Option<&str>, lost: Option<String>) -> Result<String, String> {
+/// The whole prompt, if there is one. Text on standard input comes after the argument.
+pub(crate) fn read(argument: Option<&str>) -> Result<Option<String>, String> {
     let input = if std::io::stdin().is_terminal() { String::new() } else { read_input(argument.is_some())? };
-    join(argument, &input).ok_or_else(|| match lost {
-        Some(lost) => format!("there is no prompt. {lost}"),
-        None => NO_PROMPT.into(),
-    })
+    Ok(join(argument, &input))
+}
+
+/// What to say where there is no prompt. `lost` says what may have become of it.
+pub(crate) fn missing(lost: Option<String>) -> String {
+    lost.map_or_else(|| NO_PROMPT.into(), |lost| format!("there is no prompt. {lost}"))
 }
 
 fn join(argument: Option<&str>, input: &str) -> Option<String> {

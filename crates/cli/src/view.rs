@@ -5,8 +5,8 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use windlass_engine::{Outcome, SessionSeed, Terminal, Update};
-use windlass_wire::{At, Setup, Translator};
+use windlass_engine::{Outcome, Terminal, Update};
+use windlass_wire::{At, Translator};
 
 use crate::display;
 use crate::progress::Progress;
@@ -124,8 +124,8 @@ pub(crate) struct JsonView {
 }
 
 impl JsonView {
-    pub(crate) fn new(seed: SessionSeed, setup: Setup) -> Self {
-        Self { translator: Translator::new(seed, setup), clock: Clock::start(), scratch: Vec::new() }
+    pub(crate) fn new(translator: Translator) -> Self {
+        Self { translator, clock: Clock::start(), scratch: Vec::new() }
     }
 }
 
@@ -158,8 +158,8 @@ pub(crate) struct StreamView {
 }
 
 impl StreamView {
-    pub(crate) fn new(seed: SessionSeed, setup: Setup, warnings: Vec<String>) -> Self {
-        Self { translator: Translator::new(seed, setup), clock: Clock::start(), warnings }
+    pub(crate) fn new(translator: Translator, warnings: Vec<String>) -> Self {
+        Self { translator, clock: Clock::start(), warnings }
     }
 }
 

@@ -1,12 +1,12 @@
 //! From the configuration to an engine: the one place that knows every part.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
-use windlass_engine::{Engine, EngineBuilder, SessionSeed, Source, UnknownTools, answer_schema};
+use windlass_engine::{Engine, EngineBuilder, Source, UnknownTools, answer_schema};
 use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
     model_card, resolve_family,
@@ -32,8 +32,6 @@ const NO_KEY: &str = "there is no key and no model of your own. Set ANTHROPIC_AP
 /// An engine, and what is to be said about it.
 pub(crate) struct Wired {
     pub(crate) engine: Engine,
-    /// Of the one session that is meant; commands are told its id.
-    pub(crate) seed: SessionSeed,
     pub(crate) setup: Setup,
     pub(crate) warnings: Vec<String>,
     /// Whether the user may ask for a compaction.
@@ -56,9 +54,24 @@ impl ModelSet {
 }
 
 /// Puts the engine together. Each error is for the user.
-pub(crate) fn wire(config: Config, form: Form) -> Result<Wired, String> {
+pub(crate) fn wire(config: Config, form: Form, session: &Kept) -> Result<Wired, String> {
     let models = models(&config)?;
-    wire_models(config, models, form)
+    wire_models(config, models, form, session)
+}
+
+/// The one session that is meant: commands are told its id.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) id: Uuid,
+    /// Where results go that are too large for the transcript; they are kept as long as the session.
+    pub(crate) results: Option<PathBuf>,
+}
+
+impl Kept {
+    /// A session that leaves nothing.
+    pub(crate) fn nowhere(id: Uuid) -> Self {
+        Self { id, results: None }
+    }
 }
 
 /// How a host speaks with us.
@@ -71,10 +84,14 @@ pub(crate) struct Form {
 }
 
 /// Puts an engine together for given models.
-pub(crate) fn wire_models(config: Config, models: ModelSet, form: Form) -> Result<Wired, String> {
-    let seed = SessionSeed(Uuid::new_v4().as_u128());
+pub(crate) fn wire_models(
+    config: Config,
+    models: ModelSet,
+    form: Form,
+    session: &Kept,
+) -> Result<Wired, String> {
     let tasks = Tasks::new(None);
-    let tools = tools(&config, seed, &tasks);
+    let tools = tools(&config, session.id, &tasks);
     let mut warnings: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
     warnings.extend(config.warnings.iter().cloned());
@@ -91,6 +108,9 @@ pub(crate) fn wire_models(config: Config, models: ModelSet, form: Form) -> Resul
         .memory(config.memory)
         .source(if form.lines { Source::Sdk } else { Source::Print })
         .partial_messages(form.partial_messages);
+    if let Some(path) = &session.results {
+        builder = builder.results_directory(path.clone());
+    }
     if !config.scripted_hooks.is_empty() {
         builder = builder.hooks(Arc::new(ScriptedHooks::new(config.scripted_hooks)));
     }
@@ -108,7 +128,7 @@ pub(crate) fn wire_models(config: Config, models: ModelSet, form: Form) -> Resul
     warnings.extend(engine.unheeded());
     let tools = engine.tool_names().iter().map(ToString::to_string).collect();
     let cwd = shown(engine.working_directory());
-    Ok(Wired { engine, seed, setup: Setup { tools, cwd, ..setup }, warnings, may_compact })
+    Ok(Wired { engine, setup: Setup { tools, cwd, ..setup }, warnings, may_compact })
 }
 
 /// Every number that was stated.
@@ -289,7 +309,7 @@ fn unknown_tool(flag: &str, given: &str, known: &[&str]) -> String {
 }
 
 /// The tools, in the order the model sees them.
-fn tools(config: &Config, seed: SessionSeed, tasks: &Arc<Tasks>) -> Vec<Arc<dyn AnyTool>> {
+fn tools(config: &Config, session: Uuid, tasks: &Arc<Tasks>) -> Vec<Arc<dyn AnyTool>> {
     let Settings { shell, files, .. } = &config.settings;
     let bash = BashSettings {
         timeout_default: Duration::from_millis(shell.timeout_ms),
@@ -297,7 +317,7 @@ fn tools(config: &Config, seed: SessionSeed, tasks: &Arc<Tasks>) -> Vec<Arc<dyn 
         inline_chars_max: shell.output_chars_max,
         env_pass: shell.pass.clone(),
         env: vec![
-            ("CLAUDE_CODE_SESSION_ID".into(), seed.session_uuid().to_string().into()),
+            ("CLAUDE_CODE_SESSION_ID".into(), session.to_string().into()),
             ("CLAUDE_CODE_CHILD_SESSION".into(), "1".into()),
             ("CLAUDE_PID".into(), std::process::id().to_string().into()),
         ],

@@ -24,6 +24,8 @@ pub(crate) struct Journal {
     failed: bool,
     /// The state says something that the log does not.
     stale: bool,
+    /// The log does not even say what happened since it could not be written.
+    lost: bool,
 }
 
 /// The pieces of a block, put together.
@@ -44,9 +46,10 @@ impl Journal {
         self.log.is_some() && !self.failed
     }
 
-    /// Notes what the core is told. Progress changes nothing; the pieces of a block only count if the block never comes.
+    /// Notes what the core is told. Progress changes nothing; the pieces of a block only count if the block never comes. That the
+    /// log could not be written is the first thing it is told when it can be: whoever reads it knows that something is missing.
     pub(crate) fn hear(&mut self, input: &Input) {
-        if !self.is_on() {
+        if !self.is_on() && !(self.lost && matches!(input.event, Event::StoreFailed { .. })) {
             return;
         }
         match &input.event {
@@ -64,14 +67,17 @@ impl Journal {
     }
 
     fn hear_piece(&mut self, input: &Input, request: RequestId, index: u32, delta: &Delta) {
-        let same =
-            self.partial.as_mut().filter(|partial| (partial.request, partial.index) == (request, index));
-        let piece = if let Delta::Text(piece) = delta { piece } else { "" };
-        if let Some(partial) = same {
-            partial.text.push_str(piece);
-        } else {
-            let (heard, text) = (input.clone(), piece.to_owned());
-            self.partial = Some(Partial { heard, request, index, text });
+        // As in the core: only text is kept. Of anything else it counts that it came.
+        let piece = if let Delta::Text(piece) = delta { Some(piece.as_str()) } else { None };
+        match (&mut self.partial, piece) {
+            (Some(partial), None) if partial.request == request => (),
+            (Some(partial), Some(piece)) if (partial.request, partial.index) == (request, index) => {
+                partial.text.push_str(piece);
+            }
+            (partial, piece) => {
+                let (heard, text) = (input.clone(), piece.unwrap_or_default().to_owned());
+                *partial = Some(Partial { heard, request, index, text });
+            }
         }
     }
 
@@ -117,6 +123,7 @@ impl Journal {
     pub(crate) fn fail(&mut self) {
         self.failed = true;
         self.stale = true;
+        self.lost = true;
         self.batch.clear();
         self.partial = None;
     }
@@ -127,11 +134,14 @@ impl Journal {
         self.partial = None;
     }
 
-    /// The run was dropped in the middle: what the state says now, the log was never told.
-    pub(crate) fn left_behind(&mut self) {
-        self.batch.clear();
+    /// The run was dropped in the middle: what the state says now, the log was never told. What was heard still goes in before
+    /// the facts are restated. Whether an append was pending: nobody waits to learn what becomes of it.
+    pub(crate) fn left_behind(&mut self) -> bool {
         self.partial = None;
         self.stale = true;
+        let is_unknown = self.pending.take().is_some();
+        self.lost |= is_unknown;
+        is_unknown
     }
 
     /// Whether the facts are to be restated.
@@ -139,8 +149,9 @@ impl Journal {
         !self.failed && self.log.as_ref().is_some_and(|log| self.stale || log.wants_facts())
     }
 
-    /// The facts were restated.
-    pub(crate) fn restated(&mut self) {
+    /// The facts are restated; whether that is all the log knows of what happened last.
+    pub(crate) fn restated(&mut self) -> bool {
         self.stale = false;
+        std::mem::take(&mut self.lost)
     }
 }

@@ -125,15 +125,20 @@ impl Machine {
 
     /// One step of the core.
     fn hear(&mut self, event: Event) {
-        self.inputs += 1;
-        let at_ms = u64::try_from(self.world.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
-        let input = Input { at_ms, wall_ms, entropy: self.seed.entropy(self.inputs), event };
+        let input = self.input(event);
         self.journal.hear(&input);
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
         self.todo.extend(effects);
+    }
+
+    /// An event with the time and the chance of this moment.
+    fn input(&mut self, event: Event) -> Input {
+        self.inputs += 1;
+        let at_ms = u64::try_from(self.world.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
+        Input { at_ms, wall_ms, entropy: self.seed.entropy(self.inputs), event }
     }
 
     /// Does what is to be done, as far as the log lets it. If the log failed, nothing that waits for it happens: the core
@@ -179,24 +184,26 @@ impl Machine {
             return Ok(());
         }
         let Some(facts) = self.state.facts() else { return Ok(()) };
-        self.journal.restated();
+        if self.journal.restated() {
+            // Whoever reads the log has nothing but these facts, so nothing but these facts counts from here on.
+            self.state = State::from_facts(facts.clone());
+        }
         self.journal.append([Record::Facts(Box::new(facts))], Durability::Written)
     }
 
     fn on_log_failed(&mut self, error: &LogError) {
         self.journal.fail();
         let behind = std::mem::take(&mut self.todo);
-        if self.state.terminal().is_some() {
-            // The run is over: how it ended is still told.
-            self.emit(Update::Notice(format!("The session's log could not be completed: {error}.")));
-            self.todo = behind;
-            return;
-        }
         let unstarted = behind.iter().filter_map(|effect| match effect {
             Effect::RunTool { call, .. } => Some(*call),
             _ => None,
         });
         let unstarted = unstarted.collect();
+        if self.state.terminal().is_some() {
+            // The run is over: how it ended is still told.
+            self.emit(Update::Notice(format!("The session's log could not be completed: {error}.")));
+            self.todo = behind;
+        }
         self.hear(Event::StoreFailed { why: error.to_string(), unstarted });
     }
 
@@ -213,7 +220,11 @@ impl Machine {
         self.marks.close();
         if std::mem::take(&mut self.running) {
             self.todo.clear();
-            self.journal.left_behind();
+            if self.journal.left_behind() {
+                let why = "the run was dropped while it was being written".to_owned();
+                let input = self.input(Event::StoreFailed { why, unstarted: Vec::new() });
+                self.journal.hear(&input);
+            }
         }
         self.state = std::mem::take(&mut self.state).at_rest();
     }

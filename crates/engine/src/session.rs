@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use windlass_core::{Event, Prompt, State};
 use windlass_ports::SessionLog;
-use windlass_protocol::{ContextReport, ModelSpend, SessionSeed, Transcript, estimate_tokens};
+use windlass_protocol::{ContextReport, ModelSpend, Role, SessionSeed, Transcript, estimate_tokens};
 
 use crate::builder::Shared;
 use crate::inbox::{Handle, Inbox, inbox};
@@ -94,6 +94,12 @@ impl Session {
     #[must_use]
     pub fn messages(&self) -> &Transcript {
         self.machine.state.messages()
+    }
+
+    /// Whether the last word is the user's: [`go_on`](Self::go_on) asks the model for the answer.
+    #[must_use]
+    pub fn awaits_answer(&self) -> bool {
+        self.messages().last().is_some_and(|last| last.role == Role::User)
     }
 
     /// The working directory of the next call.

@@ -26,6 +26,8 @@ mod permissions;
 mod prompts;
 mod provider;
 mod recovery;
+mod resume;
+mod sessions;
 mod signals;
 mod structured;
 mod support;

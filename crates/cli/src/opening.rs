@@ -1,0 +1,209 @@
+//! Which session a run belongs to, and how it is opened: a new one, one that goes on, or a copy of one.
+
+mod notices;
+mod origins;
+mod saved;
+mod wish;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use uuid::Uuid;
+use windlass_config::Home;
+use windlass_engine::{Engine, Recall, Session, SessionSeed, Transcript};
+use windlass_ports::SessionLog;
+use windlass_protocol::SessionKey;
+use windlass_session::{
+    Catalogue, Layout, Lease, LeaseError, Loaded, LogWriter, SessionInfo, SessionPaths, Upto, Wanted, fork,
+    load,
+};
+
+pub(crate) use origins::Origins;
+pub(crate) use saved::Saved;
+pub(crate) use wish::{SessionFlags, Source, Wish};
+
+/// A session that was found, or that is about to begin. Nothing of it is written before the first prompt.
+pub(crate) struct Opening {
+    pub(crate) key: SessionKey,
+    /// Where it is kept; nowhere if nothing is to be kept.
+    pub(crate) paths: Option<SessionPaths>,
+    /// What was read of it.
+    loaded: Option<Loaded>,
+    /// Nobody else writes into it while this is held.
+    lease: Option<Lease>,
+    /// What the user should know.
+    pub(crate) notices: Vec<String>,
+}
+
+impl Opening {
+    /// Finds the session that is meant, or makes up a new one. Each error is for the user.
+    pub(crate) fn find(wish: &Wish, home: &Home, cwd: &Path) -> Result<Self, String> {
+        let found = match &wish.origin {
+            Source::New => None,
+            Source::Newest => catalogue(home)?.newest(cwd, Wanted::Any),
+            Source::Named(words) => {
+                Some(catalogue(home)?.find(cwd, words).map_err(|error| error.to_string())?)
+            }
+        };
+        match found {
+            Some(found) => Self::go_on(wish, &found, home, cwd),
+            None => Self::begin(wish, home, cwd),
+        }
+    }
+
+    fn begin(wish: &Wish, home: &Home, cwd: &Path) -> Result<Self, String> {
+        let key = new_key(wish.id);
+        let mut opening = Self { key, paths: None, loaded: None, lease: None, notices: Vec::new() };
+        if wish.forget {
+            return Ok(opening);
+        }
+        let layout = layout(home)?;
+        if wish.id.is_some() && Catalogue::new(layout.clone()).find(cwd, &key.id.to_string()).is_ok() {
+            return Err(format!(
+                "the session {} exists already. Go on with it by --resume {}.",
+                key.id, key.id
+            ));
+        }
+        let paths = layout.session(cwd, key.id);
+        // If the directory cannot be written, the first record says so.
+        opening.lease = Lease::take(&paths.lock()).ok();
+        opening.paths = Some(paths);
+        Ok(opening)
+    }
+
+    /// Goes on with a session that exists, or with a copy of it if that is wanted or if somebody else has it open.
+    fn go_on(wish: &Wish, found: &SessionInfo, home: &Home, cwd: &Path) -> Result<Self, String> {
+        let upto = wish.at.map_or(Upto::End, Upto::Entry);
+        let paths = found.paths();
+        if let (Some(at), Some(turn)) = (wish.at, &wish.drops) {
+            windlass_session::check_dropped(paths.file(), at, turn)
+                .map_err(|why| format!("Resume rejected by --resume-drops-turn: {why}"))?;
+        }
+        if wish.fork {
+            return Self::copy(wish, &paths, upto, home, cwd);
+        }
+        if wish.forget {
+            return Self::read(&paths, upto, None);
+        }
+        match Lease::take(&paths.lock()) {
+            Ok(lease) => Self::read(&paths, upto, Some(lease)),
+            Err(LeaseError::Busy(busy)) => {
+                let mut copy = Self::copy(wish, &paths, upto, home, cwd)?;
+                copy.notices.insert(0, notices::busy(found.id, copy.key.id, &busy));
+                Ok(copy)
+            }
+            Err(error @ LeaseError::Failed { .. }) => {
+                Err(format!("the session {} cannot be opened: {error}.", found.id))
+            }
+        }
+    }
+
+    fn copy(wish: &Wish, source: &SessionPaths, upto: Upto, home: &Home, cwd: &Path) -> Result<Self, String> {
+        let key = new_key(wish.id);
+        if wish.forget {
+            let read = Self::read(source, upto, None)?;
+            return Ok(Self { key, ..read });
+        }
+        let target = layout(home)?.session(cwd, key.id);
+        target.create().map_err(|error| unmade(&error))?;
+        fork(source.file(), upto, target.file(), key.id)
+            .map_err(|error| unread(source.id(), &error.to_string()))?;
+        let lease = Lease::take(&target.lock()).ok();
+        let copy = Self::read(&target, Upto::End, lease)?;
+        Ok(Self { key, ..copy })
+    }
+
+    fn read(paths: &SessionPaths, upto: Upto, lease: Option<Lease>) -> Result<Self, String> {
+        let loaded = load(paths.file(), upto).map_err(|error| unread(paths.id(), &error.to_string()))?;
+        let process = SessionSeed(Uuid::new_v4().as_u128());
+        let seed = loaded.header.as_ref().map_or(process, |header| header.seed);
+        let notices = notices::damage(&loaded);
+        let paths = lease.is_some().then(|| paths.clone());
+        let key =
+            SessionKey { id: paths.as_ref().map_or_else(Uuid::new_v4, SessionPaths::id), seed, process };
+        Ok(Self { key, paths, loaded: Some(loaded), lease, notices })
+    }
+
+    /// The log of the session, if it is kept. A new one is made with the first record.
+    fn log(&self, engine: &Engine, origins: &Origins) -> Result<Option<LogWriter>, String> {
+        let Some(paths) = &self.paths else { return Ok(None) };
+        let (header, options) =
+            (Arc::new(origins.header(self.key, engine)), origins.options(self.key, paths));
+        Ok(Some(match &self.loaded {
+            None => {
+                let log = LogWriter::create(paths, header, options);
+                origins.mark_repository(&log);
+                log
+            }
+            Some(loaded) => LogWriter::resume(paths, header, loaded, options)
+                .map_err(|error| unread(self.key.id, &error.to_string()))?,
+        }))
+    }
+
+    /// Where results go that are too large for the transcript.
+    pub(crate) fn results(&self) -> Option<PathBuf> {
+        self.paths.as_ref().map(SessionPaths::results)
+    }
+
+    /// The settings that come back.
+    pub(crate) fn saved(&self) -> Saved {
+        let header = self.loaded.as_ref().and_then(|loaded| loaded.header.as_ref());
+        header.map(|header| Saved::read(&header.settings)).unwrap_or_default()
+    }
+
+    /// Opens the session. What is said about it comes with it.
+    pub(crate) fn open(self, engine: &Engine, origins: &Origins) -> Result<Opened, String> {
+        let log = self.log(engine, origins)?.map(|log| Box::new(log) as Box<dyn SessionLog>);
+        let Self { key, loaded, lease, mut notices, .. } = self;
+        let session = match loaded {
+            None => {
+                let session = engine.session_with(key.seed, Transcript::default());
+                match log {
+                    Some(log) => session.logged(log),
+                    None => session,
+                }
+            }
+            Some(loaded) => {
+                let mut recall = Recall::new(engine.working_directory().to_owned());
+                loaded.records.into_iter().for_each(|record| recall.take(record));
+                let mut recalled = recall.finish();
+                notices.extend(notices::cut_off(&recalled));
+                notices.extend(notices::directory(&mut recalled, engine.working_directory()));
+                engine.resume(key.seed, recalled, log)
+            }
+        };
+        Ok(Opened { session, notices, _lease: lease })
+    }
+}
+
+/// A session that is open.
+pub(crate) struct Opened {
+    pub(crate) session: Session,
+    /// What the user should know.
+    pub(crate) notices: Vec<String>,
+    _lease: Option<Lease>,
+}
+
+fn new_key(id: Option<Uuid>) -> SessionKey {
+    let key = SessionKey::from(SessionSeed(Uuid::new_v4().as_u128()));
+    SessionKey { id: id.unwrap_or(key.id), ..key }
+}
+
+fn layout(home: &Home) -> Result<Layout, String> {
+    let directory = home.required().map_err(|error| error.to_string())?;
+    Ok(Layout::new(directory))
+}
+
+fn catalogue(home: &Home) -> Result<Catalogue, String> {
+    layout(home).map(Catalogue::new)
+}
+
+fn unread(id: Uuid, why: &str) -> String {
+    format!("the session {id} cannot be opened: {why}.")
+}
+
+fn unmade(error: &std::io::Error) -> String {
+    format!(
+        "the directory for sessions cannot be made: {error}. Free space or correct its permissions, or keep nothing with --no-session-persistence."
+    )
+}

@@ -1,0 +1,93 @@
+//! What the user is told about a session that was opened: what was damaged, what was cut off, what is different now.
+
+use std::path::Path;
+
+use uuid::Uuid;
+use windlass_engine::Recalled;
+use windlass_protocol::{Fate, ToolUse};
+use windlass_session::{Busy, Loaded};
+
+use crate::display;
+
+/// As much of a call's input is shown.
+const INPUT_CHARS: usize = 80;
+
+/// Somebody else has the session open.
+pub(crate) fn busy(id: Uuid, copy: Uuid, busy: &Busy) -> String {
+    format!(
+        "The session {id} is open in another process (pid {}), so this goes on in a copy of it: {copy}.",
+        busy.pid
+    )
+}
+
+/// What could not be read.
+pub(crate) fn damage(loaded: &Loaded) -> Vec<String> {
+    let mut notices = Vec::new();
+    if let Some(torn) = &loaded.torn {
+        notices.push(format!(
+            "The session's log ends in the middle of a line ({} bytes). The piece is kept beside the log, and the session goes \
+             on without it.",
+            torn.length
+        ));
+    }
+    if let Some(first) = loaded.damage.first() {
+        let lines = display::counted(u64::try_from(loaded.damage.len()).unwrap_or(u64::MAX), "line");
+        notices.push(format!(
+            "{lines} of the session's log could not be read and are left out; the first at byte {}: {}. The file stays as it is.",
+            first.offset, first.what
+        ));
+    }
+    notices
+}
+
+/// What was going on when the session was cut off.
+pub(crate) fn cut_off(recalled: &Recalled) -> Vec<String> {
+    let named = |fate: Fate| -> Vec<String> {
+        let calls = recalled.open.iter().filter(|(_, seen)| *seen == fate);
+        calls.map(|(tool_use, _)| call(tool_use)).collect()
+    };
+    let mut notices = Vec::new();
+    let unknown = named(Fate::Unknown);
+    if !unknown.is_empty() {
+        notices.push(format!(
+            "The session was cut off while this ran, and whether it took effect is unknown: {}. It is not run again without a \
+             decision; the model is told.",
+            unknown.join("; ")
+        ));
+    }
+    let never = named(Fate::NeverStarted);
+    if !never.is_empty() {
+        notices
+            .push(format!("Asked for and never started when the session was cut off: {}.", never.join("; ")));
+    }
+    let reads = named(Fate::ReadOnly);
+    if !reads.is_empty() {
+        notices.push(format!("Cut off while only reading, and safe to repeat: {}.", reads.join("; ")));
+    }
+    if notices.is_empty() && recalled.cut_off {
+        notices.push(
+            "The last run of this session was cut off; it goes on from what was said until then.".into(),
+        );
+    }
+    notices
+}
+
+/// The working directory comes back where it still makes sense.
+pub(crate) fn directory(recalled: &mut Recalled, project: &Path) -> Option<String> {
+    let former = recalled.state.cwd().clone();
+    if former == project || (former.starts_with(project) && former.is_dir()) {
+        return None;
+    }
+    recalled.state.set_cwd(project.to_owned());
+    Some(format!(
+        "The session last worked in {}; now it works in {}.",
+        display::line(&former.to_string_lossy()),
+        display::line(&project.to_string_lossy())
+    ))
+}
+
+fn call(tool_use: &ToolUse) -> String {
+    let input: String = tool_use.input.get().chars().take(INPUT_CHARS).collect();
+    let more = if input.len() < tool_use.input.get().len() { "..." } else { "" };
+    display::line(&format!("{} {input}{more}", tool_use.name))
+}

@@ -1,0 +1,100 @@
+//! What a log says about the process that writes it: who started it, with which settings, in which repository.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::value::to_raw_value;
+use windlass_config::{Config, Flags, Sync, VARIABLES};
+use windlass_engine::Engine;
+use windlass_protocol::{RawValueEq, SessionKey};
+use windlass_session::{
+    At, Header, LogOptions, LogWriter, Mark, Marker, Repository, SessionPaths, SyncPolicy,
+};
+
+use super::Saved;
+
+/// What started a run without a UI, where nothing else is said.
+const PRINT: &str = "sdk-cli";
+
+/// Where a run comes from.
+pub(crate) struct Origins {
+    cwd: PathBuf,
+    flags: Flags,
+    entrypoint: String,
+    sync: Sync,
+    checkpoints: bool,
+    repository: Option<Repository>,
+}
+
+impl Origins {
+    pub(crate) fn new(config: &Config, flags: &Flags) -> Self {
+        let home = &config.settings.home;
+        Self {
+            cwd: config.cwd.clone(),
+            flags: flags.clone(),
+            entrypoint: home.entrypoint.clone().unwrap_or_else(|| PRINT.into()),
+            sync: home.sync,
+            checkpoints: !home.no_checkpoints,
+            repository: Repository::discover(&config.cwd),
+        }
+    }
+
+    pub(super) fn header(&self, key: SessionKey, engine: &Engine) -> Header {
+        let saved = Saved::new(&self.flags, &engine.model().id, engine.system_prompt());
+        Header {
+            engine: env!("CARGO_PKG_VERSION").into(),
+            entrypoint: self.entrypoint.as_str().into(),
+            git_branch: self.repository.as_ref().and_then(Repository::branch).map(Into::into),
+            arguments: std::env::args_os()
+                .skip(1)
+                .map(|argument| argument.to_string_lossy().into_owned())
+                .collect(),
+            variables: variables(),
+            settings: saved.write(),
+            ..Header::new(key.seed, &self.cwd, wall_ms())
+        }
+    }
+
+    pub(super) fn options(&self, key: SessionKey, paths: &SessionPaths) -> LogOptions {
+        let _ = (self.checkpoints, key, paths);
+        LogOptions { sync: policy(self.sync), keeper: None }
+    }
+
+    /// Notes which repository the session belongs to, so that it is found when the project has moved. What takes a while is
+    /// found out beside the run.
+    pub(super) fn mark_repository(&self, log: &LogWriter) {
+        let Some(repository) = self.repository.clone() else { return };
+        let marker = log.marker();
+        mark(&marker, &repository.identity());
+        std::thread::spawn(move || mark(&marker, &repository.identity_with_roots()));
+    }
+}
+
+fn mark(marker: &Marker, identity: &impl serde::Serialize) {
+    if let Ok(raw) = to_raw_value(identity) {
+        marker.mark(Mark::Repository(Arc::new(RawValueEq(raw))), At { at_ms: 0, wall_ms: wall_ms() });
+    }
+}
+
+fn policy(sync: Sync) -> SyncPolicy {
+    match sync {
+        Sync::Always => SyncPolicy::Always,
+        Sync::Turn => SyncPolicy::Turn,
+        Sync::Never => SyncPolicy::Never,
+    }
+}
+
+/// The variables that shape a run and are no secrets.
+fn variables() -> BTreeMap<String, String> {
+    let plain = VARIABLES.iter().filter(|variable| !variable.secret);
+    plain
+        .filter_map(|variable| Some((variable.name.to_owned(), std::env::var(variable.name).ok()?)))
+        .collect()
+}
+
+pub(super) fn wall_ms() -> u64 {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(wall.as_millis()).unwrap_or(u64::MAX)
+}

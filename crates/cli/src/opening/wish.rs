@@ -1,0 +1,134 @@
+//! Which session the user means, checked as far as words can be.
+
+use uuid::Uuid;
+
+/// The flags about sessions, as they were given.
+#[derive(Debug, Default)]
+pub(crate) struct SessionFlags<'a> {
+    pub(crate) newest: bool,
+    pub(crate) named: Option<&'a str>,
+    pub(crate) fork: bool,
+    pub(crate) at: Option<&'a str>,
+    pub(crate) drops: Option<&'a str>,
+    pub(crate) id: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
+    pub(crate) forget: bool,
+}
+
+/// Which session is meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// Where it comes from.
+    pub(crate) origin: Source,
+    /// Whether a copy of it goes on.
+    pub(crate) fork: bool,
+    /// The message behind which it goes on.
+    pub(crate) at: Option<Uuid>,
+    /// The prompt whose turn is all that may be left out.
+    pub(crate) drops: Option<String>,
+    /// The id of the new session.
+    pub(crate) id: Option<Uuid>,
+    /// Its name.
+    pub(crate) name: Option<String>,
+    /// Whether nothing is kept on disk.
+    pub(crate) forget: bool,
+}
+
+/// Where a session comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// It begins.
+    #[default]
+    New,
+    /// The newest here; a new one if there is none.
+    Newest,
+    /// The one that these words mean.
+    Named(String),
+}
+
+impl Wish {
+    pub(crate) fn new(flags: &SessionFlags<'_>) -> Result<Self, String> {
+        let origin = match (flags.named.map(str::trim), flags.newest) {
+            (Some(_), true) => {
+                return Err("--resume and --continue name two sessions. Give one of them.".into());
+            }
+            (Some(""), false) => {
+                return Err("--resume needs a session: its id, its name, or words of its first prompt. \
+                     `windlass sessions list` shows them; --continue takes the newest."
+                    .into());
+            }
+            (Some(words), false) => Source::Named(words.to_owned()),
+            (None, true) => Source::Newest,
+            (None, false) => Source::New,
+        };
+        let is_new = origin == Source::New;
+        for (flag, given) in [("--fork-session", flags.fork), ("--resume-session-at", flags.at.is_some())] {
+            if given && is_new {
+                return Err(format!("{flag} needs a session to go on from: add --resume ID or --continue."));
+            }
+        }
+        if flags.drops.is_some() && flags.at.is_none() {
+            return Err("--resume-drops-turn needs --resume-session-at.".into());
+        }
+        if flags.id.is_some() && !is_new && !flags.fork {
+            return Err(
+                "--session-id names a new session. With --resume or --continue, add --fork-session.".into()
+            );
+        }
+        Ok(Self {
+            origin,
+            fork: flags.fork,
+            at: flags.at.map(|text| uuid("--resume-session-at", text)).transpose()?,
+            drops: flags.drops.map(str::to_owned),
+            id: flags.id.map(|text| uuid("--session-id", text)).transpose()?,
+            name: flags.name.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned),
+            forget: flags.forget,
+        })
+    }
+}
+
+fn uuid(flag: &str, text: &str) -> Result<Uuid, String> {
+    let example = "11111111-2222-4333-8444-555555555555";
+    Uuid::parse_str(text.trim()).map_err(|_| {
+        let given = if text.trim().is_empty() { "''".to_owned() } else { crate::display::line(text) };
+        format!("{flag} {given} is not a UUID such as {example}.")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(flags: &SessionFlags<'_>, expected: Result<Source, &str>) {
+        let seen = Wish::new(flags).map(|wish| wish.origin);
+        match (seen, expected) {
+            (Ok(seen), Ok(expected)) => assert_eq!(seen, expected),
+            (Err(seen), Err(expected)) => assert!(seen.contains(expected), "{seen}"),
+            (seen, expected) => panic!("{seen:?} instead of {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn flags_that_fit_together_name_one_session() {
+        let id = Some("11111111-2222-4333-8444-555555555555");
+        let none = SessionFlags::default;
+        check(&none(), Ok(Source::New));
+        check(&SessionFlags { id, ..none() }, Ok(Source::New));
+        check(&SessionFlags { newest: true, ..none() }, Ok(Source::Newest));
+        check(&SessionFlags { named: Some(" my work "), ..none() }, Ok(Source::Named("my work".into())));
+        check(&SessionFlags { newest: true, fork: true, id, ..none() }, Ok(Source::Newest));
+        check(&SessionFlags { newest: true, at: id, drops: Some(""), ..none() }, Ok(Source::Newest));
+        check(&SessionFlags { named: Some("x"), newest: true, ..none() }, Err("two sessions"));
+        check(&SessionFlags { named: Some(""), ..none() }, Err("windlass sessions list"));
+        check(&SessionFlags { fork: true, ..none() }, Err("--fork-session needs a session"));
+        check(&SessionFlags { at: id, ..none() }, Err("--resume-session-at needs a session"));
+        check(&SessionFlags { newest: true, id, ..none() }, Err("add --fork-session"));
+        check(&SessionFlags { newest: true, drops: id, ..none() }, Err("needs --resume-session-at"));
+        check(&SessionFlags { id: Some("x"), ..none() }, Err("--session-id x is not a UUID"));
+        check(
+            &SessionFlags { newest: true, at: Some(""), ..none() },
+            Err("--resume-session-at '' is not a UUID"),
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! A session played again from its log: everything the core was told is told to it once more, and what it wants recorded is
+//! compared with what was.
+//!
+//! Nothing is done: no model is asked, no tool runs, no file is touched. The rules of the driver that a log shows hold here
+//! too: a run begins at rest, one that was dropped is closed before anything else is heard, and a log that could not be written
+//! goes on with everything restated.
+
+mod difference;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use windlass_core::{Config, Effect, Event, Input, PhaseName, Recalled, State, step};
+use windlass_protocol::{Facts, Record, Transcript, Update};
+
+pub use difference::Mismatch;
+
+use crate::builder::Engine;
+use difference::{Difference, event_name, is_same, kind};
+
+/// A session that is played again; see [`Engine::replay`].
+#[derive(Debug)]
+pub struct Replay {
+    config: Arc<Config>,
+    state: State,
+    /// What the core wants recorded and the log has not shown yet.
+    due: VecDeque<Record>,
+    events: u64,
+    /// The last event.
+    heard: &'static str,
+    /// The log could not be written for a while: only what is restated next is known.
+    lost: bool,
+    /// What differed when a run seemed to be dropped, in case it goes on after all.
+    doubt: Option<Box<Mismatch>>,
+}
+
+impl Engine {
+    /// Plays a session of this engine again, from its beginning: hand it the records of the log in their order. The first one
+    /// that this engine would not have written is an error.
+    ///
+    /// ```
+    /// # use std::sync::{Arc, Mutex};
+    /// # use futures_util::StreamExt;
+    /// # use windlass_engine::ports::{Appended, SessionLog};
+    /// # use windlass_engine::protocol::{Durability, Record};
+    /// # use windlass_engine::Engine;
+    /// # use windlass_models::{Script, ScriptModel, model_card};
+    /// #[derive(Clone, Default)]
+    /// struct Memory(Arc<Mutex<Vec<Record>>>);
+    ///
+    /// impl SessionLog for Memory {
+    ///     fn append(&mut self, records: &[Record], _: Durability) -> Appended {
+    ///         self.0.lock().unwrap().extend_from_slice(records);
+    ///         Appended::Now(Ok(()))
+    ///     }
+    ///
+    ///     fn wants_facts(&self) -> bool {
+    ///         false
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let script = Script::parse(r#"{"responses": [{"blocks": [{"text": "Hello."}]}]}"#)?;
+    /// # let engine = Engine::builder(Arc::new(ScriptModel::new(script)), model_card("scripted")).build()?;
+    /// let log = Memory::default();
+    /// engine.session().logged(Box::new(log.clone())).run("Say hello.").count().await;
+    ///
+    /// let mut replay = engine.replay();
+    /// for record in &*log.0.lock().unwrap() {
+    ///     replay.take(record)?;
+    /// }
+    /// assert!(replay.is_complete());
+    /// assert_eq!(replay.state().messages().len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn replay(&self) -> Replay {
+        Replay {
+            config: self.shared.config.clone(),
+            state: State::new(self.shared.cwd.clone(), Transcript::default()),
+            due: VecDeque::new(),
+            events: 0,
+            heard: "nothing",
+            lost: false,
+            doubt: None,
+        }
+    }
+}
+
+impl Replay {
+    /// Another process opened the session with this engine, as [`Engine::resume`] does. What the log lacks of the last run is
+    /// what that process could not know either.
+    pub fn open(&mut self, engine: &Engine, recalled: Recalled) {
+        self.config = engine.shared.config.clone();
+        self.state = recalled.state;
+        self.due = recalled.results.into_iter().map(Record::Result).collect();
+        self.lost = false;
+        self.doubt = None;
+    }
+
+    /// Takes the next record of the log. What was shown to the caller at that moment comes back, but for pieces of blocks and
+    /// the progress of tools, which no log keeps.
+    pub fn take(&mut self, record: &Record) -> Result<Vec<Update>, Box<Mismatch>> {
+        match record {
+            Record::Heard(input) => return self.hear(input),
+            Record::Facts(facts) => self.compare_facts(facts)?,
+            record => self.compare(record)?,
+        }
+        Ok(Vec::new())
+    }
+
+    /// The session as it is now.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// How many events were played.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Whether the log has shown everything that follows from what was heard so far. If it has not at its end, it was cut off.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.due.is_empty() && !self.lost
+    }
+
+    fn hear(&mut self, input: &Input) -> Result<Vec<Update>, Box<Mismatch>> {
+        if let Event::StoreFailed { .. } = input.event {
+            self.count(&input.event);
+            self.due.clear();
+            self.doubt = None;
+            self.lost = true;
+            return Ok(Vec::new());
+        }
+        self.check_due(&input.event)?;
+        self.check_order(&input.event)?;
+        self.count(&input.event);
+        if self.state.terminal().is_some() {
+            self.rest();
+        }
+        let (state, effects) = step(std::mem::take(&mut self.state), input.clone(), &self.config);
+        self.state = state;
+        let mut updates = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Persist { record, .. } => self.due.push_back(record),
+                Effect::Emit(update) => updates.push(update),
+                _ => (),
+            }
+        }
+        Ok(updates)
+    }
+
+    fn count(&mut self, event: &Event) {
+        self.events += 1;
+        self.heard = event_name(event);
+    }
+
+    fn rest(&mut self) {
+        self.state = std::mem::take(&mut self.state).at_rest();
+    }
+
+    /// Everything that followed from the last event must be there before the next one.
+    fn check_due(&self, next: &Event) -> Result<(), Box<Mismatch>> {
+        if self.lost {
+            return Err(self.mismatch("facts", Difference::missing(&"the facts, restated", event_name(next))));
+        }
+        match self.due.front() {
+            Some(due) => Err(self.mismatch(kind(due), Difference::missing(due, event_name(next)))),
+            None => Ok(()),
+        }
+    }
+
+    /// A run begins at rest, and at rest nothing else is heard.
+    fn check_order(&mut self, event: &Event) -> Result<(), Box<Mismatch>> {
+        let begins = matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn);
+        if begins || matches!(event, Event::Steer(_)) {
+            self.doubt = None;
+        } else if let Some(doubt) = self.doubt.take() {
+            return Err(doubt);
+        }
+        let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
+        let fits = if is_over { begins || matches!(event, Event::Steer(_)) } else { !begins };
+        if fits {
+            return Ok(());
+        }
+        let played = if is_over { "the run is over" } else { "the run goes on" };
+        Err(self.mismatch("heard", Difference::of_words(event_name(event), played)))
+    }
+
+    fn compare(&mut self, record: &Record) -> Result<(), Box<Mismatch>> {
+        let Some(due) = self.due.pop_front() else {
+            return Err(self.mismatch(kind(record), Difference::unasked(record)));
+        };
+        if is_same(record, &due) {
+            return Ok(());
+        }
+        let difference = if kind(record) == kind(&due) {
+            Difference::between(record, &due)
+        } else {
+            Difference::of_kinds(record, &due)
+        };
+        Err(self.mismatch(kind(record), difference))
+    }
+
+    /// Facts are restated where the run goes on, or where it was dropped, or where the log was of no use before.
+    fn compare_facts(&mut self, facts: &Facts) -> Result<(), Box<Mismatch>> {
+        if std::mem::take(&mut self.lost) {
+            self.state = State::from_facts(facts.clone());
+            return Ok(());
+        }
+        let here = self.state.facts();
+        if self.due.is_empty() && here.as_ref() == Some(facts) {
+            return Ok(());
+        }
+        let missing = self.due.front().map(|due| self.mismatch(kind(due), Difference::missing(due, "facts")));
+        let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
+        let rested = self.state.clone().at_rest();
+        let then = rested.facts();
+        if !is_over && then.as_ref() == Some(facts) {
+            self.state = rested;
+            self.due.clear();
+            self.doubt = missing;
+            return Ok(());
+        }
+        let played = here.or(then).unwrap_or_default();
+        Err(missing.unwrap_or_else(|| self.mismatch("facts", Difference::between(facts, &played))))
+    }
+
+    fn mismatch(&self, kind: &'static str, difference: Difference) -> Box<Mismatch> {
+        let Difference { field, logged, played } = difference;
+        Box::new(Mismatch { event: self.events, heard: self.heard, kind, field, logged, played })
+    }
+}

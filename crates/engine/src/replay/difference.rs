@@ -1,0 +1,285 @@
+//! The first difference between what a log says and what the engine says, in a form a person understands.
+
+use std::fmt::Debug;
+
+use windlass_core::Event;
+use windlass_protocol::{ModelEvent, Record};
+
+/// A log says something else than the engine.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("event {event} ({heard}), `{kind}`{}: the log has {logged}, the engine has {played}", at(field))]
+pub struct Mismatch {
+    /// The event behind which it was noticed; the first is 1.
+    pub event: u64,
+    /// What was heard then.
+    pub heard: &'static str,
+    /// The kind of the record.
+    pub kind: &'static str,
+    /// The first field that differs; empty if the whole record does.
+    pub field: String,
+    /// What the log has there, shortened.
+    pub logged: String,
+    /// What the engine has there, shortened.
+    pub played: String,
+}
+
+fn at(field: &str) -> String {
+    if field.is_empty() { String::new() } else { format!(" at `{field}`") }
+}
+
+/// What differs, without the place in the log.
+pub(super) struct Difference {
+    pub(super) field: String,
+    pub(super) logged: String,
+    pub(super) played: String,
+}
+
+/// As much of a value is shown.
+const SHOWN_CHARS: usize = 160;
+
+/// As much of what both have in common is shown before the first difference.
+const COMMON_CHARS: usize = 40;
+
+impl Difference {
+    pub(super) fn of_words(logged: &str, played: &str) -> Self {
+        Self { field: String::new(), logged: logged.to_owned(), played: played.to_owned() }
+    }
+
+    /// The engine wants something recorded, and the log goes on with something else.
+    pub(super) fn missing(due: &impl Debug, next: &str) -> Self {
+        Self::of_words(&format!("nothing more before `{next}`"), &cut(&format!("{due:?}"), 0))
+    }
+
+    /// The log has something that the engine does not want recorded.
+    pub(super) fn unasked(record: &Record) -> Self {
+        Self::of_words(&cut(&format!("{record:?}"), 0), "nothing to record")
+    }
+
+    /// Two records of different kinds.
+    pub(super) fn of_kinds(logged: &Record, played: &Record) -> Self {
+        let shown = |record: &Record| format!("`{}` {}", kind(record), cut(&format!("{record:?}"), 0));
+        Self::of_words(&shown(logged), &shown(played))
+    }
+
+    /// The first field that differs.
+    pub(super) fn between(logged: &impl Debug, played: &impl Debug) -> Self {
+        let (logged, played) = (format!("{logged:#?}"), format!("{played:#?}"));
+        let mut place = Place::default();
+        let mut lines = (logged.lines(), played.lines());
+        loop {
+            let (one, other) = (lines.0.next(), lines.1.next());
+            match (one, other) {
+                (Some(one), Some(other)) if one == other => place.enter(one),
+                (None, None) => return Self::of_words("the same", "the same"),
+                (one, other) => {
+                    place.enter(one.or(other).unwrap_or_default());
+                    let (one, other) = (value(one), value(other));
+                    let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+                    let from = common.saturating_sub(COMMON_CHARS);
+                    return Self { field: place.name(), logged: cut(one, from), played: cut(other, from) };
+                }
+            }
+        }
+    }
+}
+
+/// Where a line of the debug form stands: the fields and positions it is in.
+#[derive(Default)]
+struct Place(Vec<Level>);
+
+#[derive(Default)]
+struct Level {
+    name: String,
+    /// Whether it is a list, and how many elements of it came so far.
+    elements: Option<usize>,
+}
+
+impl Place {
+    fn enter(&mut self, line: &str) {
+        let text = line.trim_start();
+        let depth = (line.len() - text.len()) / 4;
+        self.0.truncate(depth);
+        if text.starts_with([']', ')', '}']) {
+            return;
+        }
+        let name = match text.split_once(": ") {
+            Some((name, _)) if is_name(name) => name.to_owned(),
+            _ => self.next_element().unwrap_or_default(),
+        };
+        self.0.resize_with(depth, Level::default);
+        self.0.push(Level { name, elements: text.ends_with('[').then_some(0) });
+    }
+
+    fn next_element(&mut self) -> Option<String> {
+        let elements = self.0.last_mut()?.elements.as_mut()?;
+        *elements += 1;
+        Some(format!("[{}]", *elements - 1))
+    }
+
+    fn name(&self) -> String {
+        let names: Vec<&str> =
+            self.0.iter().map(|level| &*level.name).filter(|name| !name.is_empty()).collect();
+        names.join(".").replace(".[", "[")
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// The value on a line of the debug form.
+fn value(line: Option<&str>) -> &str {
+    let Some(line) = line else { return "nothing" };
+    let text = line.trim_start().trim_end_matches(',');
+    match text.split_once(": ") {
+        Some((name, value)) if is_name(name) => value,
+        _ => text,
+    }
+}
+
+fn cut(text: &str, from: usize) -> String {
+    let mut shown: String = text.chars().skip(from).take(SHOWN_CHARS).collect();
+    if from > 0 {
+        shown.insert(0, '…');
+    }
+    if text.chars().nth(from + SHOWN_CHARS).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Whether two records say the same. What was heard is never compared: it is what everything else follows from.
+pub(super) fn is_same(one: &Record, other: &Record) -> bool {
+    match (one, other) {
+        (Record::Said(one), Record::Said(other)) => one == other,
+        (Record::Answered(one), Record::Answered(other)) => one == other,
+        (Record::Result(one), Record::Result(other)) => one == other,
+        (Record::Retracted(one), Record::Retracted(other)) => one == other,
+        (Record::Queued(one), Record::Queued(other)) => one == other,
+        (Record::Dequeued, Record::Dequeued) => true,
+        (Record::Requested(one), Record::Requested(other)) => one == other,
+        (Record::Intended(one), Record::Intended(other)) => one == other,
+        (
+            Record::Finished { call, tool_use_id, is_error },
+            Record::Finished { call: other_call, tool_use_id: other_id, is_error: other_error },
+        ) => (call, tool_use_id, is_error) == (other_call, other_id, other_error),
+        (Record::Decided(one), Record::Decided(other)) => one == other,
+        (Record::Spent(one), Record::Spent(other)) => one == other,
+        (Record::Repaired(one), Record::Repaired(other)) => one == other,
+        (
+            Record::Ended { terminal, rest },
+            Record::Ended { terminal: other_terminal, rest: other_rest },
+        ) => terminal == other_terminal && rest == other_rest,
+        (Record::Facts(one), Record::Facts(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// The word for a kind of record, as logs have it.
+pub(super) fn kind(record: &Record) -> &'static str {
+    match record {
+        Record::Heard(_) => "heard",
+        Record::Said(_) => "said",
+        Record::Answered(_) => "answered",
+        Record::Result(_) => "result",
+        Record::Retracted(_) => "retracted",
+        Record::Queued(_) => "queued",
+        Record::Dequeued => "dequeued",
+        Record::Requested(_) => "requested",
+        Record::Intended(_) => "intended",
+        Record::Finished { .. } => "finished",
+        Record::Decided(_) => "decided",
+        Record::Spent(_) => "spent",
+        Record::Repaired(_) => "repaired",
+        Record::Ended { .. } => "ended",
+        Record::Facts(_) => "facts",
+    }
+}
+
+/// What happened, in a few words.
+pub(super) fn event_name(event: &Event) -> &'static str {
+    match event {
+        Event::Submit(_) => "a prompt",
+        Event::Compact { .. } => "a wish to compact",
+        Event::GoOn => "a wish to go on",
+        Event::Steer(_) => "a message that waits",
+        Event::Interrupt(_) => "an interrupt",
+        Event::Model { event, .. } => match event {
+            ModelEvent::Started { .. } => "the model begins to answer",
+            ModelEvent::Delta { .. } => "a piece of an answer",
+            ModelEvent::Block { .. } => "a block of an answer",
+            ModelEvent::Note(_) => "a note of the provider",
+            ModelEvent::Ended { .. } => "the end of an answer",
+            ModelEvent::Failed(_) => "a failed request",
+        },
+        Event::Examined { .. } => "what a call would do",
+        Event::Progress { .. } => "progress of a call",
+        Event::Finished { .. } => "a call that finished",
+        Event::Answered { .. } => "an answer to a question",
+        Event::Timer(_) => "a timer",
+        Event::Forked { .. } => "a fork that ended",
+        Event::Hooked { .. } => "an answer of hooks",
+        Event::Stored { .. } => "results put into files",
+        Event::Looked { .. } => "a look around",
+        Event::Prefetched(_) => "memory that was found",
+        Event::StoreFailed { .. } => "a log that could not be written",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use windlass_protocol::{Block, CallId, CallResult, Facts, Message, MessageId, Origin, Requested, RequestId};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(logged: &impl Debug, played: &impl Debug, expected: [&str; 3]) {
+        let Difference { field, logged, played } = Difference::between(logged, played);
+        assert_eq!([&*field, &*logged, &*played], expected);
+    }
+
+    fn result(text: &str) -> CallResult {
+        CallResult {
+            id: MessageId(3),
+            call: CallId(1),
+            asked_by: MessageId(2),
+            name: "Read".into(),
+            result: Block::tool_result("t1", &[Block::text(text)], false),
+            structured: None,
+        }
+    }
+
+    #[test]
+    fn the_first_field_that_differs_is_named() {
+        let requested = |attempt, tools| Requested {
+            request: RequestId(1),
+            model: "m".into(),
+            attempt,
+            parts: vec![("system".into(), 10), ("tools".into(), tools)],
+        };
+        check(&requested(1, 20), &requested(2, 30), ["attempt", "1", "2"]);
+        check(&requested(1, 20), &requested(1, 30), ["parts[1]", "20", "30"]);
+        let facts = |texts: &[&str]| Facts {
+            messages: texts
+                .iter()
+                .map(|text| Arc::new(Message::user(MessageId(1), Origin::Prompt, vec![Block::text(text)])))
+                .collect(),
+            ..Facts::default()
+        };
+        let (one, other) = (r#"{"type":"text","text":"b"}"#, r#"{"type":"text","text":"c"}"#);
+        check(&facts(&["a", "b"]), &facts(&["a", "c"]), ["messages[1].blocks[0]", one, other]);
+        check(&Some(result("x")).map(|result| result.id), &None::<MessageId>, ["", "Some(", "None"]);
+    }
+
+    #[test]
+    fn long_values_are_shown_around_the_first_difference() {
+        let (one, other) = (result(&format!("{}1{}", "a".repeat(500), "b".repeat(500))), result(&"a".repeat(500)));
+        let Difference { field, logged, played } = Difference::between(&one, &other);
+        assert_eq!(field, "result");
+        let common = "a".repeat(COMMON_CHARS);
+        assert!(logged.starts_with(&format!("…{common}1bbb")) && logged.ends_with("b…"), "{logged}");
+        assert!(played.starts_with(&format!("…{common}\"")), "{played}");
+    }
+}

@@ -1,0 +1,95 @@
+//! Where the turns of a conversation begin in its log.
+
+use std::io;
+use std::path::Path;
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::format::{Entry, EntryKind, Line};
+use crate::read::lines;
+
+/// A prompt in a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptLine {
+    /// Its id.
+    pub uuid: Uuid,
+    /// Up to here nothing of it is in the log.
+    pub starts_at: u64,
+    /// What it says, as far as it is text.
+    pub text: String,
+    /// When it was said: milliseconds since 1970.
+    pub wall_ms: Option<u64>,
+}
+
+/// The prompts of a log, in their order. Those that were rewound or compacted away are among them.
+pub fn prompts(path: &Path) -> io::Result<Vec<PromptLine>> {
+    let (mut found, mut start) = (Vec::new(), None);
+    for located in lines(path)? {
+        let located = located?;
+        match located.line {
+            // What was heard, and what the engine put in front, belong to the prompt behind them.
+            Ok(Line::Own(own)) if own.is_heard() => {
+                start.get_or_insert(located.offset);
+            }
+            Ok(Line::Entry(entry)) if entry.is_meta => {
+                start.get_or_insert(located.offset);
+            }
+            Ok(Line::Entry(entry)) if is_prompt(&entry) => {
+                found.push(PromptLine {
+                    uuid: entry.uuid,
+                    starts_at: start.take().unwrap_or(located.offset),
+                    text: text(&entry),
+                    wall_ms: entry.wall_ms,
+                });
+            }
+            _ => start = None,
+        }
+    }
+    Ok(found)
+}
+
+/// Checks that everything behind an entry belongs to the turn of one prompt. The error says what does not.
+pub fn check_dropped(path: &Path, behind: Uuid, turn: &str) -> Result<(), String> {
+    let turn =
+        Uuid::parse_str(turn.trim()).map_err(|_| "the value is not the UUID of a prompt".to_owned())?;
+    let lines = lines(path).map_err(|error| format!("the session cannot be read: {error}"))?;
+    let entries = lines.filter_map(|located| match located.ok()?.line {
+        Ok(Line::Entry(entry)) if !entry.is_aside => Some(entry),
+        _ => None,
+    });
+    let mut dropped = entries.skip_while(|entry| entry.uuid != behind);
+    if dropped.next().is_none() {
+        return Err(format!("there is no message {behind}"));
+    }
+    let mut is_in_turn = false;
+    for entry in dropped {
+        let prompts = is_prompt(&entry);
+        if prompts && (entry.uuid != turn || is_in_turn) {
+            return Err(format!("the prompt {} would be dropped too", entry.uuid));
+        }
+        is_in_turn |= prompts;
+        if !is_in_turn && !entry.is_meta {
+            return Err(format!("the message {} is not of that turn", entry.uuid));
+        }
+    }
+    if is_in_turn { Ok(()) } else { Err(format!("the turn of {turn} does not follow")) }
+}
+
+fn is_prompt(entry: &Entry) -> bool {
+    let answers = entry.message.as_ref().is_some_and(|message| message.get().contains("\"tool_result\""));
+    entry.kind == EntryKind::User && !entry.is_meta && !entry.is_summary && !entry.is_aside && !answers
+}
+
+fn text(entry: &Entry) -> String {
+    let message: Option<Value> = entry.message.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let content = message.map(|mut message| message["content"].take()).unwrap_or_default();
+    match content {
+        Value::String(text) => text,
+        Value::Array(blocks) => {
+            let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+            texts.join("\n")
+        }
+        _ => String::new(),
+    }
+}
