@@ -1,0 +1,218 @@
+//! The few things the writer does with the file of a log, behind a trait: in tests, a disk stands there that runs full, fails
+//! and loses power.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::layout::create_private;
+
+#[cfg(test)]
+pub(crate) mod simulated;
+
+/// Where the file of a log is.
+pub(crate) trait Disk: Send + Sync {
+    /// Opens the file to append to it, and makes it, with its directories, where it is allowed to be new.
+    fn open(&self, path: &Path, how: Opening) -> io::Result<Arc<dyn LogFile>>;
+}
+
+/// Which file may be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// One that does not exist yet. An empty one counts as missing.
+    New,
+    /// One that is there.
+    Existing,
+    /// Whatever is there, or a new one.
+    Any,
+}
+
+/// An open file that is only appended to.
+pub(crate) trait LogFile: Send + Sync {
+    /// Writes once, behind everything that is there; returns how many bytes went in.
+    fn append(&self, bytes: &[u8]) -> io::Result<usize>;
+    /// Waits until all that was written is on the disk.
+    fn sync(&self) -> io::Result<()>;
+    /// Waits until the file's name is on the disk.
+    fn sync_name(&self) -> io::Result<()>;
+    /// What the file looks like now. Others may have written, or removed it.
+    fn look(&self) -> io::Result<Look>;
+    /// Reads a piece of it.
+    fn read(&self, piece: Range<u64>) -> io::Result<Vec<u8>>;
+}
+
+/// What a file looks like from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// How long it is.
+    pub len: u64,
+    /// Whether it still has a name.
+    pub named: bool,
+}
+
+/// Why a file is not touched, though the system would allow it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    #[error("it is a symbolic link, or its directory is one")]
+    Link,
+    #[error("it belongs to another user (uid {0})")]
+    Owner(u32),
+    #[error("it is not a regular file")]
+    Kind,
+    #[error("there is already a session with this id")]
+    Taken,
+    #[error("it was removed or replaced while the session was open")]
+    Removed,
+}
+
+impl From<Refused> for io::Error {
+    fn from(refused: Refused) -> Self {
+        Self::other(refused)
+    }
+}
+
+/// Does something until no signal interrupts it.
+pub(crate) fn uninterrupted<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match act() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+/// The disk of this machine.
+pub(crate) struct RealDisk;
+
+struct RealFile {
+    file: File,
+    directory: File,
+    /// Directories that got a new entry when the file's own one was made.
+    parents: Vec<PathBuf>,
+}
+
+impl Disk for RealDisk {
+    fn open(&self, path: &Path, how: Opening) -> io::Result<Arc<dyn LogFile>> {
+        let parent = path.parent().unwrap_or(Path::new("."));
+        let parents = if how == Opening::Existing { Vec::new() } else { make_private(parent)? };
+        let directory = open_directory(parent)?;
+        let name = path.file_name().unwrap_or_default();
+        let file = match how {
+            Opening::Existing => open_private(&directory, name, OFlags::empty())?,
+            Opening::Any => open_private(&directory, name, OFlags::CREATE)?,
+            Opening::New => open_new(&directory, name)?,
+        };
+        Ok(Arc::new(RealFile { file, directory, parents }))
+    }
+}
+
+fn open_new(directory: &File, name: &OsStr) -> io::Result<File> {
+    match open_private(directory, name, OFlags::CREATE | OFlags::EXCL) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let file = open_private(directory, name, OFlags::empty())?;
+            if file.metadata()?.len() > 0 { Err(Refused::Taken.into()) } else { Ok(file) }
+        }
+        opened => opened,
+    }
+}
+
+/// Makes a directory that only its owner may enter, and those above it. Returns the directories that got a new entry.
+pub(crate) fn make_private(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing: Vec<&Path> = directory.ancestors().take_while(|path| is_missing(path)).collect();
+    if !missing.is_empty() {
+        create_private(directory)?;
+    }
+    Ok(missing.iter().filter_map(|path| path.parent()).map(Path::to_owned).collect())
+}
+
+fn is_missing(path: &Path) -> bool {
+    !path.as_os_str().is_empty()
+        && fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+pub(crate) fn open_directory(path: &Path) -> io::Result<File> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(directory) => Ok(directory.into()),
+        // A link that is not followed is no directory either; the system says one or the other.
+        Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) if path.is_symlink() => {
+            Err(Refused::Link.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens a file to read and append, if it is a regular one of this user, and keeps it private.
+pub(crate) fn open_private(directory: &File, name: &OsStr, flags: OFlags) -> io::Result<File> {
+    // Without `NONBLOCK` a pipe in the file's place would hold us up.
+    let always = OFlags::RDWR
+        | OFlags::APPEND
+        | OFlags::NOFOLLOW
+        | OFlags::CLOEXEC
+        | OFlags::NOCTTY
+        | OFlags::NONBLOCK;
+    let file: File = match rustix::fs::openat(directory, name, flags | always, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => file.into(),
+        Err(rustix::io::Errno::LOOP) => return Err(Refused::Link.into()),
+        Err(rustix::io::Errno::ISDIR | rustix::io::Errno::NXIO) => return Err(Refused::Kind.into()),
+        Err(error) => return Err(error.into()),
+    };
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(Refused::Kind.into());
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(Refused::Owner(found.uid()).into());
+    }
+    if found.mode() & 0o077 != 0 {
+        file.set_permissions(Permissions::from_mode(found.mode() & 0o700))?;
+    }
+    Ok(file)
+}
+
+impl LogFile for RealFile {
+    fn append(&self, bytes: &[u8]) -> io::Result<usize> {
+        (&self.file).write(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn sync_name(&self) -> io::Result<()> {
+        sync_directory(&self.directory)?;
+        self.parents.iter().try_for_each(|parent| sync_directory(&File::open(parent)?))
+    }
+
+    fn look(&self) -> io::Result<Look> {
+        let found = self.file.metadata()?;
+        Ok(Look { len: found.len(), named: found.nlink() > 0 })
+    }
+
+    fn read(&self, piece: Range<u64>) -> io::Result<Vec<u8>> {
+        let length = usize::try_from(piece.end.saturating_sub(piece.start)).unwrap_or_default();
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, piece.start)?;
+        Ok(bytes)
+    }
+}
+
+/// Some file systems keep names safe by themselves and refuse to be asked.
+fn sync_directory(directory: &File) -> io::Result<()> {
+    match directory.sync_all() {
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
+            Ok(())
+        }
+        synced => synced,
+    }
+}
+
+#[cfg(test)]
+mod tests;

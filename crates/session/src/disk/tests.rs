@@ -1,0 +1,105 @@
+use super::*;
+use std::os::unix::fs::{chown, symlink};
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn refusal(opened: io::Result<Arc<dyn LogFile>>) -> Refused {
+    let error = opened.err().expect("it must be refused");
+    *error.get_ref().and_then(|inner| inner.downcast_ref()).unwrap_or_else(|| panic!("{error}"))
+}
+
+#[test]
+fn files_and_directories_are_private() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("projects/p/s.jsonl");
+    let file = RealDisk.open(&path, Opening::New).unwrap();
+    assert_eq!(file.append(b"a line\n").unwrap(), 7);
+    file.sync().unwrap();
+    file.sync_name().unwrap();
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(&dir.path().join("projects")), 0o700);
+    assert_eq!(mode(&dir.path().join("projects/p")), 0o700);
+    assert_eq!(fs::read(&path).unwrap(), b"a line\n");
+}
+
+#[test]
+fn a_file_that_others_could_read_is_made_private() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    fs::write(&path, "a line\n").unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
+    RealDisk.open(&path, Opening::Existing).unwrap();
+    assert_eq!(mode(&path), 0o600);
+}
+
+#[test]
+fn a_new_file_takes_nobodys_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    fs::write(&path, "a line\n").unwrap();
+    assert_eq!(refusal(RealDisk.open(&path, Opening::New)), Refused::Taken);
+    // An empty one counts as missing.
+    fs::write(&path, "").unwrap();
+    RealDisk.open(&path, Opening::New).unwrap();
+    let missing = RealDisk.open(&dir.path().join("none.jsonl"), Opening::Existing).err().unwrap();
+    assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
+fn links_and_things_that_are_no_files_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir(at("real")).unwrap();
+    fs::write(at("real/s.jsonl"), "").unwrap();
+    symlink(at("real"), at("linked")).unwrap();
+    symlink(at("real/s.jsonl"), at("link.jsonl")).unwrap();
+    symlink(at("nowhere"), at("dangling.jsonl")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        at("pipe.jsonl"),
+        rustix::fs::FileType::Fifo,
+        Mode::RUSR | Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    for how in [Opening::New, Opening::Existing, Opening::Any] {
+        let check = |name: &str, expected| {
+            assert_eq!(refusal(RealDisk.open(&at(name), how)), expected, "{name} {how:?}");
+        };
+        check("linked/s.jsonl", Refused::Link);
+        check("link.jsonl", Refused::Link);
+        check("dangling.jsonl", Refused::Link);
+        check("real", Refused::Kind);
+    }
+    assert_eq!(refusal(RealDisk.open(&at("pipe.jsonl"), Opening::Existing)), Refused::Kind);
+    assert!(!at("nowhere").exists());
+}
+
+#[test]
+fn a_file_of_another_user_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    fs::write(&path, "").unwrap();
+    if chown(&path, Some(4711), None).is_err() {
+        println!("skipped: only root can give a file away");
+        return;
+    }
+    assert_eq!(refusal(RealDisk.open(&path, Opening::Existing)), Refused::Owner(4711));
+}
+
+#[test]
+fn it_tells_what_others_did_to_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    let file = RealDisk.open(&path, Opening::New).unwrap();
+    assert_eq!(file.look().unwrap(), Look { len: 0, named: true });
+    fs::write(&path, "ab").unwrap();
+    assert_eq!(file.look().unwrap(), Look { len: 2, named: true });
+    assert_eq!(file.read(1..2).unwrap(), b"b");
+    assert_eq!(file.append(b"c").unwrap(), 1);
+    assert_eq!(fs::read(&path).unwrap(), b"abc");
+    fs::remove_file(&path).unwrap();
+    assert!(!file.look().unwrap().named);
+}

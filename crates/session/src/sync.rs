@@ -1,0 +1,300 @@
+//! When what was written is made safe against a loss of power.
+
+use std::io;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use windlass_ports::LogError;
+use windlass_protocol::Durability;
+
+use crate::disk::{LogFile, uninterrupted};
+use crate::writer::trouble;
+
+/// How long something written waits at most until its sync begins. With the sync itself it is on the disk within 100 ms.
+const GROUP_WAIT: Duration = Duration::from_millis(70);
+
+/// How eagerly the log is made safe against a loss of power. The end of the process alone never loses anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SyncPolicy {
+    /// Each append waits for the disk.
+    Always,
+    /// What something is built on waits for the disk: calls with side effects, their outcomes, the end of a turn. The rest
+    /// follows within 100 ms.
+    #[default]
+    Turn,
+    /// The system writes when it likes.
+    Never,
+}
+
+/// The text names no sync policy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no sync policy; use \"always\", \"turn\" or \"never\"")]
+pub struct UnknownSyncPolicy(String);
+
+impl FromStr for SyncPolicy {
+    type Err = UnknownSyncPolicy;
+
+    fn from_str(text: &str) -> Result<Self, UnknownSyncPolicy> {
+        match text {
+            "always" => Ok(Self::Always),
+            "turn" => Ok(Self::Turn),
+            "never" => Ok(Self::Never),
+            other => Err(UnknownSyncPolicy(other.to_owned())),
+        }
+    }
+}
+
+/// What an append has to do about the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    Now,
+    Soon,
+    Never,
+}
+
+impl SyncPolicy {
+    pub(crate) fn due(self, durability: Durability) -> Due {
+        match (self, durability) {
+            (Self::Always, _) | (Self::Turn, Durability::Synced) => Due::Now,
+            (Self::Turn, Durability::Written) => Due::Soon,
+            (Self::Never, _) => Due::Never,
+        }
+    }
+}
+
+/// A place in the order of appends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ticket(u64);
+
+/// Which appends are on the disk, shared by all who write and sync.
+pub(crate) struct Commits {
+    path: PathBuf,
+    state: Mutex<State>,
+    wake: Condvar,
+    /// One sync at a time: the system reports a failure to one of several that wait, and all must hear of it.
+    syncing: Mutex<()>,
+    /// How many syncs have failed, and how many of these failures matter no more. Atomic, since both are read for each append.
+    failures: AtomicU64,
+    made_good: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    file: Option<Arc<dyn LogFile>>,
+    named: bool,
+    written: u64,
+    synced: u64,
+    lost: Option<Lost>,
+    /// A failure that nobody was told of yet.
+    untold: Option<LogError>,
+    /// Since when something waits to be synced soon.
+    waiting: Option<Instant>,
+    has_thread: bool,
+    closing: bool,
+}
+
+/// Appends that a failed sync may have lost. No later success brings them back.
+struct Lost {
+    from: u64,
+    upto: u64,
+    error: LogError,
+}
+
+impl Lost {
+    fn error_of(&self, ticket: Ticket) -> Option<LogError> {
+        (self.from < ticket.0 && ticket.0 <= self.upto).then(|| self.error.clone())
+    }
+}
+
+/// Who wants a sync.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asker {
+    /// An append that waits for it.
+    Append,
+    /// The thread that syncs what nobody waits for.
+    Thread,
+}
+
+impl Commits {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            syncing: Mutex::default(),
+            failures: AtomicU64::new(0),
+            made_good: AtomicU64::new(0),
+        }
+    }
+
+    /// Something was appended to this file.
+    pub(crate) fn written(&self, file: Arc<dyn LogFile>) -> Ticket {
+        let mut state = self.state();
+        if state.file.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &file)) {
+            state.file = Some(file);
+            state.named = false;
+        }
+        state.written += 1;
+        Ticket(state.written)
+    }
+
+    /// The last append.
+    pub(crate) fn last(&self) -> Ticket {
+        Ticket(self.state().written)
+    }
+
+    /// Has the append synced soon; at once if there is no thread to do it.
+    pub(crate) fn soon(&self, ticket: Ticket) -> Result<(), LogError> {
+        let mut state = self.state();
+        if !state.has_thread {
+            drop(state);
+            return self.sync(ticket);
+        }
+        if state.waiting.is_none() {
+            state.waiting = Some(Instant::now());
+            self.wake.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Waits until the append is on the disk, with whatever else was written by then.
+    pub(crate) fn sync(&self, ticket: Ticket) -> Result<(), LogError> {
+        self.sync_for(ticket, Asker::Append)
+    }
+
+    fn sync_for(&self, ticket: Ticket, asker: Asker) -> Result<(), LogError> {
+        let _one_at_a_time = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (file, target, named) = {
+            let mut state = self.state();
+            if let Some(error) = state.lost.as_ref().and_then(|lost| lost.error_of(ticket)) {
+                state.untold = None;
+                return Err(error);
+            }
+            match &state.file {
+                Some(file) if state.synced < ticket.0 => (Arc::clone(file), state.written, state.named),
+                _ => return Ok(()),
+            }
+        };
+        let synced = sync_file(&*file, named);
+        let mut state = self.state();
+        let from = std::mem::replace(&mut state.synced, target);
+        match synced {
+            Ok(()) => {
+                state.named |= state.file.as_ref().is_some_and(|now| Arc::ptr_eq(now, &file));
+                Ok(())
+            }
+            Err(error) => {
+                let error = trouble::of_sync(&self.path, &error);
+                state.lost = Some(Lost { from, upto: target, error: error.clone() });
+                state.untold = (asker == Asker::Thread).then(|| error.clone());
+                self.failures.fetch_add(1, Ordering::Release);
+                Err(error)
+            }
+        }
+    }
+
+    /// A failure that came when nobody waited for it. It is told once.
+    pub(crate) fn take_untold(&self) -> Option<LogError> {
+        self.state().untold.take()
+    }
+
+    /// How many syncs have failed so far.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Acquire)
+    }
+
+    /// Whether something that was written may be gone and is missed: a piece of the file may come back as zeros.
+    pub(crate) fn has_hole(&self) -> bool {
+        self.failures() > self.made_good.load(Ordering::Acquire)
+    }
+
+    /// Everything that counts was restated when so many syncs had failed: what they lost is not missed any more.
+    pub(crate) fn make_good(&self, failures: u64) {
+        self.made_good.fetch_max(failures, Ordering::AcqRel);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn sync_file(file: &dyn LogFile, named: bool) -> io::Result<()> {
+    uninterrupted(|| file.sync())?;
+    if named { Ok(()) } else { uninterrupted(|| file.sync_name()) }
+}
+
+/// The thread that syncs what nobody waits for. It sleeps while there is nothing to do, and ends, after a last sync, when this is
+/// dropped.
+pub(crate) struct GroupCommit {
+    commits: Arc<Commits>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl GroupCommit {
+    pub(crate) fn new(commits: Arc<Commits>) -> Self {
+        Self { commits, thread: None }
+    }
+
+    /// Starts the thread, if it does not run. The system may refuse to; then appends sync themselves.
+    pub(crate) fn start(&mut self) {
+        if self.thread.is_some() {
+            return;
+        }
+        let commits = Arc::clone(&self.commits);
+        let run = move || run(&commits);
+        self.thread = thread::Builder::new().name("windlass-log".to_owned()).spawn(run).ok();
+        self.commits.state().has_thread = self.thread.is_some();
+    }
+}
+
+impl Drop for GroupCommit {
+    fn drop(&mut self) {
+        {
+            let mut state = self.commits.state();
+            state.closing = true;
+            state.has_thread = false;
+        }
+        self.commits.wake.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // It ends without a panic; and if not, there is nothing left to do for it.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(commits: &Commits) {
+    while let Some(ticket) = next(commits) {
+        // A failure is kept for the next append.
+        let _ = commits.sync_for(ticket, Asker::Thread);
+    }
+}
+
+/// Waits until something has waited long enough; nothing comes any more when the log is closed.
+fn next(commits: &Commits) -> Option<Ticket> {
+    let mut state = commits.state();
+    loop {
+        if state.synced >= state.written {
+            state.waiting = None;
+        }
+        let left = state.waiting.map(|since| GROUP_WAIT.saturating_sub(since.elapsed()));
+        match left {
+            Some(left) if state.closing || left.is_zero() => {
+                state.waiting = None;
+                return Some(Ticket(state.written));
+            }
+            None if state.closing => return None,
+            Some(left) => {
+                let woken = commits.wake.wait_timeout(state, left);
+                state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            None => state = commits.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

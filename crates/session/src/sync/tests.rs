@@ -1,0 +1,176 @@
+use super::*;
+use crate::disk::simulated::{Fault, SimulatedDisk};
+use crate::disk::{Disk, Opening};
+use rustix::io::Errno;
+use std::path::Path;
+
+struct Bench {
+    disk: SimulatedDisk,
+    file: Arc<dyn LogFile>,
+    commits: Arc<Commits>,
+    group: GroupCommit,
+}
+
+fn bench() -> Bench {
+    let disk = SimulatedDisk::default();
+    let file = disk.open(Path::new("s.jsonl"), Opening::New).unwrap();
+    let commits = Arc::new(Commits::new(PathBuf::from("s.jsonl")));
+    let group = GroupCommit::new(Arc::clone(&commits));
+    Bench { disk, file, commits, group }
+}
+
+impl Bench {
+    fn write(&self) -> Ticket {
+        self.file.append(b"a line\n").unwrap();
+        self.commits.written(Arc::clone(&self.file))
+    }
+
+    fn write_soon(&mut self) {
+        self.group.start();
+        let ticket = self.write();
+        self.commits.soon(ticket).unwrap();
+    }
+
+    fn unsynced(&self) -> usize {
+        let contents = self.disk.contents().unwrap();
+        contents.bytes.len() - contents.synced
+    }
+
+    fn fail_next(&self, error: Errno) {
+        self.disk.fail(self.disk.operations(), Fault::Fails(error));
+    }
+
+    fn wait_for_syncs(&self, count: u64) {
+        while self.disk.syncs() < count {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+#[test]
+fn the_policy_says_what_waits_for_the_disk() {
+    use Durability::{Synced, Written};
+    let check = |name: &str, policy: SyncPolicy, written, synced| {
+        assert_eq!(name.parse::<SyncPolicy>().unwrap(), policy);
+        assert_eq!((policy.due(Written), policy.due(Synced)), (written, synced), "{name}");
+    };
+    check("always", SyncPolicy::Always, Due::Now, Due::Now);
+    check("turn", SyncPolicy::Turn, Due::Soon, Due::Now);
+    check("never", SyncPolicy::Never, Due::Never, Due::Never);
+    let error = "often".parse::<SyncPolicy>().unwrap_err().to_string();
+    assert!(error.contains("\"often\"") && error.contains("\"turn\""), "{error}");
+}
+
+#[test]
+fn a_sync_covers_everything_before_it() {
+    let bench = bench();
+    let (first, second) = (bench.write(), bench.write());
+    bench.commits.sync(second).unwrap();
+    bench.commits.sync(first).unwrap();
+    assert_eq!((bench.unsynced(), bench.disk.syncs()), (0, 1));
+}
+
+#[test]
+fn the_name_is_synced_once() {
+    let bench = bench();
+    bench.commits.sync(bench.write()).unwrap();
+    assert!(bench.disk.contents().unwrap().named);
+    let before = bench.disk.operations();
+    bench.commits.sync(bench.write()).unwrap();
+    assert_eq!(bench.disk.operations() - before, 2, "a write and a sync of the data");
+}
+
+#[test]
+fn what_nobody_waits_for_is_synced_together_and_soon() {
+    let mut bench = bench();
+    let begin = Instant::now();
+    for _ in 0..50 {
+        bench.write_soon();
+    }
+    bench.wait_for_syncs(1);
+    assert!(begin.elapsed() >= GROUP_WAIT / 2, "it must wait for company");
+    drop(bench.group);
+    assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(350));
+    assert!(bench.disk.syncs() < 25, "{}", bench.disk.syncs());
+}
+
+#[test]
+fn the_thread_does_nothing_while_everything_is_on_the_disk() {
+    let mut bench = bench();
+    bench.write_soon();
+    bench.commits.sync(bench.write()).unwrap();
+    let before = bench.disk.operations();
+    thread::sleep(GROUP_WAIT * 3);
+    assert_eq!(bench.disk.operations(), before);
+    bench.write_soon();
+    bench.wait_for_syncs(2);
+}
+
+#[test]
+fn the_rest_is_synced_at_the_end() {
+    let mut bench = bench();
+    bench.write_soon();
+    assert_eq!(bench.unsynced(), 7);
+    drop(bench.group);
+    assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(7));
+    // Nothing takes care of later writes, so they take care of themselves.
+    bench.file.append(b"late\n").unwrap();
+    let ticket = bench.commits.written(Arc::clone(&bench.file));
+    bench.commits.soon(ticket).unwrap();
+    assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(12));
+}
+
+#[test]
+fn a_failed_sync_is_not_made_good_by_a_later_one() {
+    let bench = bench();
+    let (first, second) = (bench.write(), bench.write());
+    bench.fail_next(Errno::IO);
+    let error = bench.commits.sync(second).unwrap_err();
+    assert!(error.0.contains("did not reach the disk") && error.0.contains("s.jsonl"), "{error}");
+    assert_eq!(bench.commits.take_untold(), None);
+    bench.commits.sync(bench.write()).unwrap();
+    assert_eq!(bench.commits.sync(first), Err(error.clone()));
+    assert_eq!(bench.commits.sync(second), Err(error));
+    assert!(bench.commits.has_hole());
+    // What was restated before the failure makes nothing good.
+    bench.commits.make_good(0);
+    assert!(bench.commits.has_hole());
+    bench.commits.make_good(bench.commits.failures());
+    assert!(!bench.commits.has_hole());
+}
+
+#[test]
+fn a_failure_in_the_background_is_told_once() {
+    let mut bench = bench();
+    bench.disk.fail(bench.disk.operations() + 1, Fault::Fails(Errno::IO));
+    bench.write_soon();
+    bench.wait_for_syncs(1);
+    drop(bench.group);
+    assert!(bench.commits.has_hole());
+    assert!(bench.commits.take_untold().is_some_and(|error| error.0.contains("did not reach the disk")));
+    assert_eq!(bench.commits.take_untold(), None);
+}
+
+/// The system tells of a failure only once. Whoever else waits for the same bytes must hear of it too.
+#[test]
+fn all_who_wait_hear_of_a_failure() {
+    let bench = bench();
+    let (first, second) = (bench.write(), bench.write());
+    bench.disk.slow_down(Duration::from_millis(20));
+    bench.fail_next(Errno::IO);
+    let outcomes = thread::scope(|scope| {
+        let commits = &bench.commits;
+        let threads = [first, second].map(|ticket| scope.spawn(move || commits.sync(ticket)));
+        threads.map(|thread| thread.join().unwrap().is_err())
+    });
+    assert_eq!(outcomes, [true, true]);
+}
+
+#[test]
+fn an_interrupted_sync_is_tried_again() {
+    let bench = bench();
+    let ticket = bench.write();
+    bench.fail_next(Errno::INTR);
+    bench.commits.sync(ticket).unwrap();
+    assert_eq!(bench.disk.syncs(), 2);
+}

@@ -1,0 +1,258 @@
+//! The log of one session as the driver uses it: facts go in, lines of the file come out.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::FutureExt as _;
+use tokio::runtime::Handle;
+use windlass_ports::{Appended, LogError, SessionLog};
+use windlass_protocol::{Decision, Durability, Record};
+
+use crate::disk::{Disk, Opening, RealDisk};
+use crate::sync::{Commits, Due, GroupCommit, SyncPolicy, Ticket};
+use crate::{At, Encoder, Header, Loaded, Mark, SessionPaths, Tail};
+
+mod labels;
+mod pen;
+mod tape;
+mod torn;
+pub(crate) mod trouble;
+
+use pen::Pen;
+use tape::Tape;
+
+/// The facts are restated after so much was written.
+const FACTS_EVERY_BYTES: u64 = 16 << 20;
+
+/// Keeps what calls are about to change, and notes what became of it.
+pub trait Keeper: Send + Sync {
+    /// Whether heeding these records touches the disk: then it is done on a thread that may block.
+    fn works_on(&self, records: &[Record]) -> bool;
+
+    /// Takes note of records before they are written. With `sync`, what is kept must survive a loss of power.
+    ///
+    /// An error makes the append fail, so that the call does not start.
+    fn heed(&self, records: &[Record], sync: bool) -> io::Result<()>;
+}
+
+/// How a log is written.
+#[derive(Clone, Default)]
+pub struct LogOptions {
+    /// When the disk is waited for.
+    pub sync: SyncPolicy,
+    /// Who keeps what calls are about to change; nobody if that is off.
+    pub keeper: Option<Arc<dyn Keeper>>,
+}
+
+/// Writes the log of one session. Whoever has it should hold the session's [`Lease`](crate::Lease).
+pub struct LogWriter {
+    log: Arc<Log>,
+    group: GroupCommit,
+}
+
+/// What the writer shares with threads that block in its place.
+struct Log {
+    path: PathBuf,
+    options: LogOptions,
+    commits: Arc<Commits>,
+    pen: Mutex<Pen>,
+    /// What the facts are wanted for, besides lost writes.
+    wants_facts: AtomicBool,
+}
+
+impl LogWriter {
+    /// The log of a new session. The file is made by the first append; a session in which nothing is said leaves none.
+    #[must_use]
+    pub fn create(paths: &SessionPaths, header: Arc<Header>, options: LogOptions) -> Self {
+        Self::create_on(Arc::new(RealDisk), paths, header, options)
+    }
+
+    fn create_on(
+        disk: Arc<dyn Disk>,
+        paths: &SessionPaths,
+        header: Arc<Header>,
+        options: LogOptions,
+    ) -> Self {
+        let tape = Tape::new(disk, paths.file(), Opening::New);
+        Self::new(paths, Encoder::new(paths.id(), header, Tail::default()), tape, options)
+    }
+
+    /// The log of a session that was read before. A torn end is set aside now; the file itself stays as it is until the first
+    /// append.
+    pub fn resume(
+        paths: &SessionPaths,
+        header: Arc<Header>,
+        loaded: &Loaded,
+        options: LogOptions,
+    ) -> Result<Self, LogError> {
+        if let Some(torn) = &loaded.torn {
+            torn::set_aside(paths.file(), torn.offset, torn.length, &paths.torn(torn.offset))
+                .map_err(|error| trouble::of_torn(paths.file(), &error))?;
+        }
+        let mut tape = Tape::new(Arc::new(RealDisk), paths.file(), Opening::Existing);
+        tape.open().map_err(|error| trouble::of_log(paths.file(), &error))?;
+        let writer = Self::new(paths, Encoder::new(paths.id(), header, loaded.tail.clone()), tape, options);
+        writer.log.pen().since_facts = loaded.since_facts;
+        let wants = loaded.foreign || !loaded.damage.is_empty() || loaded.since_facts >= FACTS_EVERY_BYTES;
+        writer.log.wants_facts.store(wants, Ordering::Release);
+        Ok(writer)
+    }
+
+    fn new(paths: &SessionPaths, encoder: Encoder, tape: Tape, options: LogOptions) -> Self {
+        let path = paths.file().to_owned();
+        let commits = Arc::new(Commits::new(path.clone()));
+        let log = Log {
+            path,
+            options,
+            commits: Arc::clone(&commits),
+            pen: Mutex::new(Pen::new(encoder, tape)),
+            wants_facts: AtomicBool::new(false),
+        };
+        Self { log: Arc::new(log), group: GroupCommit::new(commits) }
+    }
+
+    /// A way to put marks into the log beside the records.
+    #[must_use]
+    pub fn marker(&self) -> Marker {
+        Marker { log: Arc::clone(&self.log) }
+    }
+}
+
+/// Puts marks into a log. They go in front of the next append, and are left out if there is none.
+#[derive(Clone)]
+pub struct Marker {
+    log: Arc<Log>,
+}
+
+impl Marker {
+    /// Puts a mark in front of the next append.
+    pub fn mark(&self, mark: Mark, at: At) {
+        self.log.pen().marks.push((mark, at));
+    }
+}
+
+impl SessionLog for LogWriter {
+    fn append(&mut self, records: &[Record], durability: Durability) -> Appended {
+        let due = self.log.options.sync.due(durability);
+        if due == Due::Soon {
+            self.group.start();
+        }
+        if self.log.options.keeper.as_ref().is_some_and(|keeper| keeper.works_on(records)) {
+            return self.log.append_elsewhere(records.to_vec(), due);
+        }
+        match self.log.write(records, due) {
+            Err(error) => Appended::Now(Err(error)),
+            Ok(written) if due == Due::Now => {
+                let log = Arc::clone(&self.log);
+                self.log.blocking(move || log.settle(written, due))
+            }
+            Ok(written) => Appended::Now(self.log.settle(written, due)),
+        }
+    }
+
+    fn wants_facts(&self) -> bool {
+        self.log.wants_facts.load(Ordering::Acquire) || self.log.commits.has_hole()
+    }
+}
+
+/// An append that is in the file, and may not be on the disk yet.
+#[derive(Clone, Copy)]
+struct Written {
+    ticket: Ticket,
+    /// If it holds everything that counts: how many syncs had failed before it. Nothing they lost can be missed.
+    makes_good: Option<u64>,
+}
+
+impl Log {
+    /// Appends where blocking does no harm: files are copied first, and they may be large.
+    fn append_elsewhere(self: &Arc<Self>, records: Vec<Record>, due: Due) -> Appended {
+        let log = Arc::clone(self);
+        let alive = Arc::new(());
+        let asked_for = Arc::downgrade(&alive);
+        let appended = self.blocking(move || {
+            if asked_for.strong_count() == 0 {
+                log.wants_facts.store(true, Ordering::Release);
+                return Err(trouble::given_up(&log.path));
+            }
+            log.write(&records, due).and_then(|written| log.settle(written, due))
+        });
+        match appended {
+            Appended::Now(done) => Appended::Now(done),
+            Appended::Later(done) => Appended::Later(
+                async move {
+                    let done = done.await;
+                    drop(alive);
+                    done
+                }
+                .boxed(),
+            ),
+        }
+    }
+
+    fn blocking(&self, job: impl FnOnce() -> Result<(), LogError> + Send + 'static) -> Appended {
+        let Ok(runtime) = Handle::try_current() else { return Appended::Now(job()) };
+        let task = runtime.spawn_blocking(job);
+        let given_up = trouble::given_up(&self.path);
+        Appended::Later(async move { task.await.unwrap_or(Err(given_up)) }.boxed())
+    }
+
+    fn write(&self, records: &[Record], due: Due) -> Result<Written, LogError> {
+        let written = self.try_write(records, due);
+        if written.is_err() {
+            self.wants_facts.store(true, Ordering::Release);
+        }
+        written
+    }
+
+    fn try_write(&self, records: &[Record], due: Due) -> Result<Written, LogError> {
+        let restates = records.iter().any(|record| matches!(record, Record::Facts(_)));
+        let untold = self.commits.take_untold();
+        if let Some(error) = untold.filter(|_| !restates) {
+            return Err(error);
+        }
+        if let Some(keeper) = &self.options.keeper {
+            keeper.heed(records, due == Due::Now).map_err(|error| trouble::of_keeping(&self.path, &error))?;
+        }
+        if records.is_empty() {
+            return Ok(Written { ticket: self.commits.last(), makes_good: None });
+        }
+        let mut pen = self.pen();
+        // A hole takes the end of its last line with it.
+        let (failures, apart) = (self.commits.failures(), self.commits.has_hole());
+        let file = pen.write(records, apart).map_err(|error| trouble::of_log(&self.path, &error))?;
+        let ticket = self.commits.written(file);
+        let wants = wants_facts(records, self.wants_facts.load(Ordering::Acquire));
+        self.wants_facts.store(wants || pen.since_facts >= FACTS_EVERY_BYTES, Ordering::Release);
+        Ok(Written { ticket, makes_good: restates.then_some(failures) })
+    }
+
+    fn settle(&self, written: Written, due: Due) -> Result<(), LogError> {
+        match due {
+            Due::Now => self.commits.sync(written.ticket)?,
+            Due::Soon => self.commits.soon(written.ticket)?,
+            Due::Never => {}
+        }
+        if let Some(failures) = written.makes_good {
+            self.commits.make_good(failures);
+        }
+        Ok(())
+    }
+
+    fn pen(&self) -> MutexGuard<'_, Pen> {
+        self.pen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether the facts are to be restated behind these records.
+fn wants_facts(records: &[Record], before: bool) -> bool {
+    records.iter().fold(before, |wants, record| match record {
+        Record::Facts(_) => false,
+        Record::Decided(Decision::Compacted(_)) | Record::Repaired(_) => true,
+        _ => wants,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+use super::*;
+use std::time::Duration;
+
+/// Notes what it is given, and what was in the file by then.
+#[derive(Default)]
+struct Notes {
+    disk: SimulatedDisk,
+    seen: Mutex<Vec<(u64, u64, bool)>>,
+    fails: AtomicBool,
+    takes: Duration,
+}
+
+impl Keeper for Notes {
+    fn works_on(&self, records: &[Record]) -> bool {
+        records.iter().any(|record| matches!(record, Record::Intended(call) if !call.changes.is_empty()))
+    }
+
+    fn heed(&self, records: &[Record], sync: bool) -> io::Result<()> {
+        std::thread::sleep(self.takes);
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(Errno::NOSPC.into());
+        }
+        let hash = batches(records).first().copied().unwrap_or_default();
+        self.seen.lock().unwrap().push((hash, self.disk.writes(), sync));
+        Ok(())
+    }
+}
+
+fn with(keeper: &Arc<Notes>) -> LogWriter {
+    let disk = Arc::new(keeper.disk.clone());
+    let options = LogOptions { sync: SyncPolicy::Turn, keeper: Some(Arc::<Notes>::clone(keeper)) };
+    LogWriter::create_on(disk, &paths(Path::new("/nowhere")), header(), options)
+}
+
+#[test]
+fn everything_is_told_before_it_is_written() {
+    let keeper = Arc::new(Notes::default());
+    let mut log = with(&keeper);
+    append(&mut log, 1, Durability::Written).unwrap();
+    now(log.append(&[intended(2, &["a"])], Durability::Synced)).unwrap();
+    append(&mut log, 3, Durability::Synced).unwrap();
+    assert_eq!(*keeper.seen.lock().unwrap(), [(1, 0, false), (2, 1, true), (3, 2, true)]);
+    assert_eq!(batches(&load(&keeper.disk.contents().unwrap().bytes).records), [1, 2, 3]);
+}
+
+#[test]
+fn a_call_whose_files_cannot_be_kept_is_not_intended() {
+    let keeper = Arc::new(Notes::default());
+    let mut log = with(&keeper);
+    append(&mut log, 1, Durability::Written).unwrap();
+    keeper.fails.store(true, Ordering::Relaxed);
+    let error = now(log.append(&[intended(2, &["a"])], Durability::Synced)).unwrap_err();
+    assert!(error.0.contains("could not be kept") && error.0.contains("disk is full"), "{error}");
+    assert!(log.wants_facts());
+    assert_eq!(batches(&load(&keeper.disk.contents().unwrap().bytes).records), [1]);
+}
+
+#[tokio::test]
+async fn keeping_is_done_elsewhere() {
+    let keeper = Arc::new(Notes { takes: Duration::from_millis(50), ..Notes::default() });
+    let mut log = with(&keeper);
+    let Appended::Later(mut done) = log.append(&[intended(1, &["a"])], Durability::Written) else {
+        panic!("it must not block")
+    };
+    assert!((&mut done).now_or_never().is_none());
+    assert_eq!(keeper.disk.writes(), 0, "nothing is written before the files are kept");
+    done.await.unwrap();
+    assert_eq!(batches(&load(&keeper.disk.contents().unwrap().bytes).records), [1]);
+}
+
+/// A run that is gone does not start its call, so the log must not say that it did.
+#[test]
+fn an_append_that_nobody_waits_for_any_more_is_left_out() {
+    let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+    let keeper = Arc::new(Notes::default());
+    let mut log = with(&keeper);
+    runtime.block_on(async {
+        let (release, held) = std::sync::mpsc::channel::<()>();
+        let busy = tokio::task::spawn_blocking(move || held.recv());
+        drop(log.append(&[intended(1, &["a"])], Durability::Synced));
+        drop(release);
+        assert!(busy.await.unwrap().is_err());
+        tokio::task::spawn_blocking(|| ()).await.unwrap();
+    });
+    assert_eq!(keeper.disk.writes(), 0);
+    assert!(log.wants_facts());
+}
