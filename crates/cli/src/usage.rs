@@ -8,7 +8,7 @@ use crate::display;
 use crate::suggest::closest;
 
 /// Flags that users of the reference know and that are not there yet.
-const FLAGS_NOT_YET: [&str; 52] = [
+const FLAGS_NOT_YET: [&str; 43] = [
     "--advisor",
     "--agent",
     "--agents",
@@ -22,13 +22,11 @@ const FLAGS_NOT_YET: [&str; 52] = [
     "--brief",
     "--channels",
     "--chrome",
-    "--continue",
     "--debug",
     "--debug-file",
     "--disable-slash-commands",
     "--exclude-dynamic-system-prompt-sections",
     "--file",
-    "--fork-session",
     "--forward-subagent-text",
     "--from-pr",
     "--ide",
@@ -37,18 +35,14 @@ const FLAGS_NOT_YET: [&str; 52] = [
     "--init-only",
     "--maintenance",
     "--mcp-config",
-    "--name",
     "--no-chrome",
-    "--no-session-persistence",
     "--permission-prompt-tool",
     "--permission-prompts",
     "--plugin-dir",
     "--plugin-url",
     "--prompt-suggestions",
     "--restricted",
-    "--resume",
     "--safe-mode",
-    "--session-id",
     "--setting-sources",
     "--settings",
     "--strict-mcp-config",
@@ -56,10 +50,7 @@ const FLAGS_NOT_YET: [&str; 52] = [
     "--tmux",
     "--tools",
     "--worktree",
-    "-c",
     "-d",
-    "-n",
-    "-r",
     "-w",
 ];
 

@@ -71,7 +71,7 @@ fn a_prompt_that_got_lost_is_found() {
 
 #[test]
 fn what_the_reference_has_and_we_do_not_is_said() {
-    let flags = ["--resume", "-r", "--continue", "-c", "--mcp-config", "--settings", "--debug=api"];
+    let flags = ["--mcp-config", "--settings", "--debug=api", "--worktree", "-w"];
     for flag in flags {
         let name = flag.split('=').next().unwrap();
         check(&["-p", "go", flag, "x"], &[&format!("windlass: {name} is not supported yet.")]);
