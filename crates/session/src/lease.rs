@@ -47,7 +47,7 @@ pub(crate) struct Owner {
 /// Another process writes the session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "The session is being written by process {pid} on {host}. Stop that process, or go on in a fork (--fork-session)."
+    "the session is being written by process {pid} on {host}. Stop that process, or go on in a fork (--fork-session)"
 )]
 pub struct Busy {
     /// The process; 0 if it does not say.
@@ -66,7 +66,7 @@ pub enum LeaseError {
     Busy(#[from] Busy),
     /// The lock cannot be used.
     #[error(
-        "The session's lock {path} cannot be used: {error}. Make its directory writable, or set WINDLASS_HOME to one elsewhere."
+        "the session's lock {path} cannot be used: {error}. Make its directory writable, or set WINDLASS_HOME to one elsewhere"
     )]
     Failed {
         /// The lock.

@@ -79,22 +79,18 @@ impl LogWriter {
         Self::new(paths, Encoder::new(paths.id(), header, Tail::default()), tape, options)
     }
 
-    /// The log of a session that was read before. A torn end is set aside now; the file itself stays as it is until the first
-    /// append.
+    /// The log of a session that was read before. A torn end is set aside now, or before the first append if there is no room
+    /// for it; the file itself stays as it is until then.
     pub fn resume(
         paths: &SessionPaths,
         header: Arc<Header>,
         loaded: &Loaded,
         options: LogOptions,
     ) -> Result<Self, LogError> {
-        if let Some(torn) = &loaded.torn {
-            torn::set_aside(paths.file(), torn.offset, torn.length, &paths.torn(torn.offset))
-                .map_err(|error| trouble::of_torn(paths.file(), &error))?;
-        }
         let mut tape = Tape::new(Arc::new(RealDisk), paths.file(), Opening::Existing);
         tape.open().map_err(|error| trouble::of_log(paths.file(), &error))?;
         let writer = Self::new(paths, Encoder::new(paths.id(), header, loaded.tail.clone()), tape, options);
-        writer.log.pen().since_facts = loaded.since_facts;
+        writer.log.pen().resume(loaded, paths);
         let wants = loaded.foreign || !loaded.damage.is_empty() || loaded.since_facts >= FACTS_EVERY_BYTES;
         writer.log.wants_facts.store(wants, Ordering::Release);
         Ok(writer)
@@ -221,10 +217,11 @@ impl Log {
         let mut pen = self.pen();
         // A hole takes the end of its last line with it.
         let (failures, apart) = (self.commits.failures(), self.commits.has_hole());
+        pen.set_aside_torn().map_err(|error| trouble::of_torn(&self.path, &error))?;
         let file = pen.write(records, apart).map_err(|error| trouble::of_log(&self.path, &error))?;
         let ticket = self.commits.written(file);
         let wants = wants_facts(records, self.wants_facts.load(Ordering::Acquire));
-        self.wants_facts.store(wants || pen.since_facts >= FACTS_EVERY_BYTES, Ordering::Release);
+        self.wants_facts.store(wants || pen.since_facts() >= FACTS_EVERY_BYTES, Ordering::Release);
         Ok(Written { ticket, makes_good: restates.then_some(failures) })
     }
 

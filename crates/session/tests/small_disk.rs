@@ -153,6 +153,31 @@ fn a_disk_that_is_full_from_the_start_holds_a_session_later() {
 }
 
 #[test]
+fn a_torn_end_that_cannot_be_set_aside_stays_until_it_can() {
+    on_a_small_disk("a_torn_end_that_cannot_be_set_aside_stays_until_it_can", |place| {
+        let paths = session(place);
+        let mut log = create(&paths);
+        say(&mut log, 1).unwrap();
+        drop(log);
+        let whole = fs::read(paths.file()).unwrap();
+        let torn = b"{\"type\":\"user\",\"mess";
+        fs::write(paths.file(), [&whole[..], torn].concat()).unwrap();
+        fs::create_dir_all(paths.side()).unwrap();
+        let filler = fill(place);
+
+        let loaded = load(paths.file(), Upto::End).unwrap();
+        let header = Arc::new(Header::new(SEED, Path::new("/project"), 0));
+        let mut log = LogWriter::resume(&paths, header, &loaded, LogOptions::default()).unwrap();
+        let error = say(&mut log, 2).unwrap_err();
+        assert!(error.0.contains("torn end") && error.0.contains("disk is full"), "{error}");
+        fs::remove_file(filler).unwrap();
+        restate(&mut log, 2).unwrap();
+        assert_eq!(fs::read(paths.torn(whole.len() as u64)).unwrap(), torn);
+        assert_eq!(messages(&paths), [1, 2]);
+    });
+}
+
+#[test]
 fn a_read_only_directory_is_told_and_survived() {
     on_a_small_disk("a_read_only_directory_is_told_and_survived", |place| {
         let paths = session(place);

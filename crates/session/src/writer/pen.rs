@@ -8,8 +8,9 @@ use windlass_protocol::Record;
 
 use super::labels::Labels;
 use super::tape::Tape;
+use super::torn::TornPiece;
 use crate::disk::LogFile;
-use crate::{At, Encoder, Mark};
+use crate::{At, Encoder, Loaded, Mark, SessionPaths};
 
 /// A buffer that grew larger for once, for facts, is not kept.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
@@ -22,15 +23,46 @@ pub(super) struct Pen {
     /// Lines that go in front of the next append.
     pub(super) marks: Vec<(Mark, At)>,
     /// How much was written since everything that counts was restated.
-    pub(super) since_facts: u64,
+    since_facts: u64,
     labels: Labels,
+    /// The torn end of the file, until it is set aside.
+    torn: Option<TornPiece>,
     buffer: Vec<u8>,
 }
 
 impl Pen {
     pub(super) fn new(encoder: Encoder, tape: Tape) -> Self {
-        let labels = Labels::default();
-        Self { encoder, tape, opened: false, marks: Vec::new(), since_facts: 0, labels, buffer: Vec::new() }
+        Self {
+            encoder,
+            tape,
+            opened: false,
+            marks: Vec::new(),
+            since_facts: 0,
+            labels: Labels::default(),
+            torn: None,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Takes over what a reader found.
+    pub(super) fn resume(&mut self, loaded: &Loaded, paths: &SessionPaths) {
+        self.since_facts = loaded.since_facts;
+        self.torn = loaded.torn.map(|torn| TornPiece::new(paths, torn));
+        // If there is no room for it now, there may be when something is written.
+        let _ = self.set_aside_torn();
+    }
+
+    /// Sets the torn end of the file aside, if that was not done.
+    pub(super) fn set_aside_torn(&mut self) -> io::Result<()> {
+        if let Some(torn) = &self.torn {
+            torn.set_aside()?;
+        }
+        self.torn = None;
+        Ok(())
+    }
+
+    pub(super) fn since_facts(&self) -> u64 {
+        self.since_facts
     }
 
     /// Puts records into the file, in one write; `apart` from what is there, if that may not be what it seems. If it fails,

@@ -2,25 +2,40 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
 use crate::disk;
+use crate::{SessionPaths, Torn};
 
-/// Copies a piece of the log into a file of its own. A copy that is already there, whole, is left as it is.
-pub(crate) fn set_aside(log: &Path, offset: u64, length: u64, part: &Path) -> io::Result<()> {
-    let directory = part.parent().unwrap_or(Path::new("."));
-    disk::make_private(directory)?;
-    let directory = disk::open_directory(directory)?;
-    let mut copy = disk::open_private(&directory, part.file_name().unwrap_or_default(), OFlags::CREATE)?;
-    if copy.metadata()?.len() == length {
-        return Ok(());
+/// A piece of a log, and the file it goes to.
+pub(super) struct TornPiece {
+    log: PathBuf,
+    torn: Torn,
+    copy: PathBuf,
+}
+
+impl TornPiece {
+    pub(super) fn new(paths: &SessionPaths, torn: Torn) -> Self {
+        Self { log: paths.file().to_owned(), torn, copy: paths.torn(torn.offset) }
     }
-    copy.set_len(0)?;
-    let mut log = File::open(log)?;
-    log.seek(SeekFrom::Start(offset))?;
-    io::copy(&mut log.take(length), &mut copy)?;
-    copy.sync_all()?;
-    directory.sync_all()
+
+    /// Copies it. A copy that is already there, whole, is left as it is.
+    pub(super) fn set_aside(&self) -> io::Result<()> {
+        let directory = self.copy.parent().unwrap_or(Path::new("."));
+        disk::make_private(directory)?;
+        let directory = disk::open_directory(directory)?;
+        let name = self.copy.file_name().unwrap_or_default();
+        let mut copy = disk::open_private(&directory, name, OFlags::CREATE)?;
+        if copy.metadata()?.len() == self.torn.length {
+            return Ok(());
+        }
+        copy.set_len(0)?;
+        let mut log = File::open(&self.log)?;
+        log.seek(SeekFrom::Start(self.torn.offset))?;
+        io::copy(&mut log.take(self.torn.length), &mut copy)?;
+        copy.sync_all()?;
+        directory.sync_all()
+    }
 }

@@ -1,4 +1,5 @@
-//! What the user reads when the log cannot be written: what happened, to which file, and what helps.
+//! What the user reads when the log cannot be written: what happened, to which file, and what helps. Whoever shows it begins and
+//! ends the sentence.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -9,14 +10,14 @@ use crate::disk::Refused;
 
 /// The log itself could not be written.
 pub(crate) fn of_log(path: &Path, error: &io::Error) -> LogError {
-    LogError(format!("The session's log {} cannot be written: {}", path.display(), explain(error)))
+    LogError(format!("the session's log {} cannot be written: {}", path.display(), explain(error)))
 }
 
 /// The log was written, but the disk did not keep it.
 pub(crate) fn of_sync(path: &Path, error: &io::Error) -> LogError {
     let path = path.display();
     LogError(format!(
-        "What was written to the session's log {path} did not reach the disk: {}",
+        "what was written to the session's log {path} did not reach the disk: {}",
         explain(error)
     ))
 }
@@ -25,7 +26,7 @@ pub(crate) fn of_sync(path: &Path, error: &io::Error) -> LogError {
 pub(crate) fn of_keeping(path: &Path, error: &io::Error) -> LogError {
     let path = path.display();
     LogError(format!(
-        "The files that the call may change could not be kept beside the session's log {path}, so it was not started: {}",
+        "the files that the call may change could not be kept beside the session's log {path}, so it was not started: {}",
         explain(error)
     ))
 }
@@ -34,14 +35,14 @@ pub(crate) fn of_keeping(path: &Path, error: &io::Error) -> LogError {
 pub(crate) fn of_torn(path: &Path, error: &io::Error) -> LogError {
     let path = path.display();
     LogError(format!(
-        "The torn end of the session's log {path} could not be set aside, so nothing is written behind it: {}",
+        "the torn end of the session's log {path} could not be set aside, so nothing is written behind it: {}",
         explain(error)
     ))
 }
 
 /// The work was given up before it was done, because the run it belongs to is gone.
 pub(crate) fn given_up(path: &Path) -> LogError {
-    LogError(format!("The session's log {} was not written: the run was given up.", path.display()))
+    LogError(format!("the session's log {} was not written: the run was given up", path.display()))
 }
 
 fn explain(error: &io::Error) -> String {
@@ -49,42 +50,42 @@ fn explain(error: &io::Error) -> String {
         return format!("{refused}. {}", after_refusal(*refused));
     }
     let (what, then) = match error.kind() {
-        ErrorKind::StorageFull => ("the disk is full", "Free some space, then send the prompt again."),
+        ErrorKind::StorageFull => ("the disk is full", "Free some space, then send the prompt again"),
         ErrorKind::QuotaExceeded => {
-            ("your quota on this disk is used up", "Free some space, then send the prompt again.")
+            ("your quota on this disk is used up", "Free some space, then send the prompt again")
         }
         ErrorKind::ReadOnlyFilesystem => (
             "the file system is read-only",
-            "Make it writable, or set WINDLASS_HOME to a directory elsewhere.",
+            "Make it writable, or set WINDLASS_HOME to a directory elsewhere",
         ),
         ErrorKind::PermissionDenied => (
             "permission is denied",
-            "Make the file and its directory writable for you, or set WINDLASS_HOME to a directory elsewhere.",
+            "Make the file and its directory writable for you, or set WINDLASS_HOME to a directory elsewhere",
         ),
         ErrorKind::FileTooLarge => (
             "the file is as large as it may get",
-            "Raise the limit on file sizes, or go on in a fork of the session.",
+            "Raise the limit on file sizes, or go on in a fork of the session",
         ),
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            ("its directory is not there any more", "Send the prompt again to make it anew.")
+            ("its directory is not there any more", "Send the prompt again to make it anew")
         }
-        ErrorKind::WriteZero => ("the disk takes no more", "Free some space, then send the prompt again."),
+        ErrorKind::WriteZero => ("the disk takes no more", "Free some space, then send the prompt again"),
         _ if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => (
             "the disk reports an error",
-            "Look at the disk; if it works again, send the prompt again. What the session still knows is written anew.",
+            "Look at the disk; if it works again, send the prompt again. What the session still knows is written anew",
         ),
-        _ => return format!("{error}. Send the prompt again when that is solved."),
+        _ => return format!("{error}. Send the prompt again when that is solved"),
     };
     format!("{what} ({error}). {then}")
 }
 
 fn after_refusal(refused: Refused) -> &'static str {
     match refused {
-        Refused::Link => "Put a real file or directory in its place; logs are not written through links.",
-        Refused::Owner(_) => "Run as that user, or go on in a fork of the session.",
-        Refused::Kind => "Move away what stands in its place.",
-        Refused::Taken => "Resume it, or choose another id.",
-        Refused::Removed => "Send the prompt again to write down anew what the session still knows.",
+        Refused::Link => "Put a real file or directory in its place; logs are not written through links",
+        Refused::Owner(_) => "Run as that user, or go on in a fork of the session",
+        Refused::Kind => "Move away what stands in its place",
+        Refused::Taken => "Resume it, or choose another id",
+        Refused::Removed => "Send the prompt again to write down anew what the session still knows",
     }
 }
 
@@ -99,7 +100,7 @@ mod tests {
             assert!(text.contains(part), "{part:?} is not in {text:?}");
         }
         assert!(text.contains("/home/u/s.jsonl"), "{text}");
-        assert!(text.ends_with('.'), "{text}");
+        assert!(!text.ends_with('.'), "whoever shows it ends the sentence: {text}");
     }
 
     #[test]
