@@ -8,6 +8,9 @@ use crate::span::{Span, replace};
 use crate::words::{long_words, token_runs};
 use crate::{assignments, headers, parts, pem, prefixes, urls};
 
+/// Secrets that touch each other are told apart in so many rounds.
+const ROUNDS_MAX: usize = 8;
+
 /// Hides secrets. Cheap to clone.
 ///
 /// ```
@@ -39,17 +42,22 @@ impl Redactor {
         self.redact_with(text, |_| Vec::new())
     }
 
-    /// Known values go first: what they leave is looked at as if they had never touched it.
+    /// Known values go first. What is hidden may have touched something else that can be told apart only now, so the rest is
+    /// looked at again: text that was redacted once stays as it is.
     pub(crate) fn redact_with<'a>(&self, text: &'a str, more: impl Fn(&str) -> Vec<Span>) -> Cow<'a, str> {
         let shapes = |text: &str| {
             let mut spans = shapes(text.as_bytes());
             spans.extend(more(text));
             spans
         };
-        match replace(text, self.known.find(text)) {
-            Cow::Borrowed(text) => replace(text, shapes(text)),
-            Cow::Owned(text) => Cow::Owned(replace(&text, shapes(&text)).into_owned()),
+        let mut result = replace(text, self.known.find(text));
+        for _ in 0..ROUNDS_MAX {
+            match replace(&result, shapes(&result)) {
+                Cow::Borrowed(_) => break,
+                Cow::Owned(redacted) => result = Cow::Owned(redacted),
+            }
         }
+        result
     }
 
     pub(crate) fn finds(&self, text: &str) -> bool {
