@@ -14,6 +14,7 @@ mod memory;
 mod numbers;
 mod parse;
 mod settings;
+mod shared;
 mod thinking;
 mod variables;
 
@@ -23,4 +24,5 @@ pub use error::ConfigError;
 pub use flags::{Flags, PromptText};
 pub use home::Home;
 pub use settings::{Api, Context, Files, HomeSettings, Limits, Memory, Models, Settings, Shell, Sync};
+pub use shared::{SharedFile, SharedFileError};
 pub use variables::{Area, VARIABLES, Variable};

@@ -1,0 +1,108 @@
+//! JSON files that several processes change: each change is whole, and none is lost.
+//!
+//! A change happens under a lock that lies beside the file. The file is read again, changed, and replaced by a new one, so that
+//! whoever reads it sees the old or the new content and nothing between. What a change does not touch stays as it is: names that
+//! nobody here knows, their order, the indentation, the mode of the file, a link that leads to it.
+
+mod files;
+mod text;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use files::Place;
+
+/// A JSON file that others may change at the same time.
+///
+/// ```
+/// use windlass_config::SharedFile;
+/// # let directory = tempfile::tempdir()?;
+/// let file = SharedFile::new(directory.path().join("counts.json"));
+/// file.update(|json| json["seen"] = 1.into())?;
+/// assert_eq!(file.read()?["seen"], 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct SharedFile {
+    path: PathBuf,
+}
+
+/// Why a shared file cannot be read or changed. It is as it was, unless the text says otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum SharedFileError {
+    /// Its content is no JSON. It is never overwritten.
+    #[error("{}:{line}: {problem}. Correct the file or move it away; nothing was changed.", .path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// Where it stops to be JSON, counted from 1.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// Something else is in its place.
+    #[error("{} is not a file of yours: {problem}. Move it away; nothing was changed.", .path.display())]
+    Foreign {
+        /// The file, or where its link leads.
+        path: PathBuf,
+        /// What it is.
+        problem: &'static str,
+    },
+    /// The system refuses.
+    #[error("{} cannot be {action}: {source}.", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was to be done.
+        action: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl SharedFile {
+    /// The file at a path. It need not exist.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it says now; an empty object if it is not there or has nothing in it.
+    pub fn read(&self) -> Result<Value, SharedFileError> {
+        match Place::find(&self.path) {
+            Ok(place) => place.read().map(|found| found.value),
+            // Without its directory it is not there either.
+            Err(SharedFileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(Value::Object(serde_json::Map::default()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes it: `change` is given what it says now, however many others change it. When this returns, the change is on the
+    /// disk. A change that changes nothing writes nothing.
+    ///
+    /// Other changes wait meanwhile, so `change` must be quick. It must not update the same file.
+    pub fn update<T>(&self, change: impl FnOnce(&mut Value) -> T) -> Result<T, SharedFileError> {
+        files::create_directory(&self.path)?;
+        let locked = Place::lock(&self.path)?;
+        let mut found = locked.read()?;
+        let before = found.value.clone();
+        let result = change(&mut found.value);
+        if found.value == before {
+            return Ok(result);
+        }
+        locked.replace(&found)?;
+        // Whoever comes next need not wait for the disk to remember the name; one wait serves several.
+        locked.release().sync_directory()?;
+        Ok(result)
+    }
+}
