@@ -24,6 +24,8 @@ pub use decode::{Entry, EntryKind, Flaw, Line, OwnLine, decode_line};
 pub use encode::{Encoder, Tail};
 pub use header::Header;
 pub use own::Mark;
+pub(crate) use own::{BEGINNING, FACTS_BEGINNING, Frame, Own};
+pub(crate) use piece::{Piece, link, piece};
 
 /// When something happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use uuid::Uuid;
-use windlass_protocol::MessageId;
+use windlass_protocol::{MessageId, Said};
 
 use super::json::{Each, Form, Json, Plain, Unfit, choice, object};
+
+/// How much of the last prompt lists show.
+const LAST_PROMPT_CHARS_MAX: usize = 200;
 
 /// The end of the chain of entries.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,11 +77,6 @@ impl Json for Asked {
 }
 
 impl Chain {
-    /// A chain whose last entry is this one.
-    pub(crate) fn at(last: Option<Uuid>) -> Self {
-        Self { base: last, ..Self::default() }
-    }
-
     /// What the next entry follows: the last result of the round, else the last entry.
     pub(crate) fn parent(&self) -> Option<Uuid> {
         let round = self.round();
@@ -111,6 +109,16 @@ impl Chain {
     pub(crate) fn requested(&mut self) {
         self.base = self.parent();
         self.standing.clear();
+    }
+
+    /// Remembers the beginning of a prompt, behind the blocks that the engine put in front.
+    pub(crate) fn heard_prompt(&mut self, said: &Said, front: usize) {
+        let blocks = said.message.blocks.get(front..).filter(|_| said.is_prompt()).unwrap_or_default();
+        let text = blocks.iter().find_map(|block| block.as_text().filter(|text| !text.trim().is_empty()));
+        if let Some(text) = text {
+            self.last_prompt =
+                Some(text.trim().chars().take(LAST_PROMPT_CHARS_MAX).collect::<String>().into());
+        }
     }
 
     pub(crate) fn retracted(&mut self, messages: &[MessageId]) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use uuid::Uuid;
+use windlass_protocol::MessageId;
 
 use super::At;
 use super::entry::Meta;
@@ -91,6 +92,12 @@ impl fmt::Display for Flaw {
     }
 }
 
+impl Flaw {
+    pub(crate) fn too_long() -> Self {
+        Self("it is too long to be a line of a log".into())
+    }
+}
+
 impl From<Unfit> for Flaw {
     fn from(Unfit(why): Unfit) -> Self {
         Self(why)
@@ -107,11 +114,38 @@ impl OwnLine {
         }
     }
 
+    /// Whether it says what the core was told.
+    pub(crate) fn is_heard(&self) -> bool {
+        matches!(self.own, Own::Heard { .. })
+    }
+
     /// What it says about the session itself, if it does.
     #[must_use]
     pub fn mark(&self) -> Option<&super::Mark> {
         match &self.own {
             Own::Mark(mark) => Some(mark),
+            _ => None,
+        }
+    }
+}
+
+impl Entry {
+    /// The number of the message that it is part of, if it is of ours.
+    pub(crate) fn number(&self) -> Option<MessageId> {
+        match self.meta.as_ref()? {
+            Meta::Front { n, .. }
+            | Meta::Said { n, .. }
+            | Meta::Answered { n, .. }
+            | Meta::Result { n, .. }
+            | Meta::Summary { n, .. } => Some(*n),
+            Meta::Boundary { .. } => None,
+        }
+    }
+
+    /// The first message that a compaction of ours left.
+    pub(crate) fn compaction_tail(&self) -> Option<MessageId> {
+        match self.meta.as_ref()? {
+            Meta::Boundary { tail, .. } => *tail,
             _ => None,
         }
     }
@@ -138,7 +172,7 @@ pub fn decode_line(line: &[u8]) -> Result<Line, Flaw> {
         "progress" => EntryKind::Progress,
         other => return Ok(Line::Other(other.into())),
     };
-    match fields.raw("uuid").and_then(|uuid| name(uuid)) {
+    match fields.raw("uuid").and_then(name) {
         Some(uuid) => Ok(Line::Entry(Box::new(self::entry(entry, uuid, &fields)))),
         None => Ok(Line::Other(kind.into())),
     }
@@ -148,7 +182,7 @@ fn own_line(line: &str, fields: &Fields<'_>) -> Result<OwnLine, Flaw> {
     let sum = own::check_sum(line).transpose()?;
     let kind: String = fields.read::<_, Plain>("kind")?;
     let at = At { at_ms: fields.read::<_, Plain>("at")?, wall_ms: fields.read::<_, Plain>("wall")? };
-    let own = own::take(&kind, fields).map_err(|Unfit(why)| Flaw(format!("`{kind}`: {why}")))?;
+    let own = own::take(&kind, at, fields).map_err(|Unfit(why)| Flaw(format!("`{kind}`: {why}")))?;
     Ok(OwnLine { seq: fields.read::<_, Plain>("seq")?, at, sum, own })
 }
 

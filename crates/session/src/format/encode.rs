@@ -18,9 +18,6 @@ use super::own::{self, Frame, Mark};
 /// The version whose files ours look like.
 const COMPATIBLE_VERSION: &str = "2.1.325";
 
-/// How much of the last prompt lists show.
-const LAST_PROMPT_CHARS_MAX: usize = 200;
-
 /// Where a log ends: what the next line has to follow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tail {
@@ -122,11 +119,8 @@ impl Encoder {
         self.now = At { at_ms: input.at_ms, wall_ms: input.wall_ms };
         let split = held::split(input, following);
         self.frame("heard").put(out, |line| match &split {
-            Some((rest, held)) => {
-                line.write::<_, Plain>("held", held);
-                line.write::<_, Plain>("of", rest);
-            }
-            None => line.write::<_, Plain>("of", input),
+            Some((rest, held)) => own::put_heard(rest, Some(held), line),
+            None => own::put_heard(input, None, line),
         });
     }
 
@@ -143,9 +137,7 @@ impl Encoder {
         let uuid = key.said_uuid(id, &said.prompts);
         entry::put_said(said, &self.place(uuid, parent, &self.timestamp()), out);
         self.tail.chain.add(id, uuid, Link::Said);
-        if said.is_prompt() {
-            self.tail.chain.last_prompt = beginning(said).or(self.tail.chain.last_prompt.take());
-        }
+        self.tail.chain.heard_prompt(said, said.context);
     }
 
     fn answered(&mut self, answered: &Answered, out: &mut Vec<u8>) {
@@ -217,11 +209,4 @@ impl Encoder {
 /// The id of a second entry for the same message. Counted where neither messages nor the lines of a stream ever get.
 fn beside(message: MessageId, which: u64) -> MessageId {
     MessageId((1 << 62) ^ (message.0 << 1) ^ which)
-}
-
-/// The beginning of a prompt's text.
-fn beginning(said: &Said) -> Option<Arc<str>> {
-    let blocks = said.message.blocks.get(said.context..)?;
-    let text = blocks.iter().find_map(|block| block.as_text().filter(|text| !text.trim().is_empty()))?;
-    Some(text.trim().chars().take(LAST_PROMPT_CHARS_MAX).collect::<String>().into())
 }

@@ -37,7 +37,7 @@ pub(crate) enum Meta {
         request: RequestId,
         index: u32,
         model: Arc<str>,
-        usage: UsageGaps,
+        usage: Option<UsageGaps>,
         aborted: bool,
         exact: Exact,
     },
@@ -225,8 +225,6 @@ pub(crate) fn put_boundary(
         entry.text("subtype", "compact_boundary");
         entry.field::<_, Plain>("logicalParentUuid", &last);
         entry.text("content", "Conversation compacted");
-        entry.write::<_, Plain>("isMeta", &false);
-        entry.text("level", "info");
         let mut metadata = Object::open(entry.name("compactMetadata"));
         metadata
             .text("trigger", if compaction.trigger == CompactTrigger::Manual { "manual" } else { "auto" });
@@ -250,7 +248,6 @@ pub(crate) fn put_boundary(
 pub(crate) fn put_summary(message: &Message, place: &Place<'_>, out: &mut Vec<u8>) {
     put_line(out, |out| {
         let mut entry = place.open("user", out);
-        entry.write::<_, Plain>("isVisibleInTranscriptOnly", &true);
         entry.write::<_, Plain>("isCompactSummary", &true);
         let exact = put_user_message(entry.name("message"), &message.blocks);
         let meta = Meta::Summary {

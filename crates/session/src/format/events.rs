@@ -1,8 +1,8 @@
 //! What the core is told.
 
-use windlass_protocol::{Delta, Event, Input, Interrupt, ModelEvent, ModelNote, Priority, Prompt, Speaker};
+use windlass_protocol::{Delta, Event, Interrupt, ModelEvent, ModelNote, Priority, Prompt, Speaker};
 
-use super::json::{Hex, choice, names, object};
+use super::json::{choice, names, object};
 
 names!(Interrupt { "stop" = Stop, "replace" = Replace });
 names!(Speaker { "user" = User, "task" = Task });
@@ -54,5 +54,3 @@ choice!(Event {
     "prefetched" = Prefetched(notes),
     "store_failed" = StoreFailed { why, unstarted },
 });
-
-object!(Input { at_ms, wall_ms, entropy: Hex, event });

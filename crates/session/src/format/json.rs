@@ -325,14 +325,12 @@ impl Json for Uuid {
 /// A string; a path that is not valid UTF-8 as `{"base64":…}`.
 impl Json for PathBuf {
     fn put(&self, out: &mut Vec<u8>) {
-        match self.to_str() {
-            Some(path) => put_serde(path, out),
-            None => {
-                let mut object = Object::open(out);
-                object.write::<_, Plain>("base64", &BASE64.encode(self.as_os_str().as_bytes()));
-                object.close();
-            }
+        if let Some(path) = self.to_str() {
+            return put_serde(path, out);
         }
+        let mut object = Object::open(out);
+        object.write::<_, Plain>("base64", &BASE64.encode(self.as_os_str().as_bytes()));
+        object.close();
     }
 
     fn take(json: &str) -> Result<Self, Unfit> {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use uuid::Uuid;
-use windlass_protocol::{Facts, Input, RawValueEq, Record, Rest, Terminal};
+use windlass_protocol::{CallId, Decision, Event, Facts, Input, RawValueEq, Record, Rest, Terminal};
 
 use super::At;
 use super::chain::Chain;
 use super::header::Header;
 use super::held::Held;
-use super::json::{Fields, Object, Plain, Unfit, object};
+use super::json::{Fields, Hex, Object, Plain, Unfit, object};
 
 /// Something about the session itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +47,12 @@ pub(crate) enum Own {
     Facts { facts: Box<Facts>, header: Box<Header>, chain: Box<Chain> },
 }
 
+/// What was heard; the line itself tells when.
+struct Heard {
+    entropy: u64,
+    event: Event,
+}
+
 struct Rewound {
     to: Option<Uuid>,
 }
@@ -57,7 +63,7 @@ struct Forked {
 }
 
 struct Finished {
-    call: windlass_protocol::CallId,
+    call: CallId,
     tool_use_id: Arc<str>,
     is_error: bool,
 }
@@ -67,6 +73,7 @@ struct Ended {
     rest: Box<Rest>,
 }
 
+object!(Heard { entropy: Hex, event });
 object!(Rewound { to });
 object!(Forked { source, entry });
 object!(Finished { call, tool_use_id, is_error });
@@ -117,12 +124,14 @@ pub(crate) fn check_sum(line: &str) -> Option<Result<u32, Unfit>> {
     })
 }
 
-/// The kind of a record's line; none for those that are entries.
+/// The kind of the line of a record that is neither an entry nor something heard.
 pub(crate) fn kind(record: &Record) -> Option<&'static str> {
     match record {
-        Record::Said(_) | Record::Answered(_) | Record::Result(_) => None,
-        Record::Decided(windlass_protocol::Decision::Compacted(_)) => None,
-        Record::Heard(_) => Some("heard"),
+        Record::Heard(_)
+        | Record::Said(_)
+        | Record::Answered(_)
+        | Record::Result(_)
+        | Record::Decided(Decision::Compacted(_)) => None,
         Record::Retracted(_) => Some("retracted"),
         Record::Queued(_) => Some("queued"),
         Record::Dequeued => Some("dequeued"),
@@ -137,10 +146,20 @@ pub(crate) fn kind(record: &Record) -> Option<&'static str> {
     }
 }
 
-/// Writes what a record says.
+/// Writes what was heard, and where the rest of it stands.
+pub(crate) fn put_heard(input: &Input, held: Option<&Held>, line: &mut Object<'_>) {
+    if let Some(held) = held {
+        line.write::<_, Plain>("held", held);
+    }
+    let mut heard = Object::open(line.name("of"));
+    heard.write::<_, Hex>("entropy", &input.entropy);
+    heard.write::<_, Plain>("event", &input.event);
+    heard.close();
+}
+
+/// Writes what any other record says.
 pub(crate) fn put_record(record: &Record, line: &mut Object<'_>) {
     match record {
-        Record::Heard(input) => line.write::<_, Plain>("of", input),
         Record::Retracted(messages) => line.write::<_, Plain>("of", messages),
         Record::Queued(prompt) => line.write::<_, Plain>("of", prompt),
         Record::Requested(requested) => line.write::<_, Plain>("of", requested),
@@ -156,7 +175,7 @@ pub(crate) fn put_record(record: &Record, line: &mut Object<'_>) {
             line.write::<_, Plain>("of", &Ended { terminal: *terminal, rest: rest.clone() });
         }
         Record::Facts(facts) => line.write::<_, Plain>("of", facts),
-        Record::Dequeued | Record::Said(_) | Record::Answered(_) | Record::Result(_) => {}
+        Record::Heard(_) | Record::Dequeued | Record::Said(_) | Record::Answered(_) | Record::Result(_) => {}
     }
 }
 
@@ -182,7 +201,7 @@ impl Mark {
 }
 
 /// What a line of this kind says.
-pub(crate) fn take(kind: &str, fields: &Fields<'_>) -> Result<Own, Unfit> {
+pub(crate) fn take(kind: &str, at: At, fields: &Fields<'_>) -> Result<Own, Unfit> {
     let record = match kind {
         "opened" => return Ok(Own::Opened(fields.read::<_, Plain>("of")?)),
         "repository" => return Ok(Own::Mark(Mark::Repository(fields.read::<_, Plain>("of")?))),
@@ -195,8 +214,9 @@ pub(crate) fn take(kind: &str, fields: &Fields<'_>) -> Result<Own, Unfit> {
             return Ok(Own::Mark(Mark::Forked { source, entry }));
         }
         "heard" => {
-            let (input, held) = (fields.read::<_, Plain>("of")?, fields.read::<_, Plain>("held")?);
-            return Ok(Own::Heard { input, held });
+            let Heard { entropy, event } = fields.read::<_, Plain>("of")?;
+            let input = Box::new(Input { at_ms: at.at_ms, wall_ms: at.wall_ms, entropy, event });
+            return Ok(Own::Heard { input, held: fields.read::<_, Plain>("held")? });
         }
         "facts" => {
             let (facts, header) = (fields.read::<_, Plain>("of")?, fields.read::<_, Plain>("header")?);

@@ -1,0 +1,103 @@
+//! Reading a log. It never fails but for a file that cannot be read at all: what is damaged is skipped and reported.
+
+mod file;
+mod find;
+mod foreign;
+mod fork;
+mod lines;
+mod load;
+mod story;
+mod walk;
+
+use std::path::PathBuf;
+
+use uuid::Uuid;
+use windlass_protocol::Record;
+
+use crate::format::{Header, Tail};
+
+pub use fork::{Forked, fork};
+pub use lines::{Lines, Located, Records, lines, records};
+pub use load::load;
+pub use story::{Scene, Story, story};
+
+/// Up to where a log is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upto {
+    /// All of it.
+    End,
+    /// Up to this entry of the conversation and with it.
+    Entry(Uuid),
+    /// Lines that end within this many bytes.
+    Offset(u64),
+}
+
+/// What a log holds.
+#[derive(Debug)]
+pub struct Loaded {
+    /// What the process said that opened the session last; none in a file of another program.
+    pub header: Option<Header>,
+    /// The records, from those on that restate everything.
+    pub records: Vec<Record>,
+    /// Where the log ends.
+    pub tail: Tail,
+    /// What could not be used.
+    pub damage: Vec<Damage>,
+    /// The end, if it is no line.
+    pub torn: Option<Torn>,
+    /// Whether the last line has no line feed.
+    pub ends_open: bool,
+    /// Whether another program wrote any of it.
+    pub foreign: bool,
+    /// How many bytes of the file were taken into account.
+    pub length: u64,
+    /// How many bytes stand behind the line that restates everything; all, if there is none.
+    pub since_facts: u64,
+}
+
+/// Something in a log that could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where it begins.
+    pub offset: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// A last line that was not written to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Torn {
+    /// Where it begins.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub length: u64,
+}
+
+/// Why a log cannot be read or copied.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("cannot read the session file {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The copy cannot be written.
+    #[error("cannot write the session file {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The entry up to which the log is to be read is not in it.
+    #[error("there is no message {entry} in the session file {}; `windlass sessions show` lists those there are", path.display())]
+    NoSuchEntry {
+        /// The file.
+        path: PathBuf,
+        /// The entry.
+        entry: Uuid,
+    },
+}

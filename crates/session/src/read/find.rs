@@ -1,0 +1,117 @@
+//! Searching a file from its end, so that the time does not follow its size.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use memchr::memmem::FinderRev;
+use uuid::Uuid;
+
+use crate::format::{FACTS_BEGINNING, Line, decode_line};
+
+/// What is searched at once.
+const CHUNK_BYTES: usize = 1024 * 1024;
+
+/// A line that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Where it begins.
+    pub(crate) offset: u64,
+    /// Where the next one begins.
+    pub(crate) end: u64,
+}
+
+/// The last line within the first `end` bytes that restates everything and can be used.
+pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<Found>> {
+    let needle = format!("\n{FACTS_BEGINNING}");
+    let mut before = end;
+    loop {
+        let offset = match rfind(file, before, needle.as_bytes())? {
+            Some(at) => at + 1,
+            None if begins_with(file, end, FACTS_BEGINNING.as_bytes())? => 0,
+            None => return Ok(None),
+        };
+        let line_end = end_of_line(file, offset, end)?;
+        let line = read(file, offset, line_end)?;
+        if matches!(decode_line(&line), Ok(Line::Own(_))) {
+            return Ok(Some(Found { offset, end: (line_end + 1).min(end) }));
+        }
+        if offset == 0 {
+            return Ok(None);
+        }
+        before = offset;
+    }
+}
+
+/// The last line within the first `end` bytes that is this entry.
+pub(crate) fn last_entry(file: &File, end: u64, uuid: Uuid) -> io::Result<Option<Found>> {
+    let needle = uuid.hyphenated().to_string();
+    let mut before = end;
+    while let Some(at) = rfind(file, before, needle.as_bytes())? {
+        let offset = rfind(file, at, b"\n")?.map_or(0, |feed| feed + 1);
+        let line_end = end_of_line(file, at, end)?;
+        let line = read(file, offset, line_end)?;
+        if matches!(decode_line(&line), Ok(Line::Entry(entry)) if entry.uuid == uuid) {
+            return Ok(Some(Found { offset, end: (line_end + 1).min(end) }));
+        }
+        before = offset;
+    }
+    Ok(None)
+}
+
+/// Where the last whole line within the first `end` bytes ends.
+pub(crate) fn last_line_end(file: &File, end: u64) -> io::Result<u64> {
+    Ok(rfind(file, end, b"\n")?.map_or(0, |feed| feed + 1))
+}
+
+/// The last place within the first `end` bytes where the needle stands whole.
+fn rfind(file: &File, end: u64, needle: &[u8]) -> io::Result<Option<u64>> {
+    let finder = FinderRev::new(needle);
+    let overlap = needle.len() as u64 - 1;
+    let mut upto = end;
+    while upto > overlap {
+        let from = upto.saturating_sub(CHUNK_BYTES as u64);
+        let chunk = read(file, from, upto)?;
+        if let Some(at) = finder.rfind(&chunk) {
+            return Ok(Some(from + at as u64));
+        }
+        if from == 0 {
+            break;
+        }
+        upto = from + overlap;
+    }
+    Ok(None)
+}
+
+/// Where the line feed of the line stands that holds `at`; the end if it has none.
+fn end_of_line(file: &File, at: u64, end: u64) -> io::Result<u64> {
+    let mut from = at;
+    while from < end {
+        let upto = (from + CHUNK_BYTES as u64).min(end);
+        if let Some(feed) = memchr::memchr(b'\n', &read(file, from, upto)?) {
+            return Ok(from + feed as u64);
+        }
+        from = upto;
+    }
+    Ok(end)
+}
+
+fn begins_with(file: &File, end: u64, beginning: &[u8]) -> io::Result<bool> {
+    Ok(read(file, 0, end.min(beginning.len() as u64))? == beginning)
+}
+
+/// The bytes from one offset to another, or fewer if the file has become shorter.
+pub(crate) fn read(file: &File, from: u64, to: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or(0)];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], from + filled as u64) {
+            Ok(0) => break,
+            Ok(more) => filled += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}

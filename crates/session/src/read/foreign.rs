@@ -1,0 +1,57 @@
+//! Files that another program wrote, or wrote anew: which of their entries are the conversation, and what these say in our
+//! words.
+
+mod convert;
+mod select;
+
+use std::fs::File;
+use std::io;
+
+use super::file::LineReader;
+use super::find;
+use super::walk::Walk;
+use crate::format::{Line, decode_line};
+
+pub(crate) use convert::Adopter;
+use select::Index;
+
+/// More flaws than this are not told one by one.
+const FLAWS_MAX: usize = 1000;
+
+/// Takes what stands before the first line of ours. Tells where the rest begins.
+pub(crate) fn adopt(file: &File, end: u64, walk: &mut Walk) -> io::Result<u64> {
+    let mut index = Index::default();
+    let mut flaws = Vec::new();
+    let mut lines = LineReader::new(file.try_clone()?, 0, end)?;
+    // What is no line at the end is left to whoever goes on from there.
+    let mut rest = 0;
+    while let Some(raw) = lines.next()? {
+        match raw.bytes.map(decode_line) {
+            Some(Ok(Line::Own(_))) => break,
+            Some(Ok(line)) => {
+                if let Line::Entry(entry) = line {
+                    index.add(raw.offset, raw.length, &entry);
+                }
+                rest = raw.offset + raw.length + u64::from(raw.is_ended);
+                walk.ends_open = !raw.is_ended;
+            }
+            Some(Err(flaw)) if flaws.len() < FLAWS_MAX => flaws.push((raw.offset, flaw)),
+            Some(Err(_)) | None => {}
+        }
+    }
+    if index.is_empty() {
+        return Ok(0);
+    }
+    for (offset, flaw) in flaws.iter().filter(|(offset, _)| *offset < rest) {
+        walk.damaged(*offset, flaw);
+    }
+    let selection = index.select();
+    for (offset, length) in selection.entries {
+        let line = find::read(file, offset, offset + length)?;
+        if let Ok(Line::Entry(entry)) = decode_line(&line) {
+            walk.adopt(offset, &entry);
+        }
+    }
+    walk.adopted_up_to(selection.leaf);
+    Ok(rest)
+}

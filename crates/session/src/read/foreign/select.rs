@@ -1,0 +1,289 @@
+//! Which entries of a file are its conversation: from the last one back to the first, or to the last compaction.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+use windlass_protocol::MessageId;
+
+use crate::format::{Entry, EntryKind};
+
+/// What is kept of each entry while one is looking for the conversation.
+#[derive(Debug)]
+struct Node {
+    uuid: Uuid,
+    parent: Option<Uuid>,
+    logical_parent: Option<Uuid>,
+    source: Option<Uuid>,
+    place: (u64, u64),
+    speaks: bool,
+    is_assistant: bool,
+    is_aside: bool,
+    is_meta: bool,
+    is_boundary: bool,
+    /// The response it is part of.
+    response: Option<Arc<str>>,
+    asks: Vec<Arc<str>>,
+    answers: Vec<Arc<str>>,
+    /// The number that we gave it.
+    number: Option<MessageId>,
+    /// The first message that our compaction left.
+    tail: Option<MessageId>,
+}
+
+/// The entries of a file.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    nodes: Vec<Node>,
+    by_uuid: HashMap<Uuid, usize>,
+}
+
+/// The conversation.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    /// Where its entries stand, and how long they are, in order.
+    pub(crate) entries: Vec<(u64, u64)>,
+    /// The entry it ends with.
+    pub(crate) leaf: Uuid,
+}
+
+/// What of a message tells where it belongs.
+#[derive(Deserialize)]
+struct Outline<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct BlockOutline<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_use_id: Option<&'a RawValue>,
+}
+
+impl Index {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// Takes the next entry of the file.
+    pub(crate) fn add(&mut self, offset: u64, length: u64, entry: &Entry) {
+        let mut node = Node {
+            uuid: entry.uuid,
+            parent: entry.parent,
+            logical_parent: entry.logical_parent,
+            source: entry.source,
+            place: (offset, length),
+            speaks: matches!(entry.kind, EntryKind::User | EntryKind::Assistant),
+            is_assistant: entry.kind == EntryKind::Assistant,
+            is_aside: entry.is_aside,
+            is_meta: entry.is_meta,
+            is_boundary: entry.is_boundary,
+            response: None,
+            asks: Vec::new(),
+            answers: Vec::new(),
+            number: entry.number(),
+            tail: entry.compaction_tail(),
+        };
+        node.outline(entry);
+        self.by_uuid.insert(node.uuid, self.nodes.len());
+        self.nodes.push(node);
+    }
+
+    /// The conversation. There must be an entry.
+    pub(crate) fn select(&self) -> Selection {
+        let leaf = self.leaf();
+        let mut path = self.path(leaf, true);
+        if let Some(boundary) = path.first().map(|first| &self.nodes[*first]) {
+            let mut tail = self.tail_before(boundary);
+            tail.append(&mut path);
+            path = tail;
+        }
+        let entries = self.with_parallel_calls(&path);
+        Selection {
+            entries: entries.into_iter().map(|place| self.nodes[place].place).collect(),
+            leaf: self.nodes[leaf].uuid,
+        }
+    }
+
+    /// The last entry of the conversation: nobody follows it, and a person sees it, or the one it belongs to.
+    fn leaf(&self) -> usize {
+        let followed: HashSet<Uuid> = self.nodes.iter().filter_map(|node| node.parent).collect();
+        let ends = (0..self.nodes.len()).filter(|place| !followed.contains(&self.nodes[*place].uuid));
+        let mut speakers = HashMap::new();
+        let leaves: Vec<(usize, usize)> =
+            ends.filter_map(|end| Some((self.speaker(end, &mut speakers)?, end))).collect();
+        let is_main =
+            |(speaker, _): &&(usize, usize)| !self.nodes[*speaker].is_aside && !self.nodes[*speaker].is_meta;
+        let last = leaves.iter().filter(is_main).max().or_else(|| leaves.iter().max());
+        last.map_or(self.nodes.len() - 1, |(_, end)| *end)
+    }
+
+    /// The nearest entry, from this one back, in which somebody speaks. Every entry is passed once, whatever is asked.
+    fn speaker(&self, end: usize, known: &mut HashMap<usize, Option<usize>>) -> Option<usize> {
+        let mut passed = Vec::new();
+        let mut at = Some(end);
+        let speaker = loop {
+            let Some(here) = at else { break None };
+            if self.nodes[here].speaks {
+                break Some(here);
+            }
+            if let Some(speaker) = known.get(&here) {
+                break *speaker;
+            }
+            known.insert(here, None);
+            passed.push(here);
+            at = self.parent_of(here);
+        };
+        known.extend(passed.into_iter().map(|here| (here, speaker)));
+        speaker
+    }
+
+    /// The entries from the first, or from the last boundary, to this one.
+    fn path(&self, last: usize, with_boundary: bool) -> Vec<usize> {
+        let mut path = Vec::new();
+        let mut seen = HashSet::new();
+        let mut at = Some(last);
+        while let Some(here) = at.filter(|here| seen.insert(*here)) {
+            let is_boundary = self.nodes[here].is_boundary;
+            if !is_boundary || with_boundary {
+                path.push(here);
+            }
+            if is_boundary {
+                break;
+            }
+            at = self.parent_of(here);
+        }
+        path.reverse();
+        path
+    }
+
+    /// What a compaction of ours left of the conversation before it.
+    fn tail_before(&self, boundary: &Node) -> Vec<usize> {
+        let logical_parent = boundary.logical_parent.and_then(|uuid| self.by_uuid.get(&uuid));
+        let (Some(tail), Some(last)) = (boundary.tail, logical_parent) else { return Vec::new() };
+        let path = self.path(*last, false);
+        let Some(mut first) = path.iter().position(|place| self.nodes[*place].number == Some(tail)) else {
+            return Vec::new();
+        };
+        // A message has the number of its last part.
+        while first > 0 && self.are_parts_of_one(path[first - 1], path[first]) {
+            first -= 1;
+        }
+        path[first..].to_vec()
+    }
+
+    fn are_parts_of_one(&self, one: usize, other: usize) -> bool {
+        let (one, other) = (&self.nodes[one], &self.nodes[other]);
+        one.number == other.number || (one.response.is_some() && one.response == other.response)
+    }
+
+    /// The path with the calls and results beside it: those of a response whose next entry follows only one of them.
+    fn with_parallel_calls(&self, path: &[usize]) -> Vec<usize> {
+        let on_path: HashSet<usize> = path.iter().copied().collect();
+        let beside = Beside::new(self, &on_path);
+        let mut taken = on_path;
+        let mut whole = Vec::with_capacity(path.len());
+        for (index, place) in path.iter().enumerate() {
+            whole.push(*place);
+            let Some(response) = &self.nodes[*place].response else { continue };
+            let next = path.get(index + 1).and_then(|next| self.nodes[*next].response.as_ref());
+            if next == Some(response) {
+                continue;
+            }
+            let parts = path[..=index].iter().rev().copied();
+            let parts = parts.take_while(|part| self.nodes[*part].response.as_ref() == Some(response));
+            for more in beside.of(response, parts, &self.nodes[*place]) {
+                if taken.insert(more) {
+                    whole.push(more);
+                }
+            }
+        }
+        whole
+    }
+
+    fn parent_of(&self, place: usize) -> Option<usize> {
+        self.by_uuid.get(&self.nodes[place].parent?).copied()
+    }
+}
+
+/// What is not on the path, by what ties it to a response.
+struct Beside<'a> {
+    index: &'a Index,
+    blocks: HashMap<&'a Arc<str>, Vec<usize>>,
+    results_by_entry: HashMap<Uuid, Vec<usize>>,
+    results_by_call: HashMap<&'a Arc<str>, Vec<usize>>,
+}
+
+impl<'a> Beside<'a> {
+    fn new(index: &'a Index, on_path: &HashSet<usize>) -> Self {
+        let mut beside = Self {
+            index,
+            blocks: HashMap::new(),
+            results_by_entry: HashMap::new(),
+            results_by_call: HashMap::new(),
+        };
+        for (place, node) in index.nodes.iter().enumerate().filter(|(place, _)| !on_path.contains(place)) {
+            if let Some(response) = &node.response {
+                beside.blocks.entry(response).or_default().push(place);
+            }
+            for call in &node.answers {
+                beside.results_by_call.entry(call).or_default().push(place);
+                for entry in node.parent.into_iter().chain(node.source) {
+                    beside.results_by_entry.entry(entry).or_default().push(place);
+                }
+            }
+        }
+        beside
+    }
+
+    /// The other blocks of a response, then the results of all, in the order of the file.
+    fn of(&self, response: &Arc<str>, on_path: impl Iterator<Item = usize>, like: &Node) -> Vec<usize> {
+        let same_side = |place: &&usize| self.index.nodes[**place].is_aside == like.is_aside;
+        let blocks: Vec<usize> =
+            self.blocks.get(response).into_iter().flatten().filter(same_side).copied().collect();
+        let mut results = Vec::new();
+        for part in on_path.chain(blocks.iter().copied()) {
+            let part = &self.index.nodes[part];
+            results.extend(self.results_by_entry.get(&part.uuid).into_iter().flatten().copied());
+            for call in &part.asks {
+                results.extend(self.results_by_call.get(call).into_iter().flatten().copied());
+            }
+        }
+        results.sort_unstable();
+        results.dedup();
+        blocks.into_iter().chain(results).collect()
+    }
+}
+
+impl Node {
+    /// Takes from the message what ties the entry to others.
+    fn outline(&mut self, entry: &Entry) {
+        let message =
+            entry.message.as_deref().and_then(|raw| serde_json::from_str::<Outline<'_>>(raw.get()).ok());
+        let Some(message) = message else { return };
+        if self.is_assistant {
+            self.response = message.id.and_then(text).filter(|id| !id.is_empty());
+        }
+        let content = message.content.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
+        for block in content.unwrap_or_default() {
+            let Ok(block) = serde_json::from_str::<BlockOutline<'_>>(block.get()) else { continue };
+            match block.kind.map(RawValue::get) {
+                Some(r#""tool_use""#) => self.asks.extend(block.id.and_then(text)),
+                Some(r#""tool_result""#) => self.answers.extend(block.tool_use_id.and_then(text)),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn text(raw: &RawValue) -> Option<Arc<str>> {
+    serde_json::from_str(raw.get()).ok()
+}

@@ -1,0 +1,193 @@
+//! Copying a log, or its beginning, for a session of its own.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use memchr::memmem;
+use uuid::Uuid;
+use windlass_protocol::RawObject;
+
+use super::file::{LineReader, RawLine};
+use super::load::{End, end};
+use super::{LoadError, Upto};
+use crate::format::{At, BEGINNING, Frame, Mark, decode_line};
+
+/// A copy that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forked {
+    /// How many bytes it has.
+    pub length: u64,
+}
+
+/// What is written at once.
+const CHUNK_BYTES: usize = 1024 * 1024;
+
+/// Copies a log up to there into a new file, for the session of this id. The file is complete or not there; the source is not
+/// touched.
+pub fn fork(source: &Path, upto: Upto, target: &Path, session: Uuid) -> Result<Forked, LoadError> {
+    let read = |error| LoadError::Read { path: source.to_owned(), source: error };
+    let write = |error| LoadError::Write { path: target.to_owned(), source: error };
+    let file = File::open(source).map_err(read)?;
+    let end = match end(&file, upto).map_err(read)? {
+        End::At(end) => end,
+        End::NoSuchEntry(entry) => return Err(LoadError::NoSuchEntry { path: source.to_owned(), entry }),
+    };
+    if target.exists() {
+        return Err(write(io::ErrorKind::AlreadyExists.into()));
+    }
+    let lines = LineReader::new(file, 0, end).map_err(read)?;
+    let entry = match upto {
+        Upto::Entry(entry) => Some(entry),
+        Upto::End | Upto::Offset(_) => None,
+    };
+    let from = source.file_stem().and_then(|stem| Uuid::parse_str(stem.to_str()?).ok()).unwrap_or_default();
+    let mark = Mark::Forked { source: from, entry };
+    let temporary = Temporary::create(target).map_err(write)?;
+    let length = copy(lines, &temporary.file, session, &mark).map_err(|fault| match fault {
+        Fault::Read(error) => read(error),
+        Fault::Write(error) => write(error),
+    })?;
+    temporary.put_in_place(target).map_err(write)?;
+    Ok(Forked { length })
+}
+
+enum Fault {
+    Read(io::Error),
+    Write(io::Error),
+}
+
+fn copy(mut lines: LineReader, to: &File, session: Uuid, mark: &Mark) -> Result<u64, Fault> {
+    let mut out = BufWriter::with_capacity(CHUNK_BYTES, to);
+    let (mut line, mut length, mut seq) = (Vec::new(), 0, 0);
+    while let Some(raw) = lines.next().map_err(Fault::Read)? {
+        let Some(bytes) = whole_line(raw) else { continue };
+        seq = number(bytes).unwrap_or(seq).max(seq);
+        line.clear();
+        readdress(bytes, session, &mut line);
+        line.push(b'\n');
+        length += line.len() as u64;
+        out.write_all(&line).map_err(Fault::Write)?;
+    }
+    line.clear();
+    let wall_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+    let at = At { at_ms: 0, wall_ms: u64::try_from(wall_ms).unwrap_or(u64::MAX) };
+    Frame { kind: mark.kind(), seq: seq + 1, at }.put(&mut line, |object| mark.put(object));
+    length += line.len() as u64;
+    out.write_all(&line).and_then(|()| out.flush()).and_then(|()| to.sync_all()).map_err(Fault::Write)?;
+    Ok(length)
+}
+
+/// The bytes of a line that was written to its end.
+fn whole_line(raw: RawLine<'_>) -> Option<&[u8]> {
+    raw.bytes.filter(|bytes| raw.is_ended || decode_line(bytes).is_ok())
+}
+
+/// The number of a line of our own.
+fn number(line: &[u8]) -> Option<u64> {
+    let rest = line.strip_prefix(BEGINNING.as_bytes())?;
+    let at = memmem::find(rest.get(..rest.len().min(100))?, b"\"seq\":")?;
+    let digits = rest[at + 6..].iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(None, |number: Option<u64>, digit| {
+        number.unwrap_or(0).checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+    })
+}
+
+/// Appends a line as one of this session. Lines of our own name no session.
+fn readdress(line: &[u8], session: Uuid, out: &mut Vec<u8>) {
+    if line.starts_with(BEGINNING.as_bytes()) {
+        return out.extend_from_slice(line);
+    }
+    if readdress_in_place(line, session, out).is_none() && rewrite(line, session, out).is_none() {
+        out.extend_from_slice(line);
+    }
+}
+
+const SESSION_KEY: &[u8] = br#""sessionId":""#;
+const UUID_KEY: &[u8] = br#""uuid":""#;
+const FORKED_KEY: &[u8] = br#","forkedFrom":{"#;
+const UUID_LENGTH: usize = 36;
+
+/// How far into a line the session is looked for before the line is parsed.
+const HEAD_BYTES: usize = 2048;
+
+/// A line as we write them: the session stands before anything that somebody said, and only plain fields before it.
+fn readdress_in_place(line: &[u8], session: Uuid, out: &mut Vec<u8>) -> Option<()> {
+    let beginning = line.get(..line.len().min(HEAD_BYTES))?;
+    let key = memmem::find(beginning, SESSION_KEY)?;
+    let (head, value) = (&line[..key], &line[key + SESSION_KEY.len()..]);
+    let (old, rest) = value.split_at_checked(UUID_LENGTH)?;
+    let rest = rest.strip_prefix(b"\"")?;
+    if head.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() != 1
+        || Uuid::try_parse_ascii(old).is_err()
+    {
+        return None;
+    }
+    out.extend_from_slice(head);
+    out.extend_from_slice(SESSION_KEY);
+    out.extend_from_slice(session.hyphenated().to_string().as_bytes());
+    out.push(b'"');
+    let uuid = memmem::find(head, UUID_KEY).and_then(|at| head[at + UUID_KEY.len()..].get(..UUID_LENGTH));
+    if let Some(uuid) = uuid {
+        out.extend_from_slice(br#","forkedFrom":{"sessionId":""#);
+        out.extend_from_slice(old);
+        out.extend_from_slice(br#"","messageUuid":""#);
+        out.extend_from_slice(uuid);
+        out.extend_from_slice(br#""}"#);
+    }
+    out.extend_from_slice(without_fork(rest));
+    Some(())
+}
+
+/// What follows the session, without an earlier fork's word about it.
+fn without_fork(rest: &[u8]) -> &[u8] {
+    let fork = rest.strip_prefix(FORKED_KEY);
+    let end = fork.and_then(|fork| Some(&fork[memchr::memchr(b'}', fork)? + 1..]));
+    end.unwrap_or(rest)
+}
+
+/// Any other line that names a session.
+fn rewrite(line: &[u8], session: Uuid, out: &mut Vec<u8>) -> Option<()> {
+    let object = RawObject::parse(std::str::from_utf8(line).ok()?).ok()?;
+    let old = object.get("sessionId")?.get();
+    let mut fields = vec![("sessionId", format!("\"{}\"", session.hyphenated()))];
+    if let Some(uuid) = object.get("uuid") {
+        let from = format!(r#"{{"sessionId":{old},"messageUuid":{}}}"#, uuid.get());
+        fields.push(("forkedFrom", from));
+    }
+    out.extend_from_slice(object.with(&fields).as_bytes());
+    Some(())
+}
+
+/// A file that is gone unless it is put in its place.
+struct Temporary {
+    path: PathBuf,
+    file: File,
+    is_kept: bool,
+}
+
+impl Temporary {
+    fn create(target: &Path) -> io::Result<Self> {
+        let path = target.with_extension(format!("{}.part", std::process::id()));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(Self { path, file, is_kept: false })
+    }
+
+    fn put_in_place(mut self, target: &Path) -> io::Result<()> {
+        std::fs::rename(&self.path, target)?;
+        self.is_kept = true;
+        let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // Nothing more can be done about a file that cannot be removed.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Going through a whole log, a line at a time.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use super::file::LineReader;
+use super::walk::Walk;
+use super::{Damage, foreign};
+use crate::format::{Flaw, Line, Told, decode_line};
+
+/// The lines of a log, see [`lines`].
+#[derive(Debug)]
+pub struct Lines {
+    reader: LineReader,
+}
+
+/// A line and its place.
+#[derive(Clone, Debug)]
+pub struct Located {
+    /// Where it begins.
+    pub offset: u64,
+    /// How many bytes it has, without the line feed.
+    pub length: u64,
+    /// What it says.
+    pub line: Result<Line, Flaw>,
+}
+
+/// All lines of a log, in order. Only one is in memory at a time.
+pub fn lines(path: &Path) -> io::Result<Lines> {
+    let file = File::open(path)?;
+    let end = file.metadata()?.len();
+    Ok(Lines { reader: LineReader::new(file, 0, end)? })
+}
+
+impl Iterator for Lines {
+    type Item = io::Result<Located>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let raw = match self.reader.next() {
+            Ok(raw) => raw?,
+            Err(error) => return Some(Err(error)),
+        };
+        let line = raw.bytes.map_or_else(|| Err(Flaw::too_long()), decode_line);
+        Some(Ok(Located { offset: raw.offset, length: raw.length, line }))
+    }
+}
+
+/// The records of a log, see [`records`].
+#[derive(Debug)]
+pub struct Records {
+    reader: LineReader,
+    walk: Walk,
+    ready: VecDeque<Told>,
+    is_done: bool,
+}
+
+/// All records of a log, in order, whatever was restated meanwhile. A file of another program gives those of its conversation.
+pub fn records(path: &Path) -> io::Result<Records> {
+    let file = File::open(path)?;
+    let end = file.metadata()?.len();
+    let mut walk = Walk::default();
+    let from = foreign::adopt(&file, end, &mut walk)?;
+    let ready = walk.ready().collect();
+    Ok(Records { reader: LineReader::new(file, from, end)?, walk, ready, is_done: false })
+}
+
+impl Records {
+    /// What could not be used, as far as the log was read.
+    #[must_use]
+    pub fn damage(&self) -> &[Damage] {
+        &self.walk.damage
+    }
+}
+
+impl Iterator for Records {
+    type Item = io::Result<Told>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.ready.is_empty() && !self.is_done {
+            match self.reader.next() {
+                Ok(Some(line)) => self.walk.line(line),
+                Ok(None) => {
+                    self.walk.finish();
+                    self.is_done = true;
+                }
+                Err(error) => {
+                    self.is_done = true;
+                    return Some(Err(error));
+                }
+            }
+            self.ready.extend(self.walk.ready());
+        }
+        self.ready.pop_front().map(Ok)
+    }
+}

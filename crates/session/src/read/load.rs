@@ -1,0 +1,61 @@
+//! Opening a session: the last line that restates everything, and what stands behind it.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use super::file::LineReader;
+use super::walk::Walk;
+use super::{LoadError, Loaded, Upto, find, foreign};
+
+/// Reads a log. Only a file that cannot be read, and an entry that is not in it, are errors.
+pub fn load(path: &Path, upto: Upto) -> Result<Loaded, LoadError> {
+    let read = |source| LoadError::Read { path: path.to_owned(), source };
+    let file = File::open(path).map_err(read)?;
+    let end = match end(&file, upto).map_err(read)? {
+        End::At(end) => end,
+        End::NoSuchEntry(entry) => return Err(LoadError::NoSuchEntry { path: path.to_owned(), entry }),
+    };
+    load_file(file, end).map_err(read)
+}
+
+/// Where reading stops.
+pub(crate) enum End {
+    At(u64),
+    NoSuchEntry(uuid::Uuid),
+}
+
+/// Where reading stops that goes up to there.
+pub(crate) fn end(file: &File, upto: Upto) -> io::Result<End> {
+    let length = file.metadata()?.len();
+    Ok(match upto {
+        Upto::End => End::At(length),
+        Upto::Offset(offset) if offset >= length => End::At(length),
+        Upto::Offset(offset) => End::At(find::last_line_end(file, offset)?),
+        Upto::Entry(uuid) => match find::last_entry(file, length, uuid)? {
+            Some(found) => End::At(found.end),
+            None => End::NoSuchEntry(uuid),
+        },
+    })
+}
+
+fn load_file(file: File, end: u64) -> io::Result<Loaded> {
+    let mut walk = Walk::default();
+    let mut records = Vec::new();
+    let facts = find::last_facts(&file, end)?;
+    let from = match facts {
+        Some(found) => found.offset,
+        None => foreign::adopt(&file, end, &mut walk)?,
+    };
+    records.extend(walk.ready().map(|told| told.record));
+    let mut lines = LineReader::new(file, from, end)?;
+    while let Some(line) = lines.next()? {
+        walk.line(line);
+        records.extend(walk.ready().map(|told| told.record));
+    }
+    walk.finish();
+    records.extend(walk.ready().map(|told| told.record));
+    let since_facts = end - facts.map_or(0, |found| found.end);
+    let Walk { tail, header, damage, torn, ends_open, foreign, .. } = walk;
+    Ok(Loaded { header, records, tail, damage, torn, ends_open, foreign, length: end, since_facts })
+}

@@ -1,0 +1,106 @@
+//! A log from its beginning to its end: who opened the session, what happened then, and what cannot be read of it.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use super::file::{LineReader, RawLine};
+use super::walk::Walk;
+use super::{Damage, foreign};
+use crate::format::{Header, Line, Mark, Told, decode_line};
+
+/// What a log tells, in order; see [`story`].
+#[derive(Debug)]
+pub struct Story {
+    reader: LineReader,
+    walk: Walk,
+    ready: VecDeque<Scene>,
+    /// How much of the damage was told.
+    told: usize,
+    is_done: bool,
+}
+
+/// One thing that a log tells.
+#[derive(Clone, Debug)]
+pub enum Scene {
+    /// A process opened the session. What it read then ended before this line.
+    Opened {
+        /// Where the line begins.
+        offset: u64,
+        /// What the process said.
+        header: Box<Header>,
+    },
+    /// Something about the session itself.
+    Marked(Mark),
+    /// Something that happened.
+    Told(Told),
+    /// Something that cannot be used.
+    Damaged(Damage),
+}
+
+/// Everything a log tells, in order. Only one line is in memory at a time, and what belongs to it.
+pub fn story(path: &Path) -> io::Result<Story> {
+    let file = File::open(path)?;
+    let end = file.metadata()?.len();
+    let mut walk = Walk::default();
+    let from = foreign::adopt(&file, end, &mut walk)?;
+    let reader = LineReader::new(file, from, end)?;
+    let mut story = Story { reader, walk, ready: VecDeque::new(), told: 0, is_done: false };
+    story.take_ready();
+    Ok(story)
+}
+
+impl Story {
+    fn take_ready(&mut self) {
+        let damage = self.walk.damage.iter().skip(self.told).cloned();
+        self.ready.extend(damage.map(Scene::Damaged));
+        self.told = self.told.max(self.walk.damage.len());
+        self.ready.extend(self.walk.ready().map(Scene::Told));
+    }
+}
+
+impl Iterator for Story {
+    type Item = io::Result<Scene>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.ready.is_empty() && !self.is_done {
+            let scene = match self.reader.next() {
+                Ok(Some(raw)) => {
+                    let scene = scene(raw);
+                    self.walk.line(raw);
+                    scene
+                }
+                Ok(None) => {
+                    self.walk.finish();
+                    self.is_done = true;
+                    None
+                }
+                Err(error) => {
+                    self.is_done = true;
+                    return Some(Err(error));
+                }
+            };
+            self.take_ready();
+            self.ready.extend(scene);
+        }
+        self.ready.pop_front().map(Ok)
+    }
+}
+
+/// What a line tells that is no record.
+fn scene(raw: RawLine<'_>) -> Option<Scene> {
+    let is_meant = |line: &[u8]| OTHERS.iter().any(|beginning| line.starts_with(beginning));
+    let Ok(Line::Own(line)) = decode_line(raw.bytes.filter(|bytes| is_meant(bytes))?) else { return None };
+    match line.opened() {
+        Some(header) => Some(Scene::Opened { offset: raw.offset, header: Box::new(header.clone()) }),
+        None => line.mark().cloned().map(Scene::Marked),
+    }
+}
+
+/// How lines begin that tell of the session itself.
+const OTHERS: [&[u8]; 3] = [
+    br#"{"type":"windlass","kind":"opened","#,
+    br#"{"type":"windlass","kind":"rewound","#,
+    br#"{"type":"windlass","kind":"forked","#,
+];

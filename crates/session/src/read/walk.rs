@@ -1,0 +1,202 @@
+//! Going through lines in their order: what they say together.
+
+use std::collections::HashSet;
+
+use uuid::Uuid;
+use windlass_protocol::Record;
+
+use super::file::RawLine;
+use super::foreign::Adopter;
+use super::{Damage, Torn};
+use crate::format::{
+    Assembler, At, Entry, Flaw, Header, Line, Mark, Own, OwnLine, Piece, Tail, Told, decode_line, link, piece,
+};
+
+/// More damage than this is not told one by one.
+const DAMAGE_MAX: usize = 1000;
+
+/// The state of going through a log.
+#[derive(Debug, Default)]
+pub(crate) struct Walk {
+    assembler: Assembler,
+    adopter: Adopter,
+    /// Records of a file that is not ours.
+    adopted: Vec<Told>,
+    pub(crate) tail: Tail,
+    pub(crate) header: Option<Header>,
+    pub(crate) damage: Vec<Damage>,
+    pub(crate) torn: Option<Torn>,
+    pub(crate) ends_open: bool,
+    /// Whether another program wrote any of it.
+    pub(crate) foreign: bool,
+    /// What was seen, to know it again: the number or the id of a line, and a sum of it.
+    seen: HashSet<(Uuid, u32)>,
+}
+
+impl Walk {
+    /// Takes the next line.
+    pub(crate) fn line(&mut self, raw: RawLine<'_>) {
+        self.torn = None;
+        self.ends_open = !raw.is_ended;
+        let Some(bytes) = raw.bytes else {
+            return self.flawed(raw, &Flaw::too_long());
+        };
+        match decode_line(bytes) {
+            Ok(line) => self.decoded(raw.offset, line, crc32fast::hash(bytes)),
+            Err(flaw) => self.flawed(raw, &flaw),
+        }
+    }
+
+    /// Takes an entry of a file that is not ours, in the order of the conversation.
+    pub(crate) fn adopt(&mut self, offset: u64, entry: &Entry) {
+        self.foreign = true;
+        let records: Vec<Record> = match piece(entry) {
+            None => self.adopter.convert(entry),
+            Some(piece) => {
+                if let Err(flaw) = piece.and_then(|piece| self.assembler.piece(offset, piece)) {
+                    self.damaged(offset, &flaw);
+                }
+                self.assembler.ready().map(|told| self.adopter.renumber(told.record)).collect()
+            }
+        };
+        let at = At { at_ms: 0, wall_ms: entry.wall_ms.unwrap_or(0) };
+        for record in records {
+            self.link(entry.uuid, &record);
+            self.adopted.push(Told { offset, at, record });
+        }
+    }
+
+    /// The conversation of a file that is not ours ends with this entry.
+    pub(crate) fn adopted_up_to(&mut self, leaf: Uuid) {
+        self.tail.chain.go_on_from(Some(leaf));
+    }
+
+    /// Records that are complete, in order.
+    pub(crate) fn ready(&mut self) -> impl Iterator<Item = Told> + use<'_> {
+        self.adopted.drain(..).chain(self.assembler.ready())
+    }
+
+    /// Something could not be used.
+    pub(crate) fn damaged(&mut self, offset: u64, what: &impl ToString) {
+        if self.damage.len() < DAMAGE_MAX {
+            self.damage.push(Damage { offset, what: what.to_string() });
+        }
+    }
+
+    /// The end of the log.
+    pub(crate) fn finish(&mut self) {
+        // A last line that cannot be used was torn rather than damaged.
+        if let Some(torn) = self.torn {
+            self.damage.retain(|damage| damage.offset != torn.offset);
+        }
+        // What was heard last may miss lines that were never written behind it: nothing is wrong with it.
+        self.assembler.give_up();
+    }
+
+    fn flawed(&mut self, raw: RawLine<'_>, flaw: &Flaw) {
+        self.torn = Some(Torn { offset: raw.offset, length: raw.length });
+        self.damaged(raw.offset, flaw);
+    }
+
+    fn decoded(&mut self, offset: u64, line: Line, sum: u32) {
+        match line {
+            Line::Own(own) => {
+                if self.is_new(Uuid::from_u128(own.seq.into()), own.sum.unwrap_or(sum), offset) {
+                    self.own(offset, own);
+                }
+            }
+            Line::Entry(entry) => {
+                if !entry.is_aside && self.is_new(entry.uuid, sum, offset) {
+                    self.entry(offset, &entry);
+                }
+            }
+            Line::Other(_) | Line::Blank => {}
+        }
+    }
+
+    fn is_new(&mut self, name: Uuid, sum: u32, offset: u64) -> bool {
+        let is_new = self.seen.insert((name, sum));
+        if !is_new {
+            self.damaged(offset, &"the line is there twice");
+        }
+        is_new
+    }
+
+    fn own(&mut self, offset: u64, line: OwnLine) {
+        let expected = self.tail.seq + 1;
+        if self.tail.seq > 0 && line.seq != expected {
+            self.damaged(offset, &format!("line {} stands where line {expected} should", line.seq));
+        }
+        self.tail.seq = self.tail.seq.max(line.seq);
+        let chain = &mut self.tail.chain;
+        match &line.own {
+            Own::Opened(header) => self.header = Some((**header).clone()),
+            Own::Mark(Mark::Rewound { to }) => chain.go_on_from(*to),
+            Own::Facts { facts, header, chain: restated } => {
+                self.header = Some((**header).clone());
+                chain.clone_from(restated);
+                self.adopter.saw(facts.last_message);
+            }
+            Own::Record(record) => match &**record {
+                Record::Requested(requested) => {
+                    chain.requested();
+                    self.adopter.saw_request(requested.request);
+                }
+                Record::Retracted(messages) => chain.retracted(messages),
+                _ => {}
+            },
+            Own::Mark(_) | Own::Heard { .. } => {}
+        }
+        if let Err((offset, flaw)) = self.assembler.own(offset, line) {
+            self.damaged(offset, &flaw);
+        }
+    }
+
+    fn entry(&mut self, offset: u64, entry: &Entry) {
+        let piece = match piece(entry) {
+            Some(Ok(piece)) => piece,
+            Some(Err(flaw)) => return self.damaged(offset, &flaw),
+            None => return self.foreign_entry(offset, entry),
+        };
+        if let Piece::Whole(record) = &piece {
+            self.adopter.saw_record(record);
+        }
+        match (&piece, link(&piece)) {
+            (Piece::Summary(message), _) => {
+                self.adopter.saw(message.id);
+                self.tail.chain.go_on_from(Some(entry.uuid));
+            }
+            (_, Some((id, link))) => {
+                self.adopter.saw(id);
+                self.tail.chain.add(id, entry.uuid, link);
+            }
+            _ => {}
+        }
+        match &piece {
+            Piece::Rest(said) => self.tail.chain.heard_prompt(said, 0),
+            Piece::Whole(Record::Said(said)) => self.tail.chain.heard_prompt(said, said.context),
+            _ => {}
+        }
+        if let Err(flaw) = self.assembler.piece(offset, piece) {
+            self.damaged(offset, &flaw);
+        }
+    }
+
+    fn foreign_entry(&mut self, offset: u64, entry: &Entry) {
+        self.foreign = true;
+        for record in self.adopter.convert(entry) {
+            self.link(entry.uuid, &record);
+            self.assembler.foreign(offset, entry.wall_ms, record);
+        }
+    }
+
+    fn link(&mut self, uuid: Uuid, record: &Record) {
+        if let Record::Said(said) = record {
+            self.tail.chain.heard_prompt(said, said.context);
+        }
+        match link(&Piece::Whole(record.clone())) {
+            Some((id, link)) => self.tail.chain.add(id, uuid, link),
+            None => self.tail.chain.go_on_from(Some(uuid)),
+        }
+    }
+}

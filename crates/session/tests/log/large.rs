@@ -1,0 +1,61 @@
+//! Large files: what counts is the live part.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use windlass_protocol::{Block, Event, Facts, Input, Message, MessageId, Origin, Record, Said, TimerId};
+use windlass_session::{Tail, Upto, fork, load, records};
+
+use crate::support::{SESSION, SessionFile, encoder};
+
+const SIZE: u64 = 200 * 1024 * 1024;
+const BETWEEN_FACTS: u64 = 16 * 1024 * 1024;
+
+fn write_large(file: &SessionFile) -> u64 {
+    let mut out = std::io::BufWriter::new(std::fs::File::create(&file.path).unwrap());
+    let mut encoder = encoder(Tail::default());
+    let (mut written, mut since, mut id) = (0, 0, 0);
+    let mut lines = Vec::new();
+    encoder.open(&mut lines);
+    let text = Block::text(&"All work and some play. ".repeat(2000));
+    while written < SIZE {
+        id += 1;
+        let message = Message::user(MessageId(id), Origin::Prompt, vec![text.clone()]);
+        let mut batch = vec![
+            Record::Heard(Box::new(Input::at(id, Event::Timer(TimerId(1))))),
+            Record::Said(Said::plain(message.into())),
+        ];
+        if since > BETWEEN_FACTS {
+            batch.push(Record::Facts(Box::new(Facts { last_message: MessageId(id), ..Facts::default() })));
+            since = 0;
+        }
+        encoder.encode(&batch, &mut lines);
+        out.write_all(&lines).unwrap();
+        written += lines.len() as u64;
+        since += lines.len() as u64;
+        lines.clear();
+    }
+    out.flush().unwrap();
+    id
+}
+
+#[test]
+fn a_large_file_opens_by_its_end() {
+    let file = SessionFile::new(b"");
+    let last = write_large(&file);
+    let began = Instant::now();
+    let loaded = file.load();
+    let opened = began.elapsed();
+    assert!(matches!(&loaded.records[0], Record::Facts(_)));
+    assert!(loaded.since_facts <= BETWEEN_FACTS + 100_000, "{}", loaded.since_facts);
+    assert_eq!(loaded.damage, []);
+    assert!(opened < Duration::from_secs(10), "{opened:?}");
+    let early = crate::support::SEED.message_uuid(MessageId(3));
+    assert_eq!(load(&file.path, Upto::Entry(early)).unwrap().tail.parent(), Some(early));
+    let target = file.beside("copy.jsonl");
+    fork(&file.path, Upto::End, &target, SESSION).unwrap();
+    assert_eq!(load(&target, Upto::End).unwrap().tail.parent(), loaded.tail.parent());
+    let said =
+        records(&file.path).unwrap().filter(|told| matches!(told.as_ref().unwrap().record, Record::Said(_)));
+    assert_eq!(said.count() as u64, last);
+}

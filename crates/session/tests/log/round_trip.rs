@@ -1,0 +1,66 @@
+//! What is written comes back exactly.
+
+use proptest::prelude::*;
+use windlass_protocol::Record;
+use windlass_session::{Line, Tail, decode_line, records};
+
+use crate::strategies::log;
+use crate::support::{SessionFile, encode, encoder, load_bytes, show};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn every_record_comes_back_as_it_was(batches in log()) {
+        let file = SessionFile::new(&encode(&batches));
+        let mut log = records(&file.path).unwrap();
+        let told: Vec<Record> = log.by_ref().map(|told| told.unwrap().record).collect();
+        prop_assert_eq!(log.damage(), &[][..]);
+        prop_assert_eq!(show(&told), show(batches.iter().flatten()));
+    }
+
+    #[test]
+    fn a_session_is_opened_from_the_last_facts_on(batches in log()) {
+        let flat: Vec<&Record> = batches.iter().flatten().collect();
+        let from = flat.iter().rposition(|record| matches!(record, Record::Facts(_))).unwrap_or(0);
+        let loaded = load_bytes(&encode(&batches));
+        prop_assert_eq!(&loaded.damage[..], &[][..]);
+        prop_assert_eq!(loaded.torn, None);
+        prop_assert!(!loaded.foreign);
+        prop_assert_eq!(show(&loaded.records), show(flat[from..].iter().copied()));
+    }
+
+    #[test]
+    fn a_log_goes_on_as_if_it_had_never_been_closed(first in log(), second in log()) {
+        let mut whole = encoder(Tail::default());
+        let mut bytes = Vec::new();
+        whole.open(&mut bytes);
+        for batch in &first {
+            whole.encode(batch, &mut bytes);
+        }
+        let loaded = load_bytes(&bytes);
+        prop_assert_eq!(&loaded.tail, whole.tail());
+        prop_assert_eq!(loaded.header.as_ref(), Some(&*crate::support::header()));
+        let mut resumed = encoder(loaded.tail);
+        let (mut one, mut other) = (Vec::new(), Vec::new());
+        for batch in &second {
+            whole.encode(batch, &mut one);
+            resumed.encode(batch, &mut other);
+        }
+        prop_assert_eq!(String::from_utf8(one).unwrap(), String::from_utf8(other).unwrap());
+    }
+
+    #[test]
+    fn every_line_is_one_line_for_every_reader(batches in log()) {
+        let text = String::from_utf8(encode(&batches)).unwrap();
+        for line in text.split_terminator('\n') {
+            let decoded = decode_line(line.as_bytes()).unwrap();
+            prop_assert!(!matches!(decoded, Line::Blank));
+            prop_assert!(!line.contains('\r'));
+            let splits = |c| matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}');
+            if matches!(decoded, Line::Entry(_)) {
+                prop_assert!(!line.contains(splits), "{line}");
+            }
+        }
+    }
+}

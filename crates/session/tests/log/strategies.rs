@@ -1,0 +1,728 @@
+//! Random records of every kind, with everything that JSON, paths and numbers make hard.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+use serde_json::value::RawValue;
+use windlass_protocol::*;
+
+fn text() -> BoxedStrategy<String> {
+    prop_oneof![
+        4 => ".{0,12}",
+        1 => Just("line\nline\r\n\ttab \u{0} \u{85}\u{2028}\u{2029} \"quoted\" \\ \u{1f600}".to_owned()),
+        1 => "[a-z ]{300,320}",
+    ]
+    .boxed()
+}
+
+fn name() -> BoxedStrategy<Arc<str>> {
+    text().prop_map(Arc::from).boxed()
+}
+
+fn json() -> BoxedStrategy<String> {
+    prop_oneof![
+        Just("null"),
+        Just("[1, 2.50,1e400]"),
+        Just("{\"z\":1,\n  \"a\":\r\n 2}"),
+        Just(r#"{"windlass:json":"x"}"#),
+        Just("\"a\u{2028}\\u2028b\""),
+        Just(r#"{"a":{"b":[true,{"type":"tool_result"}]},"n":12345678901234567890123}"#),
+        Just("-0.0"),
+    ]
+    .prop_map(str::to_owned)
+    .boxed()
+}
+
+fn raw() -> BoxedStrategy<Arc<RawValue>> {
+    json().prop_map(|json| RawValue::from_string(json).unwrap().into()).boxed()
+}
+
+fn structured() -> BoxedStrategy<Option<Arc<RawValueEq>>> {
+    of(json().prop_map(|json| Arc::new(RawValueEq(RawValue::from_string(json).unwrap())))).boxed()
+}
+
+fn path() -> BoxedStrategy<PathBuf> {
+    prop_oneof![
+        "/[a-zü /]{0,12}".prop_map(PathBuf::from),
+        vec(1_u8.., 0..8).prop_map(|bytes| OsString::from_vec(bytes).into()),
+    ]
+    .boxed()
+}
+
+fn block() -> BoxedStrategy<Block> {
+    let written = prop_oneof![
+        Just("{\"type\":\"text\",\n\t\"text\":\"spans lines\"}"),
+        Just("{\"type\":\"text\",\"text\":\"raw \u{2028} and \\u2028\"}"),
+        Just(r#"{"type":"text","text":"hi","citations":null}"#),
+        Just(r#"{"type":"thinking","thinking":"hm"}"#),
+        Just(r#"{"type":"thinking","signature":"s","thinking":"hm","x":1.10}"#),
+        Just(r#"{"type":"thinking","thinking":7}"#),
+        Just(r#"{"data":"zz","type":"redacted_thinking"}"#),
+        Just(r#"{"type":"tool_use","id":"t1","name":"Edit","input":{"z":1,"a": 1e400}}"#),
+        Just(r#"{"type":"later","is_error":"x","deep":[[[[{}]]]]}"#),
+    ];
+    prop_oneof![
+        3 => text().prop_map(|text| Block::text(&text)),
+        3 => written.prop_map(|json| Block::from_json(json).unwrap()),
+        1 => result_block(),
+        1 => Just(Block::image("image/png", "AA==")),
+    ]
+    .boxed()
+}
+
+fn content() -> BoxedStrategy<Vec<Block>> {
+    prop_oneof![text().prop_map(|text| vec![Block::text(&text)]), vec(block(), 0..3)].boxed()
+}
+
+fn result_block() -> BoxedStrategy<Block> {
+    ("[a-z]{1,4}", content_flat(), any::<bool>())
+        .prop_map(|(id, content, failed)| Block::tool_result(&id, &content, failed))
+        .boxed()
+}
+
+fn content_flat() -> BoxedStrategy<Vec<Block>> {
+    vec(text().prop_map(|text| Block::text(&text)), 0..3).boxed()
+}
+
+fn tool_use() -> BoxedStrategy<ToolUse> {
+    (name(), name(), raw()).prop_map(|(id, name, input)| ToolUse { id, name, input }).boxed()
+}
+
+fn origin() -> BoxedStrategy<Origin> {
+    prop_oneof![
+        Just(Origin::Prompt),
+        Just(Origin::Results),
+        Just(Origin::Interruption),
+        name().prop_map(Origin::Model),
+        Just(Origin::Repair),
+        Just(Origin::Boundary),
+        Just(Origin::Collapsed),
+        Just(Origin::Continuation),
+        Just(Origin::Attachment),
+    ]
+    .boxed()
+}
+
+fn message() -> BoxedStrategy<Arc<Message>> {
+    let role = prop_oneof![4 => Just(Role::User), 1 => Just(Role::Assistant)];
+    (any::<u32>(), role, origin(), vec(block(), 0..3))
+        .prop_map(|(id, role, origin, blocks)| {
+            Arc::new(Message::new(MessageId(id.into()), role, origin, blocks))
+        })
+        .boxed()
+}
+
+fn usage() -> BoxedStrategy<Usage> {
+    (any::<[u64; 4]>(), any::<[u64; 4]>(), of(prop_oneof![Just("standard".to_owned()), text()]), of(raw()))
+        .prop_map(|(tokens, parts, service_tier, iterations)| Usage {
+            input_tokens: tokens[0],
+            output_tokens: tokens[1],
+            cache_creation_input_tokens: tokens[2],
+            cache_read_input_tokens: tokens[3],
+            cache_creation: CacheCreation {
+                ephemeral_5m_input_tokens: parts[0],
+                ephemeral_1h_input_tokens: parts[1],
+            },
+            server_tool_use: ServerToolUse { web_search_requests: parts[2], web_fetch_requests: parts[3] },
+            service_tier,
+            iterations,
+        })
+        .boxed()
+}
+
+fn spend() -> BoxedStrategy<ModelSpend> {
+    (usage(), of(any::<f64>()), any::<u64>(), any::<u32>())
+        .prop_map(|(usage, cost_usd, window_tokens, output_tokens_max)| ModelSpend {
+            usage,
+            cost_usd,
+            window_tokens,
+            output_tokens_max,
+        })
+        .boxed()
+}
+
+fn failure() -> BoxedStrategy<Failure> {
+    let class = prop_oneof![
+        Just(FailureClass::Overflow),
+        Just(FailureClass::Media),
+        Just(FailureClass::RateLimited),
+        Just(FailureClass::Quota),
+        Just(FailureClass::Overloaded),
+        Just(FailureClass::Server),
+        Just(FailureClass::Auth),
+        Just(FailureClass::Forbidden),
+        Just(FailureClass::NotFound),
+        Just(FailureClass::BadRequest),
+        Just(FailureClass::Binding),
+        Just(FailureClass::Connect),
+        Just(FailureClass::Tls),
+        Just(FailureClass::Cut),
+        Just(FailureClass::Stalled),
+        Just(FailureClass::Malformed),
+    ];
+    let place =
+        of((any::<usize>(), of(any::<usize>())).prop_map(|(message, block)| Culprit { message, block }));
+    let overflow = of((any::<u64>(), any::<u64>()).prop_map(|(needed, limit)| Overflow { needed, limit }));
+    let numbers = (of(any::<u16>()), of(any::<u64>()), of(any::<bool>()), of(any::<u64>()));
+    (class, text(), numbers, of(text()), overflow, place)
+        .prop_map(
+            |(
+                class,
+                message,
+                (status, retry_after_ms, should_retry, resets_at),
+                request_id,
+                overflow,
+                culprit,
+            )| Failure {
+                class,
+                message,
+                status,
+                retry_after_ms,
+                should_retry,
+                request_id,
+                overflow,
+                resets_at,
+                culprit,
+            },
+        )
+        .boxed()
+}
+
+fn terminal() -> BoxedStrategy<Terminal> {
+    proptest::sample::select(&Terminal::ALL[..]).boxed()
+}
+
+fn denial() -> BoxedStrategy<Denial> {
+    (any::<u32>(), tool_use(), text(), any::<bool>())
+        .prop_map(|(call, tool_use, reason, by_person)| Denial {
+            call: CallId(call),
+            tool_use,
+            reason,
+            by_person,
+        })
+        .boxed()
+}
+
+fn outcome() -> BoxedStrategy<Box<Outcome>> {
+    let texts = (text(), of(name()), vec(text(), 0..2), vec(text(), 0..2), vec(name(), 0..2));
+    let spent = (usage(), proptest::collection::btree_map(name(), spend(), 0..2));
+    let rest = (vec(denial(), 0..2), of(failure()), structured(), of(tool_use()));
+    (terminal(), texts, spent, rest, any::<(u32, u64, u64)>())
+        .prop_map(
+            |(terminal, (text, stop_reason, errors, warnings, prompts), (usage, models), rest, numbers)| {
+                let (denials, failure, structured, deferred) = rest;
+                Box::new(Outcome {
+                    terminal,
+                    text,
+                    stop_reason,
+                    iterations: numbers.0,
+                    usage,
+                    models,
+                    denials,
+                    errors,
+                    warnings,
+                    failure,
+                    duration_ms: numbers.1,
+                    duration_api_ms: numbers.2,
+                    structured,
+                    deferred,
+                    prompts,
+                })
+            },
+        )
+        .boxed()
+}
+
+fn file_seen() -> BoxedStrategy<FileSeen> {
+    let shown =
+        vec((any::<usize>(), of(any::<usize>())).prop_map(|(first, count)| ShownPart { first, count }), 0..3);
+    let stamp = of((any::<u64>(), any::<u64>(), any::<(i64, i64)>())
+        .prop_map(|(inode, size, modified)| FileStamp { inode, size, modified }));
+    (path(), any::<u64>(), vec(any::<u32>(), 0..4), any::<bool>(), shown, stamp)
+        .prop_map(|(path, hash, lines, whole, shown, stamp)| FileSeen {
+            path,
+            hash,
+            lines: lines.into(),
+            whole,
+            shown,
+            stamp,
+        })
+        .boxed()
+}
+
+fn tool_outcome() -> BoxedStrategy<ToolOutcome> {
+    let files = (vec(file_seen(), 0..2), of(path()), vec(path(), 0..2));
+    (content(), any::<bool>(), structured(), files)
+        .prop_map(|(content, is_error, structured, (seen, cwd, readable))| ToolOutcome {
+            content,
+            is_error,
+            structured,
+            seen,
+            cwd,
+            readable,
+        })
+        .boxed()
+}
+
+fn prompt() -> BoxedStrategy<Prompt> {
+    let speaker = prop_oneof![Just(Speaker::User), Just(Speaker::Task)];
+    let priority = prop_oneof![Just(Priority::Now), Just(Priority::Next), Just(Priority::Later)];
+    (vec(block(), 0..2), vec(block(), 0..3), of(name()), speaker, priority, of(any::<u64>()))
+        .prop_map(|(context, blocks, id, speaker, priority, token_budget)| Prompt {
+            context,
+            blocks,
+            id,
+            speaker,
+            priority,
+            token_budget,
+        })
+        .boxed()
+}
+
+fn kind() -> BoxedStrategy<CallKind> {
+    prop_oneof![Just(CallKind::Read), Just(CallKind::Edit), Just(CallKind::Execute), Just(CallKind::Session)]
+        .boxed()
+}
+
+fn admission() -> BoxedStrategy<Admission> {
+    let fact = (path(), of(path()), any::<bool>()).prop_map(|(lexical, resolved, is_directory)| PathFact {
+        lexical,
+        resolved,
+        is_directory,
+    });
+    let facts = (kind(), any::<bool>(), vec(fact, 0..2), vec(path(), 0..2), text()).prop_map(
+        |(kind, shared, paths, changes, target)| CallFacts { kind, shared, paths, changes, target },
+    );
+    prop_oneof![
+        (name(), facts).prop_map(|(tool, facts)| Admission::Ready { tool, facts }),
+        Just(Admission::Unknown),
+        text().prop_map(Admission::Invalid),
+    ]
+    .boxed()
+}
+
+fn hook_answer() -> BoxedStrategy<Box<HookAnswer>> {
+    let permission = prop_oneof![
+        Just(HookPermission::Allow),
+        text().prop_map(HookPermission::Deny),
+        text().prop_map(HookPermission::Ask),
+        Just(HookPermission::Defer),
+    ];
+    let lists = (vec(text(), 0..2), vec(text(), 0..2), vec(text(), 0..2));
+    (of(text()), of(permission), of(raw()), lists)
+        .prop_map(|(stop, permission, input, (blocks, context, notices))| {
+            Box::new(HookAnswer { stop, blocks, permission, input, context, notices })
+        })
+        .boxed()
+}
+
+fn memory() -> BoxedStrategy<MemoryNote> {
+    (path(), name()).prop_map(|(path, text)| MemoryNote { path, text }).boxed()
+}
+
+fn surroundings() -> BoxedStrategy<Box<Surroundings>> {
+    let change =
+        (path(), any::<u64>(), text()).prop_map(|(path, hash, note)| FileChange { path, hash, note });
+    (vec(change, 0..2), of(name()), of(name()), vec((path(), name()), 0..2))
+        .prop_map(|(changed, tasks, background, shown)| {
+            Box::new(Surroundings { changed, tasks, background, shown })
+        })
+        .boxed()
+}
+
+fn delta() -> BoxedStrategy<Delta> {
+    prop_oneof![
+        raw().prop_map(Delta::Start),
+        text().prop_map(Delta::Text),
+        text().prop_map(Delta::Thinking),
+        text().prop_map(Delta::Signature),
+        text().prop_map(Delta::InputJson),
+        name().prop_map(Delta::Other),
+        Just(Delta::Stop),
+    ]
+    .boxed()
+}
+
+fn model_event() -> BoxedStrategy<ModelEvent> {
+    let note = prop_oneof![
+        any::<(u32, u32, u64)>().prop_map(|(tool_results, thinking_turns, tokens)| ModelNote::Cleared {
+            tool_results,
+            thinking_turns,
+            tokens,
+        }),
+        (any::<u32>(), name()).prop_map(|(blocks, reason)| ModelNote::ThinkingDropped { blocks, reason }),
+        (of(name()), of(name()))
+            .prop_map(|(category, explanation)| ModelNote::Refusal { category, explanation }),
+    ];
+    let stop = prop_oneof![
+        proptest::sample::select(vec![
+            StopReason::EndTurn,
+            StopReason::ToolUse,
+            StopReason::MaxTokens,
+            StopReason::StopSequence,
+            StopReason::Refusal,
+            StopReason::PauseTurn,
+            StopReason::ContextWindowExceeded,
+        ]),
+        name().prop_map(StopReason::Other),
+    ];
+    prop_oneof![
+        (name(), name(), usage()).prop_map(|(message_id, model, usage)| ModelEvent::Started {
+            message_id,
+            model,
+            usage: usage.into(),
+        }),
+        (any::<u32>(), delta()).prop_map(|(index, delta)| ModelEvent::Delta { index, delta }),
+        (any::<u32>(), block()).prop_map(|(index, block)| ModelEvent::Block { index, block }),
+        note.prop_map(ModelEvent::Note),
+        (stop, usage()).prop_map(|(stop, usage)| ModelEvent::Ended { stop, usage: usage.into() }),
+        failure().prop_map(|failure| ModelEvent::Failed(failure.into())),
+    ]
+    .boxed()
+}
+
+fn event() -> BoxedStrategy<Event> {
+    let answer = prop_oneof![
+        Just(Answer::Allow),
+        raw().prop_map(Answer::AllowChanged),
+        text().prop_map(Answer::Deny),
+    ];
+    let told = prop_oneof![
+        prompt().prop_map(Event::Submit),
+        text().prop_map(|focus| Event::Compact { focus }),
+        Just(Event::GoOn),
+        prompt().prop_map(Event::Steer),
+        prop_oneof![Just(Interrupt::Stop), Just(Interrupt::Replace)].prop_map(Event::Interrupt),
+        (any::<u32>(), answer).prop_map(|(call, answer)| Event::Answered { call: CallId(call), answer }),
+        (any::<u32>(), text())
+            .prop_map(|(call, text)| Event::Progress { call: CallId(call), progress: ToolProgress { text } }),
+    ];
+    let happened = prop_oneof![
+        (any::<u32>(), model_event()).prop_map(|(id, event)| Event::Model { request: RequestId(id), event }),
+        (any::<u32>(), admission())
+            .prop_map(|(id, admission)| Event::Examined { call: CallId(id), admission }),
+        (any::<u32>(), tool_outcome())
+            .prop_map(|(id, outcome)| Event::Finished { call: CallId(id), outcome }),
+        any::<u32>().prop_map(|id| Event::Timer(TimerId(id))),
+        (any::<u32>(), outcome()).prop_map(|(id, outcome)| Event::Forked { fork: ForkId(id), outcome }),
+        (any::<u32>(), hook_answer()).prop_map(|(id, answer)| Event::Hooked { hook: HookId(id), answer }),
+        (any::<u32>(), vec(of(path()), 0..3))
+            .prop_map(|(id, files)| Event::Stored { store: StoreId(id), files }),
+        (any::<u32>(), surroundings()).prop_map(|(id, found)| Event::Looked { look: LookId(id), found }),
+        vec(memory(), 0..2).prop_map(Event::Prefetched),
+        (text(), vec(any::<u32>().prop_map(CallId), 0..3))
+            .prop_map(|(why, unstarted)| Event::StoreFailed { why, unstarted }),
+    ];
+    prop_oneof![told, happened].boxed()
+}
+
+fn input() -> BoxedStrategy<Box<Input>> {
+    (any::<u64>(), 0..4_000_000_000_000_u64, any::<u64>(), event())
+        .prop_map(|(at_ms, wall_ms, entropy, event)| Box::new(Input { at_ms, wall_ms, entropy, event }))
+        .boxed()
+}
+
+fn ids() -> BoxedStrategy<Vec<MessageId>> {
+    vec(any::<u64>().prop_map(MessageId), 0..3).boxed()
+}
+
+fn collapse() -> BoxedStrategy<Collapse> {
+    (any::<u64>(), any::<u64>(), message())
+        .prop_map(|(first, last, summary)| Collapse {
+            first: MessageId(first),
+            last: MessageId(last),
+            summary,
+        })
+        .boxed()
+}
+
+fn compaction() -> BoxedStrategy<Decision> {
+    let trigger =
+        prop_oneof![Just(CompactTrigger::Auto), Just(CompactTrigger::Manual), Just(CompactTrigger::Reactive)];
+    (trigger, message(), of(any::<u64>()), any::<(bool, bool)>(), any::<(u64, u64, u64)>())
+        .prop_map(
+            |(trigger, boundary, tail, (unbound, mechanical), (tokens_before, tokens_after, duration_ms))| {
+                Decision::Compacted(Box::new(Compaction {
+                    trigger,
+                    boundary,
+                    tail: tail.map(MessageId),
+                    unbound,
+                    mechanical,
+                    tokens_before,
+                    tokens_after,
+                    duration_ms,
+                }))
+            },
+        )
+        .boxed()
+}
+
+fn decision() -> BoxedStrategy<Decision> {
+    let stored = (name(), path(), block()).prop_map(|(tool_use_id, path, preview)| StoredResult {
+        tool_use_id,
+        path,
+        preview,
+    });
+    let from = || of(any::<u64>().prop_map(MessageId));
+    prop_oneof![
+        vec(stored, 0..2).prop_map(Decision::Stored),
+        (ids(), any::<u64>(), from()).prop_map(|(messages, tokens, unbound_from)| Decision::Snipped {
+            messages,
+            tokens,
+            unbound_from,
+        }),
+        (vec((name(), block()), 0..2), any::<u64>(), from()).prop_map(|(results, tokens, unbound_from)| {
+            Decision::Cleared { results, tokens, unbound_from }
+        }),
+        collapse().prop_map(Decision::Staged),
+        (vec(collapse(), 0..2), any::<u64>(), from()).prop_map(|(spans, tokens, unbound_from)| {
+            Decision::Collapsed { spans, tokens, unbound_from }
+        }),
+        compaction(),
+        vec(message(), 0..2).prop_map(|messages| Decision::MediaStripped { messages }),
+        ids().prop_map(|messages| Decision::ThinkingStripped { messages }),
+    ]
+    .boxed()
+}
+
+fn repair() -> BoxedStrategy<Repair> {
+    prop_oneof![
+        name().prop_map(|tool_use_id| Repair::AddedResult { tool_use_id }),
+        name().prop_map(|tool_use_id| Repair::DroppedResult { tool_use_id }),
+        name().prop_map(|tool_use_id| Repair::MovedResult { tool_use_id }),
+        name().prop_map(|tool_use_id| Repair::RenamedToolUse { tool_use_id }),
+        name().prop_map(|tool_use_id| Repair::DroppedToolUse { tool_use_id }),
+        name().prop_map(|tool_use_id| Repair::WrappedInput { tool_use_id }),
+        Just(Repair::DroppedText),
+        Just(Repair::DroppedThinking),
+        Just(Repair::DroppedMessage),
+        Just(Repair::AddedUser),
+    ]
+    .boxed()
+}
+
+fn rest() -> BoxedStrategy<Rest> {
+    let compactions = (any::<(bool, u32, u32, u32, bool)>(), of(any::<u64>()), of(any::<u64>())).prop_map(
+        |((compacted, turns_since, failures, no_progress, above_half), rewritten_at_tokens, decided_to)| {
+            CompactionFacts {
+                compacted,
+                turns_since,
+                failures,
+                no_progress,
+                above_half,
+                rewritten_at_tokens,
+                decided_to: decided_to.map(MessageId),
+            }
+        },
+    );
+    let sent = of((any::<usize>(), name(), any::<bool>())
+        .prop_map(|(messages, model, thinking)| SentFacts { messages, model, thinking }));
+    let notes = (vec(memory(), 0..2), vec(path(), 0..2), of((name(), any::<u32>())));
+    let files = (vec(path(), 0..2), vec((path(), any::<u64>()), 0..2));
+    (compactions, any::<(u64, usize)>(), any::<(u32, bool)>(), files, notes, sent)
+        .prop_map(
+            |(compactions, counted, (collapse_failures, reached), (recent, told_changes), notes, sent)| {
+                Rest {
+                    compactions,
+                    counted,
+                    collapse_failures,
+                    recent,
+                    told_changes,
+                    found_memory: notes.0,
+                    told_memory: notes.1,
+                    tasks: notes.2,
+                    sent,
+                    reached,
+                }
+            },
+        )
+        .boxed()
+}
+
+fn facts() -> BoxedStrategy<Box<Facts>> {
+    let messages = (vec(message(), 0..3), any::<u64>());
+    let files = (path(), vec(file_seen(), 0..2), vec(path(), 0..2));
+    let money = (proptest::collection::btree_map(name(), spend(), 0..2), any::<f64>());
+    let waiting = (vec(prompt(), 0..2), vec(collapse(), 0..2), vec(any::<u64>(), 0..3));
+    (messages, files, money, waiting, rest())
+        .prop_map(
+            |(
+                (messages, last),
+                (cwd, files, readable),
+                (spent, total_usd),
+                (waiting, staged, doubtful),
+                rest,
+            )| {
+                let spent: BTreeMap<_, _> = spent;
+                Box::new(Facts {
+                    messages,
+                    last_message: MessageId(last),
+                    cwd,
+                    files,
+                    readable,
+                    waiting,
+                    staged,
+                    spent,
+                    total_usd,
+                    doubtful,
+                    rest,
+                })
+            },
+        )
+        .boxed()
+}
+
+fn said() -> BoxedStrategy<Said> {
+    let sender = prop_oneof![
+        2 => name(),
+        1 => any::<u128>().prop_map(|id| uuid::Uuid::from_u128(id).to_string().into()),
+    ];
+    (message(), 0..4_usize, vec(sender, 0..3), 0..3_usize)
+        .prop_map(|(message, context, prompts, taken)| Said { message, context, prompts, taken })
+        .boxed()
+}
+
+fn answered() -> BoxedStrategy<Answered> {
+    (any::<(u32, u32, u32, bool)>(), name(), name(), name(), block(), of(usage()))
+        .prop_map(|((id, request, index, aborted), message_id, model, answered_by, block, usage)| Answered {
+            id: MessageId(id.into()),
+            request: RequestId(request),
+            message_id,
+            model,
+            answered_by,
+            index,
+            block,
+            usage: usage.map(Box::new),
+            aborted,
+        })
+        .boxed()
+}
+
+fn call_result() -> BoxedStrategy<CallResult> {
+    (any::<(u32, u32, u32)>(), name(), prop_oneof![result_block(), block()], structured())
+        .prop_map(|((id, call, asked_by), name, result, structured)| CallResult {
+            id: MessageId(id.into()),
+            call: CallId(call),
+            asked_by: MessageId(asked_by.into()),
+            name,
+            result,
+            structured,
+        })
+        .boxed()
+}
+
+fn conversation() -> BoxedStrategy<Record> {
+    prop_oneof![
+        said().prop_map(Record::Said),
+        answered().prop_map(Record::Answered),
+        call_result().prop_map(Record::Result),
+        compaction().prop_map(Record::Decided),
+        ids().prop_map(Record::Retracted),
+    ]
+    .boxed()
+}
+
+fn other() -> BoxedStrategy<Record> {
+    let requested = (any::<(u32, u32)>(), name(), vec((name(), any::<u64>()), 0..3)).prop_map(
+        |((request, attempt), model, parts)| Requested { request: RequestId(request), model, attempt, parts },
+    );
+    let intended = (any::<(u32, u64)>(), name(), name(), kind(), vec(path(), 0..3)).prop_map(
+        |((call, input_hash), tool_use_id, tool, kind, changes)| Intended {
+            call: CallId(call),
+            tool_use_id,
+            tool,
+            kind,
+            input_hash,
+            changes,
+        },
+    );
+    let spent = (name(), spend(), any::<(bool, f64)>())
+        .prop_map(|(model, spend, (by_fork, total_usd))| Spent { model, spend, by_fork, total_usd });
+    prop_oneof![
+        prompt().prop_map(Record::Queued),
+        Just(Record::Dequeued),
+        requested.prop_map(Record::Requested),
+        intended.prop_map(Record::Intended),
+        (any::<(u32, bool)>(), name()).prop_map(|((call, is_error), tool_use_id)| Record::Finished {
+            call: CallId(call),
+            tool_use_id,
+            is_error,
+        }),
+        decision().prop_map(Record::Decided),
+        spent.prop_map(Record::Spent),
+        vec(repair(), 0..3).prop_map(Record::Repaired),
+        (terminal(), rest()).prop_map(|(terminal, rest)| Record::Ended { terminal, rest: Box::new(rest) }),
+        facts().prop_map(Record::Facts),
+    ]
+    .boxed()
+}
+
+/// Records that are written together. Some hold what was heard first.
+fn batch() -> BoxedStrategy<Vec<Record>> {
+    let any_batch = (input(), vec(prop_oneof![conversation(), other()], 0..4)).prop_map(|(input, rest)| {
+        let mut batch = vec![Record::Heard(input)];
+        batch.extend(rest);
+        batch
+    });
+    let block_heard = (input(), answered()).prop_map(|(mut input, answered)| {
+        let event = ModelEvent::Block { index: answered.index, block: answered.block.clone() };
+        input.event = Event::Model { request: answered.request, event };
+        vec![Record::Heard(input), Record::Dequeued, Record::Answered(answered)]
+    });
+    let outcome_heard = (input(), tool_outcome(), call_result(), any::<bool>()).prop_map(
+        |(mut input, outcome, mut result, same)| {
+            result.result = Block::tool_result("call", &outcome.content, outcome.is_error);
+            if same {
+                result.structured.clone_from(&outcome.structured);
+            }
+            input.event = Event::Finished { call: result.call, outcome };
+            vec![Record::Heard(input), Record::Result(result)]
+        },
+    );
+    let prompt_heard = (input(), prompt(), said(), any::<(bool, bool)>()).prop_map(
+        |(mut input, prompt, mut said, (steers, waits))| {
+            said.context = prompt.context.len();
+            let blocks = prompt.context.iter().chain(&prompt.blocks).cloned().collect();
+            said.message = Arc::new(said.message.with_blocks(blocks));
+            input.event = if steers { Event::Steer(prompt.clone()) } else { Event::Submit(prompt.clone()) };
+            let record = if waits { Record::Queued(prompt) } else { Record::Said(said) };
+            vec![Record::Heard(input), record]
+        },
+    );
+    prop_oneof![3 => any_batch, 1 => block_heard, 1 => outcome_heard, 1 => prompt_heard].boxed()
+}
+
+/// A whole log. As in the machine, no two messages have one id.
+pub(crate) fn log() -> BoxedStrategy<Vec<Vec<Record>>> {
+    vec(batch(), 1..6)
+        .prop_map(|mut batches| {
+            let mut last = 0;
+            for record in batches.iter_mut().flatten() {
+                last += 1;
+                number(record, MessageId(last));
+            }
+            batches
+        })
+        .boxed()
+}
+
+fn number(record: &mut Record, id: MessageId) {
+    let renumbered = |message: &Message| {
+        Arc::new(Message::new(id, message.role, message.origin.clone(), message.blocks.clone()))
+    };
+    match record {
+        Record::Said(said) => said.message = renumbered(&said.message),
+        Record::Answered(answered) => answered.id = id,
+        Record::Result(result) => result.id = id,
+        Record::Decided(Decision::Compacted(compaction)) => {
+            compaction.boundary = renumbered(&compaction.boundary);
+        }
+        _ => {}
+    }
+}
