@@ -1,0 +1,382 @@
+//! File checkpoints: the former content of files that calls may change, and the way back to it.
+//!
+//! Before a call that may change files, what is at each path it names is taken down, contents included; after it, what became of
+//! them. A shell command may also change files it does not name, so those that calls have changed before are compared, too. The
+//! journal of all this is a history of files: what was at a path at the time of a prompt is what the first call after
+//! it found there.
+//!
+//! ```text
+//! <session>/checkpoints/journal.jsonl    prompts, calls, what they found and left
+//! <session>/checkpoints/blobs/<sha256>   contents
+//! ```
+
+mod apply;
+mod blobs;
+mod history;
+mod journal;
+mod lines;
+mod look;
+mod place;
+mod plan;
+mod state;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use uuid::Uuid;
+use windlass_protocol::{
+    Answered, BlockKind, CallKind, Intended, MessageId, Record, Said, SessionKey, ToolUse,
+};
+
+use crate::Keeper;
+use blobs::Blobs;
+use journal::{Changed, Journal, Line, Seen};
+use look::{Found, Look, Memory};
+use state::{Name, State};
+
+pub use apply::{Failed, Rewound};
+pub use history::PointInfo;
+pub use plan::{Action, Change, Command, RewindPlan, Skipped};
+
+const JOURNAL: &str = "journal.jsonl";
+const BLOBS: &str = "blobs";
+/// Files that calls have changed and that are compared around each command.
+const WATCHED_MAX: usize = 256;
+/// What was changed so long ago is not compared any more after the session was opened again.
+const TAIL_BYTES: u64 = 1 << 20;
+/// Characters of prompts and commands that are written down for people.
+const TEXT_CHARS_MAX: usize = 200;
+/// More is not told at once.
+const NOTICES_MAX: usize = 20;
+
+/// The checkpoints of one session. Whoever lets it heed records or apply a plan holds the session's lease.
+pub struct Checkpoints {
+    directory: PathBuf,
+    key: SessionKey,
+    keeping: Mutex<Keeping>,
+}
+
+/// A point in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// When the prompt with this id was given.
+    Prompt(Uuid),
+    /// When the prompt with this number was given.
+    Number(MessageId),
+    /// Before files were last brought back.
+    Undo,
+}
+
+/// Why files are not brought back.
+#[derive(Debug, thiserror::Error)]
+pub enum RewindError {
+    /// There is no such point.
+    #[error(
+        "no checkpoint is known for {0}: it is no prompt of this session, or it was given while checkpoints were off"
+    )]
+    Unknown(String),
+    /// Nothing was brought back yet.
+    #[error("nothing was rewound in this session, so there is nothing to undo")]
+    NothingToUndo,
+    /// The checkpoints cannot be read or written. No file was touched.
+    #[error("the checkpoints in {} cannot be used: {error}. No file was touched", directory.display())]
+    Io {
+        /// Where they are.
+        directory: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+/// What is known while the session runs.
+struct Keeping {
+    blobs: Blobs,
+    journal: Journal,
+    memory: Memory,
+    /// Calls that have started.
+    open: BTreeMap<Arc<str>, Open>,
+    /// What the calls of the last answers are about.
+    about: BTreeMap<Arc<str>, String>,
+    /// Files that calls have changed, the latest last, with what was seen last; not read yet if nothing.
+    watched: Option<VecDeque<(PathBuf, State)>>,
+    notices: Vec<String>,
+}
+
+/// A call that has started.
+struct Open {
+    roots: Vec<PathBuf>,
+    before: Found,
+    execute: bool,
+}
+
+impl Checkpoints {
+    /// The checkpoints in a directory. Nothing is touched before there is something to keep.
+    pub fn new(directory: impl Into<PathBuf>, key: SessionKey) -> Self {
+        let directory = directory.into();
+        let keeping = Keeping {
+            blobs: Blobs::new(directory.join(BLOBS)),
+            journal: Journal::new(directory.join(JOURNAL)),
+            memory: Memory::default(),
+            open: BTreeMap::new(),
+            about: BTreeMap::new(),
+            watched: None,
+            notices: Vec::new(),
+        };
+        Self { directory, key, keeping: Mutex::new(keeping) }
+    }
+
+    /// What could not be kept since the last time, for the user.
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.keeping().notices)
+    }
+
+    fn keeping(&self) -> MutexGuard<'_, Keeping> {
+        self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn journal_path(&self) -> PathBuf {
+        self.directory.join(JOURNAL)
+    }
+
+    fn failed(&self, error: io::Error) -> RewindError {
+        RewindError::Io { directory: self.directory.clone(), error }
+    }
+
+    fn prompt(&self, said: &Said) -> Line {
+        let id = said.message.id;
+        let uuid = self.key.said_uuid(id, &said.prompts).to_string();
+        let also = said
+            .prompts
+            .iter()
+            .filter_map(|prompt| Uuid::parse_str(prompt).ok())
+            .map(|uuid| uuid.to_string());
+        let also = also.filter(|other| *other != uuid).collect();
+        let texts = said.message.blocks.get(said.context..).unwrap_or_default();
+        let text = texts.iter().find_map(|block| block.as_text()).unwrap_or_default();
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis());
+        Line::Prompt { n: id.0, uuid, also, text: short(text), wall: u64::try_from(wall).unwrap_or(u64::MAX) }
+    }
+}
+
+impl Keeper for Checkpoints {
+    fn works_on(&self, records: &[Record]) -> bool {
+        let keeping = self.keeping();
+        records.iter().any(|record| match record {
+            Record::Intended(call) => may_change_files(call.kind),
+            _ => over(record).is_some_and(|id| keeping.open.contains_key(id)),
+        })
+    }
+
+    fn heed(&self, records: &[Record], sync: bool) -> io::Result<()> {
+        let mut keeping = self.keeping();
+        let mut lines = Vec::new();
+        let mut starts = false;
+        for record in records {
+            match record {
+                Record::Said(said) if said.is_prompt() || !said.prompts.is_empty() => {
+                    keeping.about.clear();
+                    lines.push(self.prompt(said));
+                }
+                Record::Answered(answered) => keeping.note_input(answered),
+                Record::Intended(call) if may_change_files(call.kind) => {
+                    starts = true;
+                    lines.push(keeping.before(call, &self.journal_path())?);
+                }
+                record => {
+                    if let Some((id, open)) = over(record).and_then(|id| keeping.open.remove_entry(id)) {
+                        lines.extend(keeping.after(&id, &open));
+                    }
+                }
+            }
+        }
+        let sync = sync && starts;
+        if sync {
+            keeping.blobs.flush()?;
+        }
+        keeping.journal.append(&lines, sync)
+    }
+}
+
+impl Keeping {
+    fn note_input(&mut self, answered: &Answered) {
+        if let Some(ToolUse { id, input, .. }) = answered.block.as_tool_use() {
+            self.about.insert(Arc::clone(id), describe(input.get()));
+        }
+    }
+
+    /// Keeps what a call may change.
+    fn before(&mut self, call: &Intended, journal: &Path) -> io::Result<Line> {
+        let execute = call.kind == CallKind::Execute;
+        let mut look = Look::keeping(&mut self.blobs, &mut self.memory);
+        let before = look.around(&call.changes)?;
+        let mut files: Vec<Seen> = before.states.iter().map(|(path, state)| seen(path, state)).collect();
+        let watched = match &mut self.watched {
+            Some(watched) => watched,
+            none => none.insert(watched_in(journal)?),
+        };
+        for (path, known) in watched.iter_mut().filter(|_| execute) {
+            let state = look.state(path)?;
+            if !state.is_same(known) && !before.states.contains_key(path) {
+                files.push(seen(path, &state));
+            }
+            *known = state;
+        }
+        self.tell_of_obstacles(&before);
+        let about = self.about.remove(&call.tool_use_id).unwrap_or_default();
+        let id = call.tool_use_id.to_string();
+        let open = Open { roots: call.changes.clone(), before, execute };
+        self.open.insert(Arc::clone(&call.tool_use_id), open);
+        Ok(Line::Before { id, tool: call.tool.to_string(), execute, about, files })
+    }
+
+    fn tell_of_obstacles(&mut self, before: &Found) {
+        for (path, state) in &before.states {
+            let Some(why) = state.obstacle() else { continue };
+            let notice = format!("{} is not kept and cannot be rewound: {why}.", path.display());
+            if self.notices.len() < NOTICES_MAX && !self.notices.contains(&notice) {
+                self.notices.push(notice);
+            }
+        }
+        if !before.complete {
+            let notice = "A directory holds too many files to keep them all before a command changes them; those that are not \
+                          kept cannot be rewound.";
+            self.notices.push(notice.to_owned());
+        }
+    }
+
+    /// Takes down what a call changed. If that cannot be done, the journal looks as after a crash.
+    fn after(&mut self, id: &str, open: &Open) -> Option<Line> {
+        match self.changed_by(open) {
+            Ok(files) => Some(Line::After { id: id.to_owned(), files }),
+            Err(error) => {
+                self.notices.push(format!("What a call changed could not be taken down: {error}."));
+                None
+            }
+        }
+    }
+
+    fn changed_by(&mut self, open: &Open) -> io::Result<Vec<Changed>> {
+        let mut look = Look::keeping(&mut self.blobs, &mut self.memory);
+        let mut after = look.around(&open.roots)?.states;
+        for path in open.before.states.keys() {
+            if !after.contains_key(path) {
+                after.insert(path.clone(), look.state(path)?);
+            }
+        }
+        let watched = self.watched.get_or_insert_default();
+        let mut files = Vec::new();
+        for (path, known) in watched.iter().filter(|_| open.execute) {
+            if !after.contains_key(path) {
+                let now = look.state(path)?;
+                files.extend(changed(path, known, now));
+            }
+        }
+        for (path, now) in after {
+            match open.before.states.get(&path) {
+                Some(was) => files.extend(changed(&path, was, now)),
+                // In a directory that was seen whole, what was not there is new.
+                None if open.before.complete => {
+                    files.extend(changed(&path, &State::Absent { missing: 0 }, now));
+                }
+                None => {}
+            }
+        }
+        for file in &files {
+            watch(watched, file);
+        }
+        Ok(files)
+    }
+}
+
+fn may_change_files(kind: CallKind) -> bool {
+    matches!(kind, CallKind::Edit | CallKind::Execute)
+}
+
+/// The call that is over with this record.
+fn over(record: &Record) -> Option<&str> {
+    match record {
+        Record::Finished { tool_use_id, .. } => Some(tool_use_id),
+        Record::Result(result) => match result.result.kind() {
+            BlockKind::ToolResult { tool_use_id, .. } => Some(tool_use_id),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn seen(path: &Path, state: &State) -> Seen {
+    Seen { path: Name(path.to_owned()), state: state.clone() }
+}
+
+fn changed(path: &Path, was: &State, now: State) -> Option<Changed> {
+    (!was.is_same(&now)).then(|| Changed { path: Name(path.to_owned()), was: was.clone(), now })
+}
+
+fn watch(watched: &mut VecDeque<(PathBuf, State)>, file: &Changed) {
+    watched.retain(|(path, _)| *path != file.path.0);
+    watched.push_back((file.path.0.clone(), file.now.clone()));
+    if watched.len() > WATCHED_MAX {
+        watched.pop_front();
+    }
+}
+
+/// The files that calls have changed, from the end of a journal.
+fn watched_in(journal: &Path) -> io::Result<VecDeque<(PathBuf, State)>> {
+    let mut watched = VecDeque::new();
+    journal::read(journal, Some(TAIL_BYTES), |line| {
+        if let Line::After { files, .. } | Line::Rewound { files } = line {
+            for file in &files {
+                watch(&mut watched, file);
+            }
+        }
+    })?;
+    Ok(watched)
+}
+
+/// What a call is about, for people: its command, or its whole input.
+fn describe(input: &str) -> String {
+    #[derive(serde::Deserialize)]
+    struct Input {
+        command: String,
+    }
+    match serde_json::from_str::<Input>(input) {
+        Ok(input) => short(&input.command),
+        Err(_) => short(input),
+    }
+}
+
+fn short(text: &str) -> String {
+    text.trim().chars().take(TEXT_CHARS_MAX).collect()
+}
+
+/// Copies checkpoints for a fork of the session, in which prompts keep their ids. Contents are shared.
+pub fn copy_checkpoints(from: &Path, to: &Path) -> io::Result<()> {
+    let journal = match std::fs::read(from.join(JOURNAL)) {
+        Ok(journal) => journal,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let blobs = to.join(BLOBS);
+    crate::create_private(&blobs)?;
+    if let Ok(entries) = std::fs::read_dir(from.join(BLOBS)) {
+        for entry in entries {
+            let entry = entry?;
+            let target = blobs.join(entry.file_name());
+            if target.exists() || entry.file_name().len() != 64 {
+                continue;
+            }
+            if std::fs::hard_link(entry.path(), &target).is_err() {
+                std::fs::copy(entry.path(), &target)?;
+            }
+        }
+    }
+    let mut file = std::os::unix::fs::OpenOptionsExt::mode(
+        std::fs::OpenOptions::new().write(true).create_new(true),
+        0o600,
+    )
+    .open(to.join(JOURNAL))?;
+    io::Write::write_all(&mut file, &journal)
+}

@@ -1,0 +1,206 @@
+//! Contents of files, each stored once under its hash, and never changed afterwards.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek as _, Write as _};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ring::digest::{Context, SHA256};
+
+use super::state::Digest;
+use crate::create_private;
+
+/// Up to this size a content is held in memory; larger ones go from file to file.
+const SMALL_BYTES: u64 = 256 << 10;
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// More files than this are not waited for one by one, but with everything else on their file systems.
+pub(crate) const FLUSHED_ALONE_MAX: usize = 64;
+
+/// Makes everything on a file system survive a loss of power.
+pub(crate) fn flush_system(directory: impl AsFd) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(directory)?;
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = directory;
+        rustix::fs::sync();
+    }
+    Ok(())
+}
+
+/// Why a content is not stored.
+#[derive(Debug)]
+pub(crate) enum StoreError {
+    /// The file cannot be read.
+    Read(io::Error),
+    /// The store cannot be written.
+    Write(io::Error),
+}
+
+pub(crate) struct Blobs {
+    directory: PathBuf,
+    /// What has been stored and not been flushed.
+    unflushed: Vec<PathBuf>,
+}
+
+impl Blobs {
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self { directory, unflushed: Vec::new() }
+    }
+
+    /// Where a content lies.
+    pub(crate) fn path(&self, sum: Digest) -> PathBuf {
+        self.directory.join(sum.to_string())
+    }
+
+    /// Opens a content.
+    pub(crate) fn open(&self, sum: Digest) -> io::Result<File> {
+        File::open(self.path(sum))
+    }
+
+    /// Stores the content of a file that says it has this size.
+    pub(crate) fn store(&mut self, file: &mut File, size: u64) -> Result<(Digest, u64), StoreError> {
+        if size > SMALL_BYTES {
+            return self.store_large(file);
+        }
+        let mut content = Vec::new();
+        file.take(SMALL_BYTES + 1).read_to_end(&mut content).map_err(StoreError::Read)?;
+        if content.len() as u64 > SMALL_BYTES {
+            file.rewind().map_err(StoreError::Read)?;
+            return self.store_large(file);
+        }
+        let sum = digest(&content);
+        let length = content.len() as u64;
+        if !self.has(sum, length) {
+            let mut draft = Draft::new(&self.directory).map_err(StoreError::Write)?;
+            draft.file.write_all(&content).map_err(StoreError::Write)?;
+            self.keep(draft, sum).map_err(StoreError::Write)?;
+        }
+        Ok((sum, length))
+    }
+
+    fn store_large(&mut self, file: &mut File) -> Result<(Digest, u64), StoreError> {
+        let mut draft = Draft::new(&self.directory).map_err(StoreError::Write)?;
+        // The kernel shares the blocks where the file system can, else it copies them by itself.
+        let copied = io::copy(file, &mut draft.file).map_err(StoreError::Write)?;
+        draft.file.rewind().map_err(StoreError::Write)?;
+        let (sum, length) = digest_of(&mut draft.file).map_err(StoreError::Write)?;
+        if length != copied {
+            return Err(StoreError::Write(io::ErrorKind::UnexpectedEof.into()));
+        }
+        if !self.has(sum, length) {
+            self.keep(draft, sum).map_err(StoreError::Write)?;
+        }
+        Ok((sum, length))
+    }
+
+    /// A content whose size is wrong was cut off by a loss of power.
+    fn has(&self, sum: Digest, size: u64) -> bool {
+        std::fs::symlink_metadata(self.path(sum)).is_ok_and(|meta| meta.is_file() && meta.len() == size)
+    }
+
+    fn keep(&mut self, draft: Draft, sum: Digest) -> io::Result<()> {
+        let path = self.path(sum);
+        draft.publish(&path)?;
+        self.unflushed.push(path);
+        Ok(())
+    }
+
+    /// Makes everything that was stored survive a loss of power.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if self.unflushed.is_empty() {
+            return Ok(());
+        }
+        let directory = File::open(&self.directory)?;
+        if self.unflushed.len() > FLUSHED_ALONE_MAX {
+            flush_system(&directory)?;
+        } else {
+            self.unflushed.iter().try_for_each(|path| File::open(path)?.sync_data())?;
+            directory.sync_all()?;
+        }
+        self.unflushed.clear();
+        Ok(())
+    }
+
+    /// Copies a content into a file, and refuses one that is not what it was.
+    pub(crate) fn restore(&self, sum: Digest, to: &mut File) -> io::Result<()> {
+        let mut from = self.open(sum)?;
+        io::copy(&mut from, to)?;
+        to.rewind()?;
+        let (found, _) = digest_of(to)?;
+        if found == sum {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "the kept content is damaged"))
+    }
+}
+
+/// A content on its way into the store; gone when it is dropped.
+struct Draft {
+    file: File,
+    path: PathBuf,
+    published: bool,
+}
+
+static DRAFTS: AtomicU64 = AtomicU64::new(0);
+
+impl Draft {
+    fn new(directory: &Path) -> io::Result<Self> {
+        loop {
+            let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+            let path = directory.join(format!("draft-{}-{number}", std::process::id()));
+            match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+                Ok(file) => return Ok(Self { file, path, published: false }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => create_private(directory)?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn publish(mut self, path: &Path) -> io::Result<()> {
+        std::fs::rename(&self.path, path)?;
+        self.published = true;
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.published {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn digest(content: &[u8]) -> Digest {
+    let mut context = Context::new(&SHA256);
+    context.update(content);
+    finish(context)
+}
+
+/// The hash of what is left to read, and its length.
+pub(crate) fn digest_of(reader: &mut impl Read) -> io::Result<(Digest, u64)> {
+    let mut context = Context::new(&SHA256);
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut length = 0;
+    loop {
+        let read = match reader.read(&mut buffer) {
+            Ok(0) => return Ok((finish(context), length)),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        context.update(&buffer[..read]);
+        length += read as u64;
+    }
+}
+
+fn finish(context: Context) -> Digest {
+    let mut bytes = [0; 32];
+    bytes.copy_from_slice(context.finish().as_ref());
+    Digest(bytes)
+}

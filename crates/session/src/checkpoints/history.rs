@@ -1,0 +1,179 @@
+//! What the journal tells about files since a point in time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::journal::{self, Changed, Line, Seen};
+use super::plan::Command;
+use super::state::{Kind, State};
+use super::{Checkpoints, Point, RewindError};
+
+/// A prompt that one can go back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PointInfo {
+    /// Its id.
+    pub uuid: String,
+    /// Its number in the session.
+    pub number: u64,
+    /// The beginning of its text.
+    pub text: String,
+    /// When it was given, in milliseconds since 1970.
+    pub wall_ms: u64,
+    /// How many files the calls that followed it changed, up to the next prompt.
+    pub files: usize,
+    /// How many commands ran, up to the next prompt.
+    pub commands: usize,
+}
+
+/// What happened to one path since the point.
+#[derive(Clone, Debug)]
+pub(crate) struct Track {
+    /// What was there at the point.
+    pub(crate) origin: State,
+    /// What was seen last.
+    pub(crate) last: State,
+    /// A call changed it.
+    pub(crate) ours: bool,
+    /// A call put something of the present kind there.
+    pub(crate) made: bool,
+    /// Something else changed it between calls.
+    pub(crate) others: bool,
+    /// A call that could change it was never seen to end.
+    pub(crate) open: bool,
+}
+
+/// What happened since the point.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    pub(crate) tracks: BTreeMap<PathBuf, Track>,
+    pub(crate) commands: Vec<Command>,
+    /// Calls that have begun, and the paths they named.
+    open: BTreeMap<String, Vec<PathBuf>>,
+}
+
+const REWIND: &str = "rewind";
+
+impl History {
+    /// Everything since a point, or nothing if there is no such point. Where a prompt is found twice, the later one counts.
+    pub(crate) fn since(journal: &Path, point: Point) -> io::Result<Option<Self>> {
+        let mut history: Option<Self> = None;
+        journal::read(journal, None, |line| {
+            if is_point(&line, point) {
+                history = Some(Self::default());
+            }
+            if let Some(history) = &mut history {
+                history.take(line);
+            }
+        })?;
+        Ok(history.map(Self::finish))
+    }
+
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Prompt { .. } => {}
+            Line::Before { id, tool, execute, about, files } => {
+                if execute {
+                    self.commands.push(Command { tool, text: about, finished: false, id: id.clone() });
+                }
+                self.begin(id, files);
+            }
+            Line::After { id, files } => {
+                if let Some(command) = self.commands.iter_mut().rfind(|command| command.id == id) {
+                    command.finished = true;
+                }
+                self.end(&id, files);
+            }
+            Line::Rewind { files, .. } => self.begin(REWIND.to_owned(), files),
+            Line::Rewound { files } => self.end(REWIND, files),
+        }
+    }
+
+    fn begin(&mut self, id: String, files: Vec<Seen>) {
+        let mut paths = Vec::new();
+        for Seen { path, state } in files {
+            paths.push(path.0.clone());
+            self.see(path.0, state);
+        }
+        self.open.insert(id, paths);
+    }
+
+    /// What is at a path when a call begins.
+    fn see(&mut self, path: PathBuf, state: State) -> &mut Track {
+        let new = || Track {
+            origin: state.clone(),
+            last: state.clone(),
+            ours: false,
+            made: false,
+            others: false,
+            open: false,
+        };
+        let track = self.tracks.entry(path).or_insert_with(new);
+        track.others |= !track.last.is_same(&state);
+        track.last = state;
+        track
+    }
+
+    fn end(&mut self, id: &str, files: Vec<Changed>) {
+        self.open.remove(id);
+        for Changed { path, was, now } in files {
+            let made = was.kind() != now.kind();
+            let track = self.see(path.0, was);
+            track.ours = true;
+            track.made = if now.kind() == Kind::Absent { false } else { track.made || made };
+            // What others did to something that is gone does not count any more.
+            track.others &= now.kind() != Kind::Absent;
+            track.last = now;
+        }
+    }
+
+    fn finish(mut self) -> Self {
+        for path in std::mem::take(&mut self.open).into_values().flatten() {
+            if let Some(track) = self.tracks.get_mut(&path) {
+                track.open = true;
+            }
+        }
+        self
+    }
+}
+
+fn is_point(line: &Line, point: Point) -> bool {
+    match (line, point) {
+        (Line::Prompt { uuid, also, .. }, Point::Prompt(wanted)) => {
+            let wanted = wanted.to_string();
+            *uuid == wanted || also.contains(&wanted)
+        }
+        (Line::Prompt { n, .. }, Point::Number(wanted)) => *n == wanted.0,
+        (Line::Rewind { .. }, Point::Undo) => true,
+        _ => false,
+    }
+}
+
+impl Checkpoints {
+    /// The prompts that one can go back to, the oldest first.
+    pub fn points(&self) -> Result<Vec<PointInfo>, RewindError> {
+        let mut points: Vec<PointInfo> = Vec::new();
+        let mut files = BTreeSet::new();
+        let read = journal::read(&self.journal_path(), None, |line| match line {
+            Line::Prompt { n, uuid, text, wall, .. } => {
+                files.clear();
+                points.retain(|point| point.uuid != uuid);
+                points.push(PointInfo { uuid, number: n, text, wall_ms: wall, files: 0, commands: 0 });
+            }
+            Line::Before { execute: true, .. } => {
+                if let Some(point) = points.last_mut() {
+                    point.commands += 1;
+                }
+            }
+            Line::After { files: changed, .. } => {
+                files.extend(changed.into_iter().map(|changed| changed.path.0));
+                if let Some(point) = points.last_mut() {
+                    point.files = files.len();
+                }
+            }
+            _ => {}
+        });
+        read.map_err(|error| self.failed(error))?;
+        Ok(points)
+    }
+}

@@ -1,0 +1,169 @@
+//! The journal of checkpoints: which prompt was given, what each call found at the paths it named, and what it left there.
+//!
+//! One JSON object per line, with a checksum at its end; it is only appended to. A line that is torn or damaged is skipped.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::state::{Name, State};
+use crate::create_private;
+
+const SUM_START: &[u8] = b",\"sum\":\"";
+/// `,"sum":"01234567"}`
+const SUM_BYTES: usize = 18;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum Line {
+    /// Somebody said something: a point in time that one can go back to.
+    Prompt {
+        n: u64,
+        uuid: String,
+        /// Further ids under which it is known.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also: Vec<String>,
+        text: String,
+        wall: u64,
+    },
+    /// A call is about to start; this is what it finds.
+    Before {
+        id: String,
+        tool: String,
+        /// It runs something that can do anything.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        execute: bool,
+        /// What it is about, for people.
+        about: String,
+        files: Vec<Seen>,
+    },
+    /// A call is over; this is what it changed.
+    After { id: String, files: Vec<Changed> },
+    /// Files are about to be brought back; this is what they are.
+    Rewind { to: String, files: Vec<Seen> },
+    /// They were brought back.
+    Rewound { files: Vec<Changed> },
+}
+
+/// What was at a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    pub(crate) path: Name,
+    #[serde(flatten)]
+    pub(crate) state: State,
+}
+
+/// What became of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Changed {
+    pub(crate) path: Name,
+    pub(crate) was: State,
+    pub(crate) now: State,
+}
+
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: Option<File>,
+    /// The file may end in the middle of a line.
+    torn: bool,
+}
+
+impl Journal {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, file: None, torn: false }
+    }
+
+    /// Puts lines behind all others, with one write.
+    pub(crate) fn append(&mut self, lines: &[Line], sync: bool) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = Vec::new();
+        self.open()?;
+        if self.torn {
+            bytes.push(b'\n');
+        }
+        for line in lines {
+            encode(line, &mut bytes)?;
+        }
+        let Some(file) = &mut self.file else { return Ok(()) };
+        self.torn = true;
+        file.write_all(&bytes)?;
+        self.torn = false;
+        if sync { file.sync_data() } else { Ok(()) }
+    }
+
+    fn open(&mut self) -> io::Result<()> {
+        if self.file.is_some() {
+            return Ok(());
+        }
+        if let Some(directory) = self.path.parent() {
+            create_private(directory)?;
+        }
+        let mut file =
+            OpenOptions::new().append(true).read(true).create(true).mode(0o600).open(&self.path)?;
+        if file.metadata()?.len() > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            let mut last = [0];
+            file.read_exact(&mut last)?;
+            self.torn = last != *b"\n";
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+}
+
+fn encode(line: &Line, out: &mut Vec<u8>) -> io::Result<()> {
+    let start = out.len();
+    serde_json::to_writer(&mut *out, line)?;
+    out.pop();
+    let sum = crc32fast::hash(&out[start..]);
+    write!(out, ",\"sum\":\"{sum:08x}\"}}")?;
+    out.push(b'\n');
+    Ok(())
+}
+
+/// A line as it was written; nothing if it is torn or damaged.
+fn decode(line: &[u8]) -> Option<Line> {
+    let (body, end) = line.split_at_checked(line.len().checked_sub(SUM_BYTES)?)?;
+    let sum = end.strip_prefix(SUM_START)?.strip_suffix(b"\"}")?;
+    let sum = u32::from_str_radix(std::str::from_utf8(sum).ok()?, 16).ok()?;
+    if crc32fast::hash(body) != sum {
+        return None;
+    }
+    serde_json::from_slice(line).ok()
+}
+
+/// Hands over the good lines of a journal, the oldest first, starting at most `tail` bytes before its end. Returns how many
+/// lines were skipped. Without a file there are none.
+pub(crate) fn read(path: &Path, tail: Option<u64>, mut take: impl FnMut(Line)) -> io::Result<usize> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let length = file.metadata()?.len();
+    let start = tail.map_or(0, |tail| length.saturating_sub(tail));
+    file.seek(SeekFrom::Start(start))?;
+    let mut reader = BufReader::with_capacity(64 << 10, file);
+    let mut line = Vec::new();
+    let mut skipped = 0;
+    let mut partial = start > 0;
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        }
+        if !std::mem::take(&mut partial) && !line.is_empty() {
+            match decode(&line) {
+                Some(line) => take(line),
+                None => skipped += 1,
+            }
+        }
+        line.clear();
+    }
+    Ok(skipped)
+}

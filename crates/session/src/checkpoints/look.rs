@@ -1,0 +1,230 @@
+//! Taking down what is at a path, with the content kept.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
+
+use super::blobs::{Blobs, StoreError, digest_of};
+use super::place::{NoPlace, Place};
+use super::state::{State, is_in_repository};
+
+/// Larger files are not kept.
+const FILE_BYTES_MAX: u64 = 128 << 20;
+/// No more than this is read for one call.
+const CALL_BYTES_MAX: u64 = 512 << 20;
+/// Files and directories below named directories that are looked at for one call.
+const ENTRIES_MAX: usize = 2_000;
+/// Paths whose looks are remembered.
+const REMEMBERED_MAX: usize = 4_096;
+/// A file that was changed so shortly before it was looked at may change again and look the same.
+const RECENT: i128 = 100_000_000;
+/// A file that changes while it is read is read again this often.
+const TRIES: u32 = 3;
+
+/// What a file looks like from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    device: u64,
+    inode: u64,
+    size: u64,
+    mode: u32,
+    links: u64,
+    modified: i128,
+    changed: i128,
+}
+
+impl Stamp {
+    #[expect(
+        clippy::unnecessary_cast,
+        clippy::cast_sign_loss,
+        clippy::cast_lossless,
+        reason = "the widths and signs of these fields differ between systems; all are converted alike"
+    )]
+    fn new(stat: &Stat) -> Self {
+        let time = |seconds: i128, nanos: i128| seconds * 1_000_000_000 + nanos;
+        Self {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            size: stat.st_size as u64,
+            mode: stat.st_mode as u32,
+            links: stat.st_nlink as u64,
+            modified: time(stat.st_mtime as i128, stat.st_mtime_nsec as i128),
+            changed: time(stat.st_ctime as i128, stat.st_ctime_nsec as i128),
+        }
+    }
+
+    fn permissions(&self) -> u32 {
+        self.mode & 0o7777
+    }
+}
+
+/// Everything found at and below some paths.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) states: BTreeMap<PathBuf, State>,
+    /// Whether nothing was left out.
+    pub(crate) complete: bool,
+}
+
+/// What is remembered of paths, so that unchanged files are not read again.
+#[derive(Default)]
+pub(crate) struct Memory {
+    looks: BTreeMap<PathBuf, (Stamp, State)>,
+}
+
+impl Memory {
+    fn recall(&self, path: &Path, stamp: &Stamp) -> Option<State> {
+        let (seen, state) = self.looks.get(path)?;
+        (seen == stamp).then(|| state.clone())
+    }
+
+    fn note(&mut self, path: &Path, stamp: Stamp, state: &State) {
+        if self.looks.len() >= REMEMBERED_MAX {
+            self.looks.clear();
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_nanos());
+        let is_old = stamp.changed.saturating_add(RECENT) < i128::try_from(now).unwrap_or(i128::MAX);
+        if is_old {
+            self.looks.insert(path.to_owned(), (stamp, state.clone()));
+        } else {
+            self.looks.remove(path);
+        }
+    }
+}
+
+/// One look at some paths.
+pub(crate) struct Look<'a> {
+    /// Where contents are kept; without it they are only compared.
+    blobs: Option<&'a mut Blobs>,
+    memory: &'a mut Memory,
+    bytes_left: u64,
+}
+
+impl<'a> Look<'a> {
+    /// Keeps every content it sees.
+    pub(crate) fn keeping(blobs: &'a mut Blobs, memory: &'a mut Memory) -> Self {
+        Self { blobs: Some(blobs), memory, bytes_left: CALL_BYTES_MAX }
+    }
+
+    /// Only looks.
+    pub(crate) fn comparing(memory: &'a mut Memory) -> Self {
+        Self { blobs: None, memory, bytes_left: u64::MAX }
+    }
+
+    /// What is at these paths, and below those that are directories.
+    pub(crate) fn around(&mut self, roots: &[PathBuf]) -> io::Result<Found> {
+        let mut found = Found { complete: true, ..Found::default() };
+        let mut pending: Vec<PathBuf> = roots.iter().rev().cloned().collect();
+        while let Some(path) = pending.pop() {
+            if found.states.contains_key(&path) {
+                continue;
+            }
+            if found.states.len() >= ENTRIES_MAX + roots.len() {
+                found.complete = false;
+                break;
+            }
+            let state = self.state(&path)?;
+            if matches!(state, State::Directory { .. }) {
+                found.complete &= list(&path, &mut pending);
+            }
+            found.states.insert(path, state);
+        }
+        Ok(found)
+    }
+
+    /// What is at a path. An error means that it cannot be kept, not that it cannot be read.
+    pub(crate) fn state(&mut self, path: &Path) -> io::Result<State> {
+        if is_in_repository(path) {
+            return Ok(State::Repository);
+        }
+        if let Some(state) = self.remembered(path) {
+            return Ok(state);
+        }
+        let place = match Place::open(path) {
+            Ok(place) => place,
+            Err(NoPlace::Missing(missing)) => return Ok(State::Absent { missing }),
+            Err(NoPlace::Link) => return Ok(State::Link),
+            Err(NoPlace::Io(error)) => return Ok(unreadable(&error)),
+        };
+        let mut state = State::Absent { missing: 0 };
+        for _ in 0..TRIES {
+            let stat = match place.stat() {
+                Ok(stat) => stat,
+                Err(Errno::NOENT) => return Ok(State::Absent { missing: 0 }),
+                Err(error) => return Ok(unreadable(&error.into())),
+            };
+            let stamp = Stamp::new(&stat);
+            state = self.of_stat(&place, &stat, &stamp)?;
+            if place.stat().is_ok_and(|after| Stamp::new(&after) == stamp) {
+                self.memory.note(path, stamp, &state);
+                return Ok(state);
+            }
+        }
+        Ok(state)
+    }
+
+    /// What was found here before, if it still looks the same and, when contents are kept, is kept.
+    fn remembered(&self, path: &Path) -> Option<State> {
+        let stat = rustix::fs::lstat(path).ok()?;
+        let state = self.memory.recall(path, &Stamp::new(&stat))?;
+        match (&state, &self.blobs) {
+            (State::File { sum, .. }, Some(blobs)) if !blobs.path(*sum).is_file() => None,
+            _ => Some(state),
+        }
+    }
+
+    fn of_stat(&mut self, place: &Place, stat: &Stat, stamp: &Stamp) -> io::Result<State> {
+        Ok(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => State::Directory { mode: stamp.permissions() },
+            FileType::Symlink => State::Link,
+            FileType::RegularFile if stamp.links > 1 => State::HardLinked,
+            FileType::RegularFile if stamp.size > FILE_BYTES_MAX.min(self.bytes_left) => {
+                State::TooLarge { size: stamp.size }
+            }
+            FileType::RegularFile => return self.of_file(place, stamp),
+            _ => State::Special,
+        })
+    }
+
+    fn of_file(&mut self, place: &Place, stamp: &Stamp) -> io::Result<State> {
+        let mut file = match place.read() {
+            Ok(file) => file,
+            Err(error) => return Ok(unreadable(&error)),
+        };
+        let stored = match &mut self.blobs {
+            Some(blobs) => blobs.store(&mut file, stamp.size),
+            None => digest_of(&mut file).map_err(StoreError::Read),
+        };
+        match stored {
+            Ok((sum, size)) => {
+                self.bytes_left = self.bytes_left.saturating_sub(size);
+                Ok(State::File { sum, size, mode: stamp.permissions() })
+            }
+            Err(StoreError::Read(error)) => Ok(unreadable(&error)),
+            Err(StoreError::Write(error)) => Err(error),
+        }
+    }
+}
+
+/// Puts what is in a directory behind the paths to look at. Whether all of it was listed.
+fn list(directory: &Path, pending: &mut Vec<PathBuf>) -> bool {
+    let Ok(entries) = std::fs::read_dir(directory) else { return false };
+    let mut paths = Vec::new();
+    for entry in entries.take(ENTRIES_MAX + 1) {
+        let Ok(entry) = entry else { return false };
+        if entry.file_name() != ".git" {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    pending.extend(paths.into_iter().rev());
+    true
+}
+
+fn unreadable(error: &io::Error) -> State {
+    State::Unreadable { why: error.to_string() }
+}

@@ -1,0 +1,241 @@
+//! What would have to be done to bring files back.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::history::{History, Track};
+use super::lines;
+use super::look::{Look, Memory};
+use super::place::Place;
+use super::state::{Kind, State, is_in_repository};
+use super::{Checkpoints, Point, RewindError};
+
+/// Entries of a directory that are looked at before it is removed.
+const ENTRIES_MAX: usize = 10_000;
+
+/// What bringing files back comes to.
+#[derive(Clone, Debug)]
+pub struct RewindPlan {
+    pub(crate) to: String,
+    /// What is done, one path after the other, by name.
+    pub changes: Vec<Change>,
+    /// What differs and is left as it is.
+    pub skipped: Vec<Skipped>,
+    /// Commands that ran since. What they did beyond the files above is not known and cannot be undone.
+    pub commands: Vec<Command>,
+}
+
+/// One path that is brought back.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The path.
+    pub path: PathBuf,
+    /// What is done.
+    pub action: Action,
+    /// Somebody else changed it since a call did; what they did is lost with it, but kept for an undo.
+    pub changed_by_others: bool,
+    /// Lines that come back.
+    pub insertions: u64,
+    /// Lines that go.
+    pub deletions: u64,
+    pub(crate) origin: State,
+    pub(crate) present: State,
+}
+
+/// What is done to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// The file was made by a call and is removed.
+    Delete,
+    /// The directory was made by a call, is or becomes empty, and is removed.
+    RemoveDirectory,
+    /// The directory is made again.
+    MakeDirectory,
+    /// The former content comes back.
+    RestoreContent,
+    /// The file comes back.
+    Recreate,
+    /// The former mode comes back.
+    RestoreMode,
+}
+
+/// A path that differs and is left as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The path.
+    pub path: PathBuf,
+    /// Why, for people.
+    pub reason: String,
+    /// Because of a symbolic or hard link.
+    pub is_link: bool,
+}
+
+/// A command that ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The tool that ran it.
+    pub tool: String,
+    /// The beginning of its text.
+    pub text: String,
+    /// Whether it was seen to end.
+    pub finished: bool,
+    pub(crate) id: String,
+}
+
+/// What is to become of a path.
+enum Verdict {
+    Nothing,
+    Do(Action),
+    Skip { reason: String, is_link: bool },
+}
+
+impl Checkpoints {
+    /// What would have to be done to bring files back to how they were at a point. Nothing is changed or written.
+    pub fn plan(&self, to: Point) -> Result<RewindPlan, RewindError> {
+        let history = History::since(&self.journal_path(), to).map_err(|error| self.failed(error))?;
+        let history = history.ok_or_else(|| match to {
+            Point::Prompt(uuid) => RewindError::Unknown(format!("the message {uuid}")),
+            Point::Number(number) => RewindError::Unknown(format!("message {}", number.0)),
+            Point::Undo => RewindError::NothingToUndo,
+        })?;
+        let mut memory = Memory::default();
+        let mut look = Look::comparing(&mut memory);
+        let mut plan = RewindPlan {
+            to: to.to_string(),
+            changes: Vec::new(),
+            skipped: Vec::new(),
+            commands: history.commands,
+        };
+        let mut gone = BTreeSet::new();
+        // The deepest paths first: a directory goes if everything in it does.
+        for (path, track) in history.tracks.into_iter().rev() {
+            let present = look.state(&path).map_err(|error| self.failed(error))?;
+            match verdict(&path, &track, &present, &gone) {
+                Verdict::Nothing => {}
+                Verdict::Skip { reason, is_link } => plan.skipped.push(Skipped { path, reason, is_link }),
+                Verdict::Do(action) => {
+                    if matches!(action, Action::Delete | Action::RemoveDirectory) {
+                        gone.insert(path.clone());
+                    }
+                    plan.changes.push(self.change(path, action, track, present));
+                }
+            }
+        }
+        plan.changes.reverse();
+        plan.skipped.reverse();
+        Ok(plan)
+    }
+
+    fn change(&self, path: PathBuf, action: Action, track: Track, present: State) -> Change {
+        let changed_by_others = track.others || !(track.open || present.is_same(&track.last));
+        let (insertions, deletions) = match action {
+            Action::RestoreMode | Action::MakeDirectory | Action::RemoveDirectory => (0, 0),
+            _ => self.count(&path, &track.origin, &present).unwrap_or_default(),
+        };
+        Change { path, action, changed_by_others, insertions, deletions, origin: track.origin, present }
+    }
+
+    fn count(&self, path: &Path, origin: &State, present: &State) -> io::Result<(u64, u64)> {
+        let new = match origin {
+            State::File { sum, .. } => lines::hashes(Some(self.keeping().blobs.open(*sum)?))?,
+            _ => lines::hashes(None::<std::fs::File>)?,
+        };
+        let old = match present {
+            State::File { .. } => {
+                let file = Place::open(path).ok().and_then(|place| place.read().ok());
+                lines::hashes(file)?
+            }
+            _ => lines::hashes(None::<std::fs::File>)?,
+        };
+        Ok(lines::compare(&old, &new))
+    }
+}
+
+/// What is to become of a path. It is only touched if a call changed it, and nothing is removed that a call did not make.
+fn verdict(path: &Path, track: &Track, present: &State, gone: &BTreeSet<PathBuf>) -> Verdict {
+    if present.is_same(&track.origin) || !(track.ours || track.open) || is_in_repository(path) {
+        return Verdict::Nothing;
+    }
+    for state in [&track.origin, present] {
+        if let Some(reason) = state.obstacle() {
+            return Verdict::Skip { reason, is_link: state.is_link() };
+        }
+    }
+    let skip = |reason: &str| Verdict::Skip { reason: reason.to_owned(), is_link: false };
+    match (track.origin.kind(), present.kind()) {
+        (Kind::File, Kind::File) if track.origin.same_content(present) => Verdict::Do(Action::RestoreMode),
+        (Kind::File, Kind::File) => Verdict::Do(Action::RestoreContent),
+        (Kind::File, Kind::Absent) => Verdict::Do(Action::Recreate),
+        (Kind::Directory, Kind::Directory) => Verdict::Do(Action::RestoreMode),
+        (Kind::Directory, Kind::Absent) => Verdict::Do(Action::MakeDirectory),
+        (origin, Kind::File) => match removable(track, present) {
+            Err(reason) => skip(reason),
+            Ok(()) if origin == Kind::Directory => Verdict::Do(Action::MakeDirectory),
+            Ok(()) => Verdict::Do(Action::Delete),
+        },
+        (origin, Kind::Directory) => {
+            if !track.made {
+                skip("there is a directory now that no call is known to have made")
+            } else if !empties(path, gone) {
+                skip("the directory was made by a call, but holds files that were not, or that are left")
+            } else if origin == Kind::File {
+                Verdict::Do(Action::Recreate)
+            } else {
+                Verdict::Do(Action::RemoveDirectory)
+            }
+        }
+        _ => Verdict::Nothing,
+    }
+}
+
+/// Whether a file may be removed: a call made it, and nobody else put anything into it.
+fn removable(track: &Track, present: &State) -> Result<(), &'static str> {
+    if !track.made {
+        return Err("no call is known to have made it, so it is not removed");
+    }
+    if track.others || !present.same_content(&track.last) {
+        return Err("a call made it, but somebody else changed it since, so it is not removed");
+    }
+    Ok(())
+}
+
+/// Whether nothing is left in a directory when these paths are gone.
+fn empties(directory: &Path, gone: &BTreeSet<PathBuf>) -> bool {
+    let Ok(entries) = std::fs::read_dir(directory) else { return false };
+    let mut entries = entries.take(ENTRIES_MAX);
+    entries.all(|entry| entry.is_ok_and(|entry| gone.contains(&entry.path())))
+}
+
+impl RewindPlan {
+    /// Whether there is nothing to bring back.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// Lines that come back.
+    pub fn insertions(&self) -> u64 {
+        self.changes.iter().map(|change| change.insertions).sum()
+    }
+
+    /// Lines that go.
+    pub fn deletions(&self) -> u64 {
+        self.changes.iter().map(|change| change.deletions).sum()
+    }
+
+    /// What links kept from being brought back.
+    pub fn skipped_links(&self) -> Vec<&Path> {
+        self.skipped.iter().filter(|skipped| skipped.is_link).map(|skipped| skipped.path.as_path()).collect()
+    }
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prompt(uuid) => write!(f, "{uuid}"),
+            Self::Number(number) => write!(f, "message {}", number.0),
+            Self::Undo => f.write_str("before the last rewind"),
+        }
+    }
+}

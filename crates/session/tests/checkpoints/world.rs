@@ -1,0 +1,165 @@
+//! A project with real files, and a session whose calls change them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use windlass_protocol::{
+    Answered, Block, CallId, CallKind, Intended, Message, MessageId, Origin, RawValue, Record, RequestId,
+    Said, SessionKey, SessionSeed,
+};
+use windlass_session::{Checkpoints, Keeper as _, Point, RewindPlan, Rewound};
+
+pub(crate) const KEY: SessionSeed = SessionSeed(7);
+
+pub(crate) struct World {
+    pub(crate) project: PathBuf,
+    pub(crate) home: PathBuf,
+    pub(crate) checkpoints: Checkpoints,
+    /// Whether the disk is waited for.
+    pub(crate) sync: bool,
+    calls: u32,
+    messages: u64,
+    _directory: TempDir,
+}
+
+/// Path, content, mode of everything below a directory; directories end in a slash.
+pub(crate) type Tree = BTreeMap<PathBuf, (Vec<u8>, u32)>;
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let (project, home) = (root.join("project"), root.join("home"));
+        fs::create_dir(&project).unwrap();
+        let checkpoints = Checkpoints::new(home.join("checkpoints"), SessionKey::from(KEY));
+        Self { project, home, checkpoints, sync: false, calls: 0, messages: 0, _directory: directory }
+    }
+
+    pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.project.join(name)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// The session is left and opened again.
+    pub(crate) fn reopen(&mut self) {
+        self.checkpoints = Checkpoints::new(self.home.join("checkpoints"), SessionKey::from(KEY));
+    }
+
+    pub(crate) fn heed(&self, records: &[Record]) {
+        self.checkpoints.heed(records, self.sync).unwrap();
+    }
+
+    /// Somebody says something.
+    pub(crate) fn says(&mut self, text: &str) -> Point {
+        self.messages += 1;
+        let id = MessageId(self.messages);
+        let message = Message::user(id, Origin::Prompt, vec![Block::text(text)]);
+        self.heed(&[Record::Said(Said::plain(Arc::new(message)))]);
+        Point::Prompt(KEY.message_uuid(id))
+    }
+
+    /// A call begins; its id is returned.
+    pub(crate) fn begins(&mut self, kind: CallKind, about: &str, changes: &[PathBuf]) -> Arc<str> {
+        self.calls += 1;
+        let id: Arc<str> = format!("toolu_{}", self.calls).into();
+        let input = RawValue::from_string(serde_json::json!({ "command": about }).to_string()).unwrap();
+        let asked = Answered {
+            id: MessageId(1_000_000 + u64::from(self.calls)),
+            request: RequestId(1),
+            message_id: "msg".into(),
+            model: "m".into(),
+            answered_by: "m".into(),
+            index: 0,
+            block: Block::tool_use(&id, "Tool", &input),
+            usage: None,
+            aborted: false,
+        };
+        let intended = Intended {
+            call: CallId(self.calls),
+            tool_use_id: Arc::clone(&id),
+            tool: if kind == CallKind::Execute { "Bash".into() } else { "Edit".into() },
+            kind,
+            input_hash: 0,
+            changes: changes.to_vec(),
+        };
+        self.heed(&[Record::Answered(asked)]);
+        self.heed(&[Record::Intended(intended)]);
+        id
+    }
+
+    pub(crate) fn ends(&self, id: &Arc<str>) {
+        let finished =
+            Record::Finished { call: CallId(self.calls), tool_use_id: Arc::clone(id), is_error: false };
+        assert!(self.checkpoints.works_on(std::slice::from_ref(&finished)));
+        self.heed(&[finished]);
+    }
+
+    /// A call that edits one file.
+    pub(crate) fn edits(&mut self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        let id = self.begins(CallKind::Edit, "", std::slice::from_ref(&path));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        self.ends(&id);
+    }
+
+    /// A command that is known to change these paths.
+    pub(crate) fn runs(&mut self, command: &str, changes: &[&str]) {
+        let changes: Vec<PathBuf> = changes.iter().map(|name| self.path(name)).collect();
+        let id = self.begins(CallKind::Execute, command, &changes);
+        let status = Command::new("bash").args(["-c", command]).current_dir(&self.project).status().unwrap();
+        assert!(status.success(), "{command}");
+        self.ends(&id);
+    }
+
+    pub(crate) fn plans(&self, to: Point) -> RewindPlan {
+        self.checkpoints.plan(to).unwrap()
+    }
+
+    /// Goes back; a plan made afterwards has nothing left to do.
+    pub(crate) fn rewinds(&self, to: Point) -> Rewound {
+        let plan = self.plans(to);
+        let before = self.tree();
+        let dry = self.checkpoints.plan(to).unwrap();
+        assert_eq!(self.tree(), before, "planning changes nothing");
+        assert_eq!(dry.changes.len(), plan.changes.len());
+        let rewound = self.checkpoints.apply(&plan).unwrap();
+        if rewound.failed.is_empty() && to != Point::Undo {
+            let left: Vec<_> = self.plans(to).changes.into_iter().map(|change| change.path).collect();
+            assert_eq!(left, Vec::<PathBuf>::new(), "nothing is left to do");
+        }
+        rewound
+    }
+
+    /// Everything in the project.
+    pub(crate) fn tree(&self) -> Tree {
+        let mut tree = Tree::new();
+        let mut pending = vec![self.project.clone()];
+        while let Some(directory) = pending.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                let meta = fs::symlink_metadata(&path).unwrap();
+                let name = path.strip_prefix(&self.project).unwrap().to_owned();
+                let mode = meta.permissions().mode() & 0o7777;
+                if meta.is_dir() {
+                    tree.insert(name.join(""), (Vec::new(), mode));
+                    pending.push(path);
+                } else if meta.is_symlink() {
+                    let target = fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes();
+                    tree.insert(name, (target, 0));
+                } else {
+                    tree.insert(name, (fs::read(&path).unwrap(), mode));
+                }
+            }
+        }
+        tree
+    }
+}
