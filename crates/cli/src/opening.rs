@@ -15,7 +15,7 @@ use windlass_ports::SessionLog;
 use windlass_protocol::SessionKey;
 use windlass_session::{
     Catalogue, Layout, Lease, LeaseError, Loaded, LogWriter, SessionInfo, SessionPaths, Upto, Wanted, fork,
-    load,
+    load, rename,
 };
 
 pub(crate) use origins::Origins;
@@ -31,6 +31,8 @@ pub(crate) struct Opening {
     loaded: Option<Loaded>,
     /// Nobody else writes into it while this is held.
     lease: Option<Lease>,
+    /// The name it is to have.
+    name: Option<String>,
     /// What the user should know.
     pub(crate) notices: Vec<String>,
 }
@@ -45,15 +47,17 @@ impl Opening {
                 Some(catalogue(home)?.find(cwd, words).map_err(|error| error.to_string())?)
             }
         };
-        match found {
-            Some(found) => Self::go_on(wish, &found, home, cwd),
-            None => Self::begin(wish, home, cwd),
-        }
+        let opening = match found {
+            Some(found) => Self::go_on(wish, &found, home, cwd)?,
+            None => Self::begin(wish, home, cwd)?,
+        };
+        Ok(Self { name: wish.name.clone(), ..opening })
     }
 
     fn begin(wish: &Wish, home: &Home, cwd: &Path) -> Result<Self, String> {
         let key = new_key(wish.id);
-        let mut opening = Self { key, paths: None, loaded: None, lease: None, notices: Vec::new() };
+        let mut opening =
+            Self { key, paths: None, loaded: None, lease: None, name: None, notices: Vec::new() };
         if wish.forget {
             return Ok(opening);
         }
@@ -121,7 +125,7 @@ impl Opening {
         let paths = lease.is_some().then(|| paths.clone());
         let key =
             SessionKey { id: paths.as_ref().map_or_else(Uuid::new_v4, SessionPaths::id), seed, process };
-        Ok(Self { key, paths, loaded: Some(loaded), lease, notices })
+        Ok(Self { key, paths, loaded: Some(loaded), lease, name: None, notices })
     }
 
     /// The log of the session, if it is kept. A new one is made with the first record.
@@ -154,7 +158,7 @@ impl Opening {
     /// Opens the session. What is said about it comes with it.
     pub(crate) fn open(self, engine: &Engine, origins: &Origins) -> Result<Opened, String> {
         let log = self.log(engine, origins)?.map(|log| Box::new(log) as Box<dyn SessionLog>);
-        let Self { key, loaded, lease, mut notices, .. } = self;
+        let Self { key, paths, loaded, lease, name, mut notices } = self;
         let session = match loaded {
             None => {
                 let session = engine.session_with(key.seed, Transcript::default());
@@ -172,7 +176,8 @@ impl Opening {
                 engine.resume(key.seed, recalled, log)
             }
         };
-        Ok(Opened { session, notices, _lease: lease })
+        let name = paths.zip(name);
+        Ok(Opened { session, notices, keep: Keep { _lease: lease, name } })
     }
 }
 
@@ -181,7 +186,23 @@ pub(crate) struct Opened {
     pub(crate) session: Session,
     /// What the user should know.
     pub(crate) notices: Vec<String>,
+    pub(crate) keep: Keep,
+}
+
+/// What is held as long as a session is open.
+pub(crate) struct Keep {
     _lease: Option<Lease>,
+    /// The log, and the name that the session is to have.
+    name: Option<(SessionPaths, String)>,
+}
+
+impl Keep {
+    /// The session is done: it gets its name, if it was kept at all.
+    pub(crate) fn close(self) -> Option<String> {
+        let (paths, name) = self.name.filter(|(paths, _)| paths.file().exists())?;
+        let named = rename(paths.file(), paths.id(), &name);
+        named.err().map(|error| format!("the session could not be named: {error}."))
+    }
 }
 
 fn new_key(id: Option<Uuid>) -> SessionKey {

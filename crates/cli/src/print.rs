@@ -14,7 +14,7 @@ use crate::conversation::{Conversation, Ended};
 use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
 use crate::jobs::{Job, Stage};
 use crate::lines::Lines;
-use crate::opening::{Opened, Opening, Origins};
+use crate::opening::{Keep, Opened, Opening, Origins};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::view::{self, JsonView, StreamView, TextView, View, WithProgress};
@@ -154,7 +154,7 @@ fn refuse(arguments: &Arguments, error: &str) {
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
     let signals = Signals::listen()?;
     let Wired { setup, mut warnings, may_compact, .. } = ready.wired;
-    let (key, Opened { mut session, notices, .. }) = (ready.key, ready.opened);
+    let (key, Opened { mut session, notices, keep }) = (ready.key, ready.opened);
     warnings.extend(notices);
     if format != Format::StreamJson {
         for warning in &warnings {
@@ -182,13 +182,23 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             let job = only_job(ready.input);
             let mut stage = Stage { view, output, signals, times: Times::default(), may_compact };
             let end = stage.perform(job, &mut session, std::future::pending()).await;
+            finish(session, keep);
             return Ok((end, stage.signals));
         }
     };
     let view = conversation.noticing(view);
     let mut stage = Stage { view, output, signals, times: Times::default(), may_compact };
     let end = serve(&mut stage, &mut session, conversation).await;
+    finish(session, keep);
     Ok((end, stage.signals))
+}
+
+/// The session is done, and so is its log.
+fn finish(session: Session, keep: Keep) {
+    drop(session);
+    if let Some(notice) = keep.close() {
+        complain(&notice);
+    }
 }
 
 /// What a command line asks for.

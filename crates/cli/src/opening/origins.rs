@@ -10,7 +10,8 @@ use windlass_config::{Config, Flags, Sync, VARIABLES};
 use windlass_engine::Engine;
 use windlass_protocol::{RawValueEq, SessionKey};
 use windlass_session::{
-    At, Header, LogOptions, LogWriter, Mark, Marker, Repository, SessionPaths, SyncPolicy,
+    At, Checkpoints, Header, Keeper, LogOptions, LogWriter, Mark, Marker, Repository, SessionPaths,
+    SyncPolicy,
 };
 
 use super::Saved;
@@ -58,8 +59,8 @@ impl Origins {
     }
 
     pub(super) fn options(&self, key: SessionKey, paths: &SessionPaths) -> LogOptions {
-        let _ = (self.checkpoints, key, paths);
-        LogOptions { sync: policy(self.sync), keeper: None }
+        let keeper = || Arc::new(Checkpoints::new(paths.checkpoints(), key)) as Arc<dyn Keeper>;
+        LogOptions { sync: policy(self.sync), keeper: self.checkpoints.then(keeper) }
     }
 
     /// Notes which repository the session belongs to, so that it is found when the project has moved. What takes a while is

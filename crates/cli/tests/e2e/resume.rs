@@ -181,3 +181,73 @@ fn a_run_that_was_killed_tells_what_is_unknown_and_does_not_repeat_it() {
     let denied = stage.newest(2);
     assert!(denied.contains("was running when the session was cut off"), "{denied}");
 }
+
+#[test]
+fn a_session_is_found_by_its_name() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "One."}]}, {"blocks": [{"text": "Two."}]}]"#);
+    stage.run(&["-p", "--name", "the parser", "first"]);
+    let second = stage.run(&["-p", "--resume", "the parser", "second"]);
+    assert_eq!((second.stdout.trim(), &*second.stderr), ("Two.", ""));
+    assert!(stage.last_user_text().contains("first"));
+    assert_eq!(logs(&stage).len(), 1);
+}
+
+#[test]
+fn a_run_that_was_cut_off_goes_on_without_a_prompt() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"tool": "Bash", "input": {"command": "touch begun; sleep 30"}}]}, {"blocks": [{"text": "Where was I?"}]}]"#,
+    );
+    let command = stage.command(&["-p", "go", "--allowedTools", "Bash"]);
+    let mut child = command.into_command().spawn().unwrap();
+    stage.wait_for_file("begun");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let finished = stage.run(&["-p", "--continue"]);
+    assert_eq!(finished.stdout.trim(), "Where was I?", "{}", finished.stderr);
+    let again = stage.run(&["-p", "--continue"]);
+    assert_eq!(again.code(), Some(1));
+    assert!(again.stderr.contains("there is no prompt"), "{}", again.stderr);
+}
+
+#[test]
+fn a_session_that_is_open_elsewhere_goes_on_in_a_copy() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "One."}]}, {"blocks": [{"text": "Two."}]}]"#);
+    let mut host = Host::start(&stage, &[]);
+    host.say(&prompt("first", "11111111-2222-4333-8444-555555555555"));
+    let id = host.hear_until("result").pop().unwrap()["session_id"].clone();
+    let second = told(&stage, &["--resume", id.as_str().unwrap(), "second"]);
+    assert_ne!(second.result["session_id"], id);
+    let said = second.lines.iter().any(|line| line.to_string().contains("is open in another process"));
+    assert!(said, "{:?}", second.lines);
+    host.end();
+    assert_eq!(logs(&stage).len(), 2);
+    assert!(stage.last_user_text().contains("first"));
+}
+
+#[test]
+fn settings_and_costs_of_a_session_come_back() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"text": "One."}]}, {"blocks": [{"tool": "Bash", "input": {"command": "echo x > made"}}]}, {"blocks": [{"text": "Two."}]}]"#,
+    );
+    let flags = [
+        "--model",
+        "claude-sonnet-5",
+        "--allowedTools",
+        "Bash",
+        "--append-system-prompt",
+        "Be kind.",
+        "--effort",
+        "low",
+        "first",
+    ];
+    let first = told(&stage, &flags);
+    let second = told(&stage, &["--continue", "second"]);
+    assert_eq!(second.result["result"], "Two.", "{}", second.result);
+    assert_eq!(stage.project.read("made").unwrap(), "x\n");
+    let (before, after) = (stage.request(0), stage.request(1));
+    for key in ["model", "system", "tools", "output_config", "thinking"] {
+        assert_eq!(before[key], after[key], "{key}");
+    }
+    let cost = |told: &Told| told.result["total_cost_usd"].as_f64().unwrap();
+    assert!(cost(&second) > cost(&first), "{} {}", cost(&first), cost(&second));
+}
