@@ -256,11 +256,16 @@ fn first_that(folders: &[PathBuf], fits: impl Fn(&SessionInfo) -> bool) -> Optio
     })
 }
 
-/// One session of a folder, if it is there.
+/// One session of a folder, if it is there. Only its own file is looked at, however many others there are.
 fn session_in(folder: &Path, id: Uuid) -> Option<SessionInfo> {
-    let mut found = entries(folder).into_iter().filter(|entry| entry.paths.id() == id);
-    let entry = found.next()?;
-    Some(info(&entry, glance(entry.paths.file()).ok()?))
+    let spelled = [format!("{:x}.jsonl", id.hyphenated()), format!("{:X}.jsonl", id.hyphenated())];
+    spelled.into_iter().find_map(|name| {
+        let path = folder.join(&name);
+        let found =
+            std::fs::symlink_metadata(&path).ok().filter(|found| found.is_file() && found.len() > 0)?;
+        let entry = Entry { paths: SessionPaths::new(path, id), name, found };
+        Some(info(&entry, glance(entry.paths.file()).ok()?))
+    })
 }
 
 fn newest_first(sessions: &mut [SessionInfo]) {
