@@ -208,6 +208,12 @@ impl CallQueue {
         }
     }
 
+    /// Nobody can say which calls were told to stop: what runs is told again.
+    pub(crate) fn stop_again(&mut self, cx: &mut Cx<'_>) {
+        self.calls.iter_mut().for_each(|call| call.cancelled = false);
+        self.cancel_all(cx);
+    }
+
     /// Gives calls that are to stop a limited time for it.
     pub(crate) fn start_deadline(&self, cx: &mut Cx<'_>) -> Option<TimerId> {
         let stopping = self.calls.iter().any(|call| call.stopping && !call.is_finished());
@@ -234,6 +240,12 @@ impl CallQueue {
             cx.state.carry.repeats = before;
         }
         self.calls.iter().filter_map(|call| Some(call.shown.as_ref()?.id)).collect()
+    }
+
+    /// The calls that have begun to act and are not heard of, by the hash of tool and input.
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = u64> {
+        let acting = |call: &&Call| call.acted && matches!(call.stage, Stage::Running { .. });
+        self.calls.iter().filter(acting).map(Call::input_hash)
     }
 
     /// Answers what is still open, for a run that nobody drives any more.

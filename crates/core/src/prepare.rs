@@ -260,7 +260,9 @@ fn last_gate(cx: &mut Cx<'_>, preparing: &mut Preparing, _: Option<Reply>) -> St
     let (messages, repairs) = gate::repair(&carry.messages);
     carry.checked = gate::Watermark::default();
     carry.checked.advance(&messages, paused);
+    carry.tokens.rewritten(&carry.messages, &messages, cx.config);
     carry.messages = messages;
+    carry.staged.retain_in(&carry.messages);
     // The cached prefix may have changed, so the old end of it means nothing.
     carry.sent = None;
     cx.persist(Record::Repaired(repairs.clone()));

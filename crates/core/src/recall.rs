@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Answered, Block, CallId, CallResult, Decision, Event, Fate, Intended, Message, MessageId, ModelEvent,
-    ModelSpend, Origin, Record, Said, Spent, ToolOutcome, ToolUse, Transcript,
+    ModelSpend, Origin, Record, Requested, Said, SentFacts, Spent, ToolOutcome, ToolUse, Transcript,
 };
 
 use crate::gate;
 use crate::layers::{Staged, TokenCount, apply};
+use crate::prefix::Sent;
 use crate::state::State;
 use crate::stream::answer;
 
@@ -26,7 +27,7 @@ use crate::stream::answer;
 /// assert!(recalled.state.messages().is_empty());
 /// assert!(!recalled.cut_off);
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Recall {
     state: State,
     open: Open,
@@ -50,9 +51,11 @@ pub struct Recalled {
 }
 
 /// The response that is being recalled, and its calls.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Open {
     answered: Vec<Answered>,
+    /// Its calls, once what it said is part of the conversation.
+    calls: Vec<(MessageId, ToolUse)>,
     intended: BTreeMap<Arc<str>, Intended>,
     finished: BTreeMap<Arc<str>, ToolOutcome>,
     results: BTreeMap<Arc<str>, (MessageId, Block)>,
@@ -78,10 +81,7 @@ impl Recall {
             Record::Retracted(messages) => self.open.retract(&messages),
             Record::Queued(prompt) => self.state.carry.waiting.push(prompt),
             Record::Dequeued => self.state.carry.waiting = crate::queue::Queue::default(),
-            Record::Requested(_) => {
-                self.running = true;
-                self.close();
-            }
+            Record::Requested(requested) => self.requested(&requested),
             Record::Intended(intended) => {
                 self.open.intended.insert(intended.tool_use_id.clone(), intended);
             }
@@ -90,9 +90,11 @@ impl Recall {
             Record::Spent(spent) => self.spent(spent),
             Record::Repaired(_) => {
                 self.close();
-                let (messages, _) = gate::repair(&self.state.carry.messages);
-                self.state.carry.messages = messages;
-                self.state.carry.sent = None;
+                let carry = &mut self.state.carry;
+                (carry.messages, _) = gate::repair(&carry.messages);
+                carry.staged.retain_in(&carry.messages);
+                carry.tokens = TokenCount::default();
+                carry.sent = None;
             }
             Record::Ended { rest, .. } => {
                 self.close();
@@ -110,19 +112,18 @@ impl Recall {
         }
     }
 
+    /// The conversation so far, without the response that is open.
+    #[must_use]
+    pub fn messages(&self) -> &Transcript {
+        &self.state.carry.messages
+    }
+
     /// The session as it was left.
     #[must_use]
     pub fn finish(mut self) -> Recalled {
         let open = self.open.calls();
-        let (results, doubtful) = self.answer_open(&open);
+        let results = self.answer_open(&open);
         self.close();
-        self.state.carry.doubtful.extend(doubtful);
-        if self.running {
-            // Results that a request has carried are never replaced by files any more.
-            let results =
-                self.state.carry.messages.iter().rev().find(|message| message.origin == Origin::Results);
-            self.state.carry.compactions.decided_to = results.map(|message| message.id);
-        }
         Recalled { state: self.state, open, results, cut_off: self.running }
     }
 
@@ -136,8 +137,23 @@ impl Recall {
             Event::Model { event: ModelEvent::Ended { usage, .. }, .. } => {
                 self.open.counted = Some(usage.input_total().saturating_add(usage.output_tokens));
             }
+            // During a run nobody can say whether it was told already.
+            Event::Prefetched(found) if !self.running => self.state.carry.notes.on_prefetched(found),
             _ => (),
         }
+    }
+
+    /// What a request has carried is decided on, and in the provider's cache.
+    fn requested(&mut self, requested: &Requested) {
+        self.running = true;
+        self.close();
+        let carry = &mut self.state.carry;
+        carry.compactions.decided_to = carry.messages.last().map(|message| message.id);
+        let sent = carry.sent.as_ref().map(Sent::facts).filter(|sent| sent.model == requested.model);
+        carry.sent = sent.map(|sent| {
+            let messages = carry.messages.len();
+            Sent::from_facts(&SentFacts { messages, ..sent }, &carry.messages)
+        });
     }
 
     fn said(&mut self, said: Said) {
@@ -177,9 +193,13 @@ impl Recall {
             self.state.carry.staged = Staged::from_facts(ready, failures);
             return;
         }
-        self.close();
+        self.close_answer();
+        if self.open.calls().is_empty() {
+            self.close();
+        }
         let carry = &mut self.state.carry;
         carry.messages = apply(decision, &carry.messages);
+        carry.staged.retain_in(&carry.messages);
         carry.tools.files.forget_shown();
         match decision {
             Decision::Compacted(compaction) => {
@@ -193,7 +213,10 @@ impl Recall {
                     |ready: &&windlass_protocol::Collapse| spans.iter().all(|span| span.first != ready.first);
                 carry.staged = Staged::from_facts(ready.iter().filter(is_left).cloned().collect(), failures);
             }
-            Decision::Stored(_) => return,
+            Decision::Stored(results) => {
+                carry.tools.readable.extend(results.iter().map(|stored| stored.path.clone()));
+                return;
+            }
             _ => (),
         }
         carry.tokens = TokenCount::default();
@@ -206,21 +229,35 @@ impl Recall {
         ledger.tree_usd = spent.total_usd;
     }
 
-    /// What was open becomes part of the conversation.
-    fn close(&mut self) {
-        let Open { answered, mut results, counted, .. } = std::mem::take(&mut self.open);
-        self.heard.clear();
+    /// What was said becomes part of the conversation; its calls stay open.
+    fn close_answer(&mut self) {
+        let answered = std::mem::take(&mut self.open.answered);
         let Some(model) = answered.first().map(|first| first.model.clone()) else { return };
-        let calls: Vec<Arc<str>> =
-            answered.iter().filter_map(|one| Some(one.block.as_tool_use()?.id.clone())).collect();
+        let calls = answered.iter().filter_map(|one| Some((one.id, one.block.as_tool_use()?.clone())));
+        self.open.calls.extend(calls);
         let blocks = answered.into_iter().map(|one| (one.id, one.block)).collect();
         if let Some(message) = answer(model, blocks) {
             self.push(Arc::new(message));
         }
-        if let Some(counted) = counted {
+        if let Some(counted) = self.open.counted.take() {
             self.state.carry.tokens.on_response(counted, self.state.carry.messages.len());
         }
-        let results: Vec<(MessageId, Block)> = calls.iter().filter_map(|id| results.remove(id)).collect();
+    }
+
+    /// What was open becomes part of the conversation. A call that has begun to act and was never heard of again is in doubt,
+    /// whatever its answer says.
+    fn close(&mut self) {
+        self.close_answer();
+        self.heard.clear();
+        let Open { calls, mut results, intended, finished, .. } = std::mem::take(&mut self.open);
+        for (_, call) in &calls {
+            let acts = intended.get(&call.id).filter(|intended| !intended.kind.is_read_only());
+            if let Some(intended) = acts.filter(|_| !finished.contains_key(&call.id)) {
+                self.state.carry.doubt(intended.input_hash);
+            }
+        }
+        let results: Vec<(MessageId, Block)> =
+            calls.iter().filter_map(|(_, call)| results.remove(&call.id)).collect();
         if let Some((id, _)) = results.last() {
             let blocks = results.iter().map(|(_, block)| block.clone()).collect();
             self.push(Arc::new(Message::user(*id, Origin::Results, blocks)));
@@ -232,9 +269,9 @@ impl Recall {
         self.state.carry.messages.push(message);
     }
 
-    /// Answers each open call with what is known of it. Those whose outcome is unknown are told apart by tool and input.
-    fn answer_open(&mut self, open: &[(ToolUse, Fate)]) -> (Vec<CallResult>, Vec<u64>) {
-        let (mut results, mut doubtful) = (Vec::new(), Vec::new());
+    /// Answers each open call with what is known of it.
+    fn answer_open(&mut self, open: &[(ToolUse, Fate)]) -> Vec<CallResult> {
+        let mut results = Vec::new();
         for (number, (tool_use, fate)) in open.iter().enumerate() {
             let outcome = match fate {
                 Fate::Finished => {
@@ -244,9 +281,6 @@ impl Recall {
                 Fate::ReadOnly => unknown(READ_ONLY),
                 Fate::Unknown => unknown(UNKNOWN),
             };
-            if *fate == Fate::Unknown {
-                doubtful.extend(self.open.intended.get(&tool_use.id).map(|intended| intended.input_hash));
-            }
             let id = self.state.ids.message();
             let result = Block::tool_result(&tool_use.id, &outcome.content, outcome.is_error);
             self.open.results.insert(tool_use.id.clone(), (id, result.clone()));
@@ -260,7 +294,7 @@ impl Recall {
                 structured: outcome.structured,
             });
         }
-        (results, doubtful)
+        results
     }
 }
 
@@ -270,10 +304,18 @@ impl Open {
         self.results.retain(|_, (id, _)| !messages.contains(id));
     }
 
+    /// The calls, and the block that made each.
+    fn asked(&self) -> impl Iterator<Item = (MessageId, &ToolUse)> {
+        let new = self.answered.iter().filter_map(|one| Some((one.id, one.block.as_tool_use()?)));
+        self.calls.iter().map(|(id, tool_use)| (*id, tool_use)).chain(new)
+    }
+
     /// The calls without an answer, and what is known of each.
     fn calls(&self) -> Vec<(ToolUse, Fate)> {
-        let asked = self.answered.iter().filter_map(|one| one.block.as_tool_use());
-        let open = asked.filter(|tool_use| !self.results.contains_key(&tool_use.id));
+        let open = self
+            .asked()
+            .map(|(_, tool_use)| tool_use)
+            .filter(|tool_use| !self.results.contains_key(&tool_use.id));
         open.map(|tool_use| (tool_use.clone(), self.fate(&tool_use.id))).collect()
     }
 
@@ -287,11 +329,7 @@ impl Open {
     }
 
     fn asked_by(&self, tool_use_id: &str) -> Option<MessageId> {
-        let asked = self
-            .answered
-            .iter()
-            .find(|one| one.block.as_tool_use().is_some_and(|call| &*call.id == tool_use_id));
-        asked.map(|one| one.id)
+        self.asked().find(|(_, call)| *call.id == *tool_use_id).map(|(id, _)| id)
     }
 }
 

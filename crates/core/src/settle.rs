@@ -97,16 +97,17 @@ impl Cx<'_> {
                 self.effects.push(Effect::CancelModel(streaming.request));
                 self.close_account(&streaming);
                 streaming.calls.leave_unstarted(unstarted, self);
-                streaming.calls.cancel_all(self);
+                streaming.calls.stop_again(self);
                 self.record_answer(&mut streaming);
                 return self.leave(streaming.calls, end, None);
             }
             Phase::Settling(mut settling) => {
                 settling.calls.leave_unstarted(unstarted, self);
-                settling.calls.cancel_all(self);
+                settling.calls.stop_again(self);
                 settling.then = end;
                 settling.looking = None;
-                settling.deadline = settling.deadline.or_else(|| settling.calls.start_deadline(self));
+                // A deadline from before may be among what was not done.
+                settling.deadline = settling.calls.start_deadline(self);
                 return self.settle(settling);
             }
             Phase::Preparing(preparing) => self.interrupt_preparing(&preparing),
@@ -314,6 +315,9 @@ impl State {
                 return self;
             }
         };
+        for input_hash in calls.unknown() {
+            self.carry.doubt(input_hash);
+        }
         calls.close();
         if let Some(answer) = answer(model, blocks) {
             self.carry.messages.push(Arc::new(answer));

@@ -86,6 +86,15 @@ pub(crate) struct Carry {
     pub(crate) doubtful: Vec<u64>,
 }
 
+impl Carry {
+    /// Nobody knows what came of a call with this hash of tool and input.
+    pub(crate) fn doubt(&mut self, input_hash: u64) {
+        if !self.doubtful.contains(&input_hash) {
+            self.doubtful.push(input_hash);
+        }
+    }
+}
+
 /// What tools have changed for later tools.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolState {
@@ -229,14 +238,20 @@ impl Ids {
         LookId(self.look)
     }
 
-    /// Counters of a session whose last message has this id.
+    /// Counters of a session whose last message has this id. Each call had a message of its own, so a late answer to a question
+    /// about a former call never meets a new one.
     pub(crate) fn after(message: MessageId) -> Self {
-        Self { message: message.0, ..Self::default() }
+        Self { message: message.0, call: u32::try_from(message.0).unwrap_or(0), ..Self::default() }
     }
 
     /// The highest message id so far.
     pub(crate) fn last_message(&self) -> MessageId {
         MessageId(self.message)
+    }
+
+    /// The id that the next message gets.
+    pub(crate) fn next_message(&self) -> MessageId {
+        MessageId(self.message + 1)
     }
 
     /// This id was given before.
@@ -287,6 +302,12 @@ impl State {
             Phase::Waiting(_) => PhaseName::Waiting,
             Phase::Done(_) => PhaseName::Done,
         }
+    }
+
+    /// Which iteration of the run this is; the first is 1.
+    #[must_use]
+    pub fn turn(&self) -> u32 {
+        self.carry.turn_count
     }
 
     /// The conversation so far. Between runs it can be sent to a model as it is.

@@ -3,17 +3,25 @@
 mod account;
 mod beside;
 mod calls;
+mod crash;
+mod doubt;
 mod log;
+mod order;
 mod requests;
 mod turns;
 
-use windlass_core::{Config, Effect, Event, PhaseName, State};
-use windlass_protocol::{Decision, ModelEvent, RequestId, Terminal, Transcript, Update};
+use windlass_core::{Config, Effect, Event, PhaseName, Recalled, State};
+use windlass_protocol::{
+    CallId, CallKind, Decision, Facts, ModelEvent, Record, Repair, RequestId, Terminal, Transcript, Update,
+};
 
 use crate::thinking::Bindings;
 use account::Account;
 use beside::Beside;
 use calls::Calls;
+use crash::{Witness, finished_call};
+use doubt::Doubt;
+use order::Order;
 use requests::Requests;
 use turns::Turns;
 
@@ -29,7 +37,18 @@ pub(crate) struct Checker {
     requests: Requests,
     turns: Turns,
     beside: Beside,
+    order: Order,
+    witness: Witness,
+    doubt: Doubt,
     dones: u32,
+    /// The log failed in this run: the core asked for things that were not done.
+    log_failed: bool,
+    /// The call that the event of this step says has come to its end.
+    finished: Option<CallId>,
+    /// The run goes on where another was left, and may have to ask the model to.
+    goes_on: bool,
+    /// How often somebody was asked about a call in doubt.
+    pub(crate) doubts_asked: u64,
 }
 
 /// One step as the driver sees it.
@@ -44,6 +63,8 @@ pub(crate) struct Step<'a> {
     pub(crate) effects: &'a [Effect],
     pub(crate) config: &'a Config,
     pub(crate) now_ms: u64,
+    /// Whether effects behind these were not done.
+    pub(crate) cut: bool,
 }
 
 type Verdict = Result<(), String>;
@@ -61,6 +82,8 @@ impl Checker {
             calls: self.calls.next_run(),
             account: self.account.next_run(),
             requests: std::mem::take(&mut self.requests).next_run(),
+            doubt: self.doubt.clone(),
+            witness: self.witness.next_run(),
             ..Self::default()
         };
     }
@@ -70,11 +93,39 @@ impl Checker {
         self.requests.on_drop(state)
     }
 
-    /// The session is opened again from its log alone, which gives this conversation.
-    pub(crate) fn reopen(&mut self) -> Transcript {
-        self.account.reopen();
-        self.calls.reopen();
-        self.requests.reopen()
+    /// The log cannot be written, so what stands behind does not happen.
+    pub(crate) fn on_log_failed(&mut self) {
+        self.log_failed = true;
+        self.account.is_blind = true;
+        self.requests.is_blind = true;
+        self.beside.is_blind = true;
+        self.calls.is_blind = true;
+    }
+
+    /// The process ended, and this is what another recalls. The last append got as far as `tail`.
+    pub(crate) fn check_recalled(&mut self, recalled: &Recalled, tail: &[Record]) -> Verdict {
+        if self.log_failed { Ok(()) } else { self.witness.check(recalled, tail) }
+    }
+
+    /// What was shown is not all there is: the session is what these facts say.
+    pub(crate) fn rebase(&mut self, facts: &Facts, crashed: bool) {
+        self.account.rebase(facts.total_usd);
+        self.calls.rebase(facts);
+        if !crashed {
+            self.witness = Witness::default();
+        }
+        self.requests.rebase(&facts.messages.iter().cloned().collect());
+        self.doubt = Doubt::of(&facts.doubtful);
+    }
+
+    /// Everything that counts is in the log again.
+    pub(crate) fn on_restated(&mut self) {
+        self.witness.on_restated();
+    }
+
+    /// Whether the log failed in this run.
+    pub(crate) fn has_log_failed(&self) -> bool {
+        self.log_failed
     }
 
     /// Steered prompts that became part of the conversation.
@@ -105,8 +156,11 @@ impl Checker {
             Event::Forked { fork, outcome } if self.beside.waits_for(*fork) => {
                 self.account.book_fork(outcome);
             }
+            Event::GoOn => self.goes_on = true,
             _ => (),
         }
+        self.finished = finished_call(event);
+        self.doubt.on_event(event);
         self.turns.on_event(event);
         self.beside.on_event(event);
     }
@@ -123,6 +177,12 @@ impl Checker {
             self.check_effect(effect, step)?;
         }
         self.calls.check_overlap(step.config)?;
+        self.witness.on_step(self.finished.take().filter(|_| !step.cut), step.effects, |call| {
+            self.calls.facts.get(&call).map_or(CallKind::Read, |facts| facts.kind)
+        });
+        if step.cut {
+            return Ok(());
+        }
         match step.state.terminal() {
             Some(terminal) => self.check_end(step, terminal),
             None if self.dones > 0 => Err("the end was reported, but the run goes on".into()),
@@ -132,6 +192,10 @@ impl Checker {
 
     fn check_effect(&mut self, effect: &Effect, step: &Step<'_>) -> Verdict {
         let config = step.config;
+        self.doubts_asked += u64::from(self.doubt.check(effect)?);
+        if !self.log_failed {
+            self.order.check(effect)?;
+        }
         self.calls.check_effect(effect, config)?;
         self.beside.check(effect, config)?;
         match effect {
@@ -149,7 +213,7 @@ impl Checker {
             }
             Effect::CancelModel(request) => {
                 self.account.close_response(config);
-                let is_out = self.request.take() == Some(*request);
+                let is_out = self.request.take() == Some(*request) || self.log_failed;
                 if is_out { Ok(()) } else { Err("a request was cancelled that is not out".into()) }
             }
             Effect::RunTool { call, .. } => {
@@ -179,6 +243,7 @@ impl Checker {
             Update::Block { block, aborted: true, .. } if block.as_text() != Some(&self.spoken) => {
                 Err(format!("{:?} was said, {block:?} was kept", self.spoken))
             }
+            Update::Repaired(repairs) if self.goes_on && repairs[..] == [Repair::AddedUser] => Ok(()),
             Update::Repaired(repairs) => {
                 Err(format!("a conversation that nobody damaged was repaired: {repairs:?}"))
             }

@@ -59,16 +59,20 @@ const STOPS: [&str; 8] = [
     "new",
 ];
 /// Parts of requests and updates that only some walks have.
-const SIGHTS: [&str; 12] = [
+const SIGHTS: [&str; 16] = [
     "cache missed",
     "cleared by the provider",
     "compaction failed",
+    "crashed",
+    "facts restated",
     "fell back",
     "question",
+    "question about a call in doubt",
     "denied",
     "request asks for the whole answer",
     "request edits the context",
     "request says what is left of a task budget",
+    "run goes on without a prompt",
     "session opened again from its log",
     "summary of calls",
     "turns used up",

@@ -12,6 +12,7 @@ mod failures;
 mod mutant;
 mod nested;
 mod play;
+mod recalled;
 mod rng;
 mod scene;
 mod server;

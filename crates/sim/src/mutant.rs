@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use windlass_core::{Effect, Event};
 use windlass_protocol::{
-    Block, Decision, FailureClass, HookCall, HookId, Message, ModelEvent, ModelRequest, Origin, Role, Update,
+    Block, Decision, Durability, FailureClass, HookCall, HookId, Message, ModelEvent, ModelRequest, Origin,
+    Record, Role, Update,
 };
 
 /// One lie.
@@ -52,11 +53,25 @@ pub enum Mutant {
     SpendsMore,
     /// The way round after a refusal as too long is taken twice.
     CompactsReactivelyTwice,
+    /// What the model said is shown before the log knows it.
+    ShowsBeforeLogging,
+    /// A call is started that the log does not know of.
+    ForgetsIntentions,
+    /// What does more than read is not synced.
+    SyncsNothing,
+    /// The log is not told that a call came to its end.
+    ForgetsEndsOfCalls,
+    /// The log is not told of a prompt that waits.
+    LosesQueuedPrompts,
+    /// The log is not told that an answer was taken back.
+    ForgetsRetractions,
+    /// A call whose outcome is unknown is made again and nobody is asked.
+    MakesDoubtfulCallsAgain,
 }
 
 impl Mutant {
     /// Every lie, and words of the objection.
-    pub const ALL: [(Self, &'static str); 21] = [
+    pub const ALL: [(Self, &'static str); 28] = [
         (Self::HidesDecisions, "differ at message"),
         (Self::CompactsTwice, "two compactions"),
         (Self::RunsTwice, "started twice"),
@@ -78,6 +93,13 @@ impl Mutant {
         (Self::AnswersOutOfOrder, "out of order"),
         (Self::SpendsMore, "goes out after"),
         (Self::CompactsReactivelyTwice, "was taken 2 times"),
+        (Self::ShowsBeforeLogging, "shown before the log knows"),
+        (Self::ForgetsIntentions, "is started before the log knows"),
+        (Self::SyncsNothing, "is not synced"),
+        (Self::ForgetsEndsOfCalls, "is Finished after a crash, and called Unknown"),
+        (Self::LosesQueuedPrompts, "differ in waiting prompts"),
+        (Self::ForgetsRetractions, "the log recalls another request"),
+        (Self::MakesDoubtfulCallsAgain, "without an answer"),
     ];
 
     /// The words of a failure that may be cured, if the event is one.
@@ -96,8 +118,15 @@ impl Mutant {
         if self == Self::AnswersOutOfOrder {
             told.sort_by_key(|effect| match effect {
                 Effect::Emit(Update::ToolResult { call, .. }) => std::cmp::Reverse(call.0),
+                Effect::Persist { record: Record::Result(result), .. } => std::cmp::Reverse(result.call.0),
                 _ => std::cmp::Reverse(0),
             });
+        }
+        if self == Self::ShowsBeforeLogging {
+            told.sort_by_key(|effect| !matches!(effect, Effect::Emit(Update::Block { .. })));
+        }
+        if self == Self::MakesDoubtfulCallsAgain {
+            told.retain(|effect| !matches!(effect, Effect::Emit(Update::Question(_))));
         }
         if let Some(text) = failed {
             match self {
@@ -134,7 +163,8 @@ impl Mutant {
             | (Self::SkipsHooks, Effect::RunHooks { call: HookCall::PreToolUse { .. }, .. }) => Vec::new(),
             (Self::ChangesMidAnswer, Effect::Emit(Update::Block { .. })) => {
                 let decision = Decision::ThinkingStripped { messages: Vec::new() };
-                vec![same, Effect::Emit(Update::Decided(decision))]
+                let (record, durability) = (Record::Decided(decision.clone()), Durability::Written);
+                vec![same, Effect::Persist { record, durability }, Effect::Emit(Update::Decided(decision))]
             }
             (Self::TakesBackActs, Effect::RunTool { call, .. }) => {
                 let calls = vec![*call];
@@ -154,9 +184,24 @@ impl Mutant {
                 }
                 vec![Effect::Emit(Update::Done(outcome))]
             }
+            (_, Effect::Persist { record, .. }) => self.log_otherwise(record, same),
             (_, Effect::CallModel { request, body }) => {
                 let body = self.rewrite(body).map_or_else(|| body.clone(), Arc::new);
                 vec![Effect::CallModel { request: *request, body }]
+            }
+            _ => vec![same],
+        }
+    }
+
+    /// What the log is told instead.
+    fn log_otherwise(self, record: &Record, same: Effect) -> Vec<Effect> {
+        match (self, record) {
+            (Self::ForgetsIntentions, Record::Intended(_))
+            | (Self::ForgetsEndsOfCalls, Record::Finished { .. })
+            | (Self::LosesQueuedPrompts, Record::Queued(_))
+            | (Self::ForgetsRetractions, Record::Retracted(_)) => Vec::new(),
+            (Self::SyncsNothing, record) => {
+                vec![Effect::Persist { record: record.clone(), durability: Durability::Written }]
             }
             _ => vec![same],
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_core::Config;
 use windlass_protocol::{
     Block, Culprit, Delta, Failure, FailureClass, ModelEvent, ModelNote, ModelRequest, Overflow, StopReason,
-    Usage,
+    ToolUse, Usage,
 };
 
 use crate::failures::{FAILURE_CLASSES, FailurePoint};
@@ -26,6 +26,8 @@ pub(crate) struct Server {
     pub(crate) inflation: u64,
     /// Answers of the same kind come again and again.
     habit: Option<Habit>,
+    /// A call that nobody knows the outcome of: the model makes it again.
+    pub(crate) tries_again: Option<ToolUse>,
     /// Tells its thinking from that of others.
     name: &'static str,
 }
@@ -274,6 +276,9 @@ impl Server {
         let id = format!("{id}{}", self.tool_uses);
         if self.repeats_itself() {
             return Block::tool_use(&id, "Bash", &raw("{\"command\":\"same\"}"));
+        }
+        if let Some(again) = self.tries_again.take() {
+            return Block::tool_use(&id, &again.name, &again.input);
         }
         let name = rng.pick(&TOOLS).unwrap_or("Read");
         let input = match rng.below(24) {

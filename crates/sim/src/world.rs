@@ -1,6 +1,8 @@
 //! The world around the core: a model, tools, people, hooks, forks and timers, all of them unreliable.
 
 mod beside;
+mod journal;
+mod logged;
 mod tools;
 
 use std::collections::VecDeque;
@@ -15,16 +17,20 @@ use crate::checker::{Checker, Step};
 use crate::coverage::Coverage;
 use crate::mutant::Mutant;
 use crate::nested::Fork;
+use crate::recalled::{check_damaged, check_prefix};
 use crate::rng::Rng;
 use crate::scene::{long_text, random_config, random_start};
 use crate::server::Server;
 use beside::{Beside, Pace};
+use journal::{Appended, Done, Journal};
 
 /// Events of one run before faults stop, at most, and how many more it may then take to end.
 const STEPS_WITH_FAULTS: u64 = 160;
 const STEPS_TO_FINISH: u32 = 600;
 /// As many delivered events are kept to be delivered again.
 const PAST_MAX: usize = 24;
+/// As often a walk may crash.
+const CRASHES_MAX: u32 = 4;
 
 /// Plays one random session of a few runs. The error says which invariant broke.
 pub fn walk(seed: u64) -> Result<Coverage, String> {
@@ -55,6 +61,9 @@ struct World {
     checker: Checker,
     server: Server,
     mutant: Option<Mutant>,
+    journal: Journal,
+    /// The process ended in the middle of this run.
+    crashed: bool,
     beside: Beside,
     examine: VecDeque<(CallId, Arc<str>)>,
     asked: Vec<CallId>,
@@ -82,13 +91,17 @@ impl World {
         let config = random_config(&mut rng);
         let start = random_start(&mut rng);
         let server = Server::new(&mut rng);
+        let checker = Checker::new("/project".into(), &start);
+        let state = State::new("/project".into(), start);
         Self {
-            checker: Checker::new("/project".into(), &start),
-            state: State::new("/project".into(), start),
+            checker,
+            journal: Journal::new(&state, &mut rng, mutant.is_some()),
+            state,
             config,
             rng,
             server,
             mutant,
+            crashed: false,
             beside: Beside::default(),
             examine: VecDeque::new(),
             asked: Vec::new(),
@@ -102,26 +115,44 @@ impl World {
     }
 
     fn play(&mut self) -> Result<(), String> {
-        self.play_run()?;
-        for _ in 0..self.rng.below(3) {
-            if self.rng.one_in(6) {
+        let (mut runs, mut crashes) = (1 + self.rng.below(3), 0);
+        while runs > 0 {
+            self.play_run()?;
+            runs -= 1;
+            // Whatever happened, the session goes on.
+            if self.crashed && crashes < CRASHES_MAX {
+                (runs, crashes) = (runs.max(1), crashes + 1);
+            } else if self.rng.one_in(6) {
                 self.reopen();
             }
-            self.play_run()?;
+        }
+        if self.rng.one_in(4) {
+            check_prefix(&self.journal.records, &mut self.rng)?;
+            check_damaged(&self.journal.records, &self.config, &mut self.rng)?;
         }
         Ok(())
     }
 
+    fn first_event(&mut self) -> Event {
+        let after_crash = std::mem::take(&mut self.crashed);
+        if self.rng.one_in(if after_crash { 2 } else { 60 }) {
+            self.coverage.count("sight", "run goes on without a prompt");
+            return Event::GoOn;
+        }
+        if self.rng.one_in(12) {
+            return Event::Compact {
+                focus: if self.rng.one_in(2) { String::new() } else { "the tests".into() },
+            };
+        }
+        Event::Submit(self.random_prompt("do it"))
+    }
+
     fn play_run(&mut self) -> Result<(), String> {
         self.checker.begin_run();
-        let first = if self.rng.one_in(12) {
-            Event::Compact { focus: if self.rng.one_in(2) { String::new() } else { "the tests".into() } }
-        } else {
-            Event::Submit(self.random_prompt("do it"))
-        };
+        let first = self.first_event();
         self.apply(first)?;
         for _ in 0..20 + self.rng.below(STEPS_WITH_FAULTS - 20) {
-            if self.state.terminal().is_some() {
+            if self.is_over() {
                 break;
             }
             if self.rng.one_in(800) {
@@ -132,7 +163,7 @@ impl World {
             }
         }
         for _ in 0..STEPS_TO_FINISH {
-            if self.state.terminal().is_some() {
+            if self.is_over() {
                 break;
             }
             let event = self.honest_event()?;
@@ -140,14 +171,33 @@ impl World {
                 event.ok_or_else(|| format!("nothing can happen any more: {:?}", self.state.phase()))?,
             )?;
         }
-        if self.state.terminal().is_none() {
+        if !self.is_over() {
             return Err(format!("no end, although faults have stopped: {:?}", self.state.phase()));
         }
+        if self.crashed { Ok(()) } else { self.end_run() }
+    }
+
+    fn is_over(&self) -> bool {
+        self.crashed || self.state.terminal().is_some()
+    }
+
+    fn end_run(&mut self) -> Result<(), String> {
+        let doubts = std::mem::take(&mut self.checker.doubts_asked);
+        for _ in 0..doubts {
+            self.coverage.count("sight", "question about a call in doubt");
+        }
         self.play_late()?;
-        self.check_steered()?;
+        if self.crashed {
+            return Ok(());
+        }
         self.forget();
         self.state = std::mem::take(&mut self.state).at_rest();
-        Ok(())
+        if self.checker.has_log_failed() {
+            self.rebase();
+            return Ok(());
+        }
+        self.check_steered()?;
+        self.check_at_rest()
     }
 
     /// News after the end changes nothing.
@@ -165,21 +215,15 @@ impl World {
         Ok(())
     }
 
-    /// Another process opens the session from what the log says. Prompts that nobody has taken are its callers' to send
-    /// again.
-    fn reopen(&mut self) {
-        let messages = self.checker.reopen();
-        self.state = State::new(self.state.cwd().clone(), messages);
-        self.steered = u32::try_from(self.checker.steered()).unwrap_or(u32::MAX);
-        self.coverage.count("sight", "session opened again from its log");
-    }
-
     /// Nobody polls any more: everything the driver holds is gone, the state is closed as after a crash.
     fn drop_run(&mut self) -> Result<(), String> {
         self.forget();
+        self.journal.left_behind();
         self.state = std::mem::take(&mut self.state).at_rest();
         self.coverage.dropped += 1;
-        self.checker.on_drop(&self.state)
+        self.checker.on_drop(&self.state)?;
+        self.rebase();
+        Ok(())
     }
 
     fn forget(&mut self) {
@@ -190,7 +234,29 @@ impl World {
         self.past.clear();
     }
 
+    /// Tells the core what happened, and does what it asks for.
     fn apply(&mut self, event: Event) -> Result<(), String> {
+        if matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn)
+            && self.state.phase() == PhaseName::Idle
+        {
+            self.journal.next_run();
+        }
+        let before = self.journal.records.len();
+        match self.journal.restate(&self.state, &mut self.rng) {
+            Appended::Done => {
+                if self.journal.records.len() > before {
+                    self.coverage.count("sight", "facts restated");
+                    self.checker.on_restated();
+                }
+                self.hear(event, /* the log failed */ false)
+            }
+            Appended::Failed => self.hear(event, /* the log failed */ true),
+            Appended::Crashed => self.crash(before),
+        }
+    }
+
+    /// One step of the core. If the log has just failed, nothing that it asks for is done.
+    fn hear(&mut self, event: Event, log_failed: bool) -> Result<(), String> {
         self.now += self.rng.below(50);
         if self.past.len() < PAST_MAX && self.rng.one_in(4) {
             self.past.push(event.clone());
@@ -201,10 +267,11 @@ impl World {
         self.checker.on_event(&event, &self.config);
         self.tell(|| format!("{from:?} <- {event:?}"));
         let input = Input { at_ms: self.now, wall_ms: self.now, entropy: self.rng.bits(), event };
+        self.journal.hear(&input);
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
         self.count(&effects);
-        let effects: Vec<Effect> = effects.into_iter().collect();
+        let mut effects: Vec<Effect> = effects.into_iter().collect();
         for effect in &effects {
             self.tell(|| format!("    {effect:?}"));
         }
@@ -216,7 +283,18 @@ impl World {
         };
         let end = end.filter(|_| !effects.iter().any(goes_on));
         self.checker.calls.ending |= end.is_some();
-        let told = self.mutant.map(|mutant| mutant.tell(&effects, failed));
+        let mut told = self.mutant.map(|mutant| mutant.tell(&effects, failed));
+        let before = self.journal.records.len();
+        let done = self.log(told.as_ref().unwrap_or(&effects), log_failed);
+        let behind = match done {
+            Done::All => Vec::new(),
+            Done::UpToFailure(at) | Done::UpToCrash(at) => {
+                if let Some(told) = &mut told {
+                    told.truncate(at);
+                }
+                effects.split_off(at.min(effects.len()))
+            }
+        };
         let step = Step {
             from,
             submitted,
@@ -224,13 +302,20 @@ impl World {
             effects: told.as_ref().unwrap_or(&effects),
             config: &self.config,
             now_ms: self.now,
+            cut: done != Done::All,
         };
         self.checker.check(&step)?;
-        self.check_ending(end, from, &effects)?;
+        if let Done::UpToCrash(_) = done {
+            return self.crash(before);
+        }
+        if done == Done::All {
+            self.check_logged(&effects)?;
+            self.check_ending(end, from, &effects)?;
+        }
         for effect in effects {
             self.perform(effect);
         }
-        Ok(())
+        if done == Done::All { Ok(()) } else { self.fail_log(&behind) }
     }
 
     /// Adds a line to the story. Long ones are cut.
@@ -374,11 +459,7 @@ impl World {
             10..=11 => {
                 Some(Event::Timer(TimerId(self.rng.small(40)))).filter(|event| !self.is_current(event))
             }
-            12 => self
-                .rng
-                .one_in(24)
-                .then(|| Event::StoreFailed { why: "disk full".into(), unstarted: Vec::new() }),
-            13 => self.forked_late(),
+            12..=13 => self.forked_late(),
             14..=24 => self.fire_timer(),
             25..=34 => self.answer(),
             35..=38 => self.progress(),
@@ -410,6 +491,8 @@ impl World {
             old,
             Event::Steer(_)
                 | Event::Submit(_)
+                | Event::Compact { .. }
+                | Event::GoOn
                 | Event::Interrupt(_)
                 | Event::StoreFailed { .. }
                 | Event::Prefetched(_)

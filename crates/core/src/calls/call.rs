@@ -149,8 +149,7 @@ impl Call {
     pub(super) fn judge(&mut self, facts: CallFacts, cx: &mut Cx<'_>) {
         let (tool, hook) = (&*self.tool, self.permission.as_ref());
         let carry = &cx.state.carry;
-        let (readable, doubtful) =
-            (&carry.tools.readable, carry.doubtful.contains(&input_hash(&self.tool_use)));
+        let (readable, doubtful) = (&carry.tools.readable, carry.doubtful.contains(&self.input_hash()));
         let case = Case { tool, facts: &facts, hook, readable, doubtful, config: cx.config };
         let verdict = permission::decide(&case);
         let count = cx.state.carry.repeats.count(&self.tool_use);
@@ -181,7 +180,8 @@ impl Call {
             cx.state.carry.repeats.forgive(&self.tool_use);
         }
         if !matches!(answer, Answer::Deny(_)) {
-            cx.state.carry.doubtful.retain(|hash| *hash != input_hash(&self.tool_use));
+            let decided = self.input_hash();
+            cx.state.carry.doubtful.retain(|hash| *hash != decided);
         }
         match answer {
             Answer::Allow => self.stage = Stage::Ready(facts.clone()),
@@ -222,7 +222,7 @@ impl Call {
             tool_use_id: self.tool_use.id.clone(),
             tool: self.tool.clone(),
             kind: facts.kind,
-            input_hash: input_hash(&self.tool_use),
+            input_hash: self.input_hash(),
             changes: changes(facts, cx),
         });
         cx.persist_for(self.acted, record);
@@ -235,6 +235,13 @@ impl Call {
         cx.persist_for(self.acted, record);
         apply(&outcome, &mut cx.state.carry);
         self.ask_hooks_after(outcome, shared, cx);
+    }
+
+    /// A hash of the tool's own name and the input, the same on every machine and in every version.
+    pub(super) fn input_hash(&self) -> u64 {
+        let bytes = self.tool.bytes().chain([0]).chain(self.tool_use.input.get().bytes());
+        bytes
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
     }
 
     /// Stops the call for this kind of interrupt. What has not started never will; what may finish is left to, within the
@@ -348,12 +355,6 @@ fn changes(facts: &CallFacts, cx: &Cx<'_>) -> Vec<PathBuf> {
         changes.extend(known.filter(|path| !facts.changes.contains(path)));
     }
     changes
-}
-
-/// A hash of tool and input, the same on every machine and in every version.
-pub(crate) fn input_hash(tool_use: &ToolUse) -> u64 {
-    let bytes = tool_use.name.bytes().chain([0]).chain(tool_use.input.get().bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn same_again(count: u32) -> String {

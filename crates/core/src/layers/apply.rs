@@ -25,6 +25,8 @@ impl Cx<'_> {
             carry.compactions.rewritten_at_tokens = Some(self.state.ledger.run_tokens);
             self.rewrite(after);
         }
+        let carry = &mut self.state.carry;
+        carry.staged.retain_in(&carry.messages);
         self.persist(Record::Decided(decision.clone()));
         self.emit(Update::Decided(decision));
     }

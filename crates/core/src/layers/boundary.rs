@@ -60,7 +60,7 @@ pub(crate) fn build(
     found: &Surroundings,
     goal: u64,
 ) -> Option<Compaction> {
-    let id = cx.message_id();
+    let id = cx.state.ids.next_message();
     let before = &cx.state.carry.messages;
     let list: Vec<&Arc<Message>> = before.iter().collect();
     let units = units(&list);
@@ -80,6 +80,9 @@ pub(crate) fn build(
         if tokens_after <= goal {
             break;
         }
+    }
+    if best.is_some() {
+        cx.state.ids.saw_message(id);
     }
     best
 }

@@ -68,6 +68,11 @@ impl Staged {
         Self { ready, running: None, failures }
     }
 
+    /// Forgets what is not in these messages any more: a span that another layer cut is no longer what was summarised.
+    pub(crate) fn retain_in(&mut self, messages: &Transcript) {
+        self.ready.retain(|span| place_of(span, messages).is_some());
+    }
+
     /// Nothing of it is in the transcript any more.
     pub(crate) fn drop_all(&mut self) -> Option<ForkId> {
         self.ready.clear();
@@ -104,7 +109,6 @@ fn commit(cx: &mut Cx<'_>, threshold: u64) {
     let (mut spans, mut freed) = (Vec::new(), 0);
     while total.saturating_sub(freed) >= threshold && !carry.staged.ready.is_empty() {
         let span = carry.staged.ready.remove(0);
-        // A span that another layer cut is no longer what was summarised.
         let Some(place) = place_of(&span, &messages) else { continue };
         let old = messages.iter().skip(*place.start()).take(place.end() - place.start() + 1);
         let tokens = estimated(old.map(|message| &**message));
@@ -191,7 +195,7 @@ pub(crate) fn on_staged(cx: &mut Cx<'_>, outcome: &Outcome) {
     let Some(Running { first, last, .. }) = cx.state.carry.staged.running.take() else { return };
     let text =
         format!("[A part of this conversation, in short; it went on after it.]\n\n{}", outcome.text.trim());
-    let id = cx.message_id();
+    let id = cx.state.ids.next_message();
     let summary = Arc::new(Message::user(id, Origin::Collapsed, vec![Block::text(&text)]));
     let span = Collapse { first, last, summary };
     let messages = &cx.state.carry.messages;
@@ -203,6 +207,7 @@ pub(crate) fn on_staged(cx: &mut Cx<'_>, outcome: &Outcome) {
         cx.state.carry.staged.failures += 1;
         return;
     }
+    cx.state.ids.saw_message(id);
     cx.state.carry.staged.failures = 0;
     cx.state.carry.staged.ready.push(span.clone());
     cx.persist(Record::Decided(Decision::Staged(span.clone())));

@@ -202,6 +202,13 @@ impl World {
         assert_eq!(self.replayed.to_json(), self.state.messages().to_json());
     }
 
+    /// What every call is: it reads the file.
+    fn facts(&self) -> CallFacts {
+        let (lexical, resolved) = (self.file.clone(), Some(self.file.clone()));
+        let paths = vec![PathFact { lexical, resolved, is_directory: false }];
+        CallFacts { kind: CallKind::Read, shared: true, paths, changes: vec![], target: String::new() }
+    }
+
     fn answer(&mut self, effect: Effect) -> Option<Event> {
         match effect {
             Effect::Emit(update) => {
@@ -216,15 +223,7 @@ impl World {
                 None
             }
             Effect::Examine { call, tool_use, .. } => {
-                let (lexical, resolved) = (self.file.clone(), Some(self.file.clone()));
-                let paths = vec![PathFact { lexical, resolved, is_directory: false }];
-                let facts = CallFacts {
-                    kind: CallKind::Read,
-                    shared: true,
-                    paths,
-                    changes: vec![],
-                    target: String::new(),
-                };
+                let facts = self.facts();
                 Some(Event::Examined { call, admission: Admission::Ready { tool: tool_use.name, facts } })
             }
             Effect::RunTool { call, seen, .. } => {

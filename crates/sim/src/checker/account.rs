@@ -25,6 +25,8 @@ pub(super) struct Account {
     /// Calls that were started or asked about and not answered yet.
     open: BTreeSet<CallId>,
     prompts: Vec<Arc<str>>,
+    /// Not everything that was booked was shown.
+    pub(super) is_blind: bool,
 }
 
 type Verdict = Result<(), String>;
@@ -35,9 +37,9 @@ impl Account {
         Self { session_usd: self.session_usd, ..Self::default() }
     }
 
-    /// The session is opened again: what it cost before is another process's matter.
-    pub(super) fn reopen(&mut self) {
-        self.session_usd = 0.0;
+    /// The session has cost this.
+    pub(super) fn rebase(&mut self, usd: f64) {
+        self.session_usd = usd;
     }
 
     /// Books one update that was shown at this time.
@@ -132,6 +134,9 @@ impl Account {
     }
 
     fn compare(&self, outcome: &Outcome) -> Verdict {
+        if self.is_blind {
+            return Ok(());
+        }
         if !self.open.is_empty() {
             return Err(format!("{:?} were neither answered nor retracted", self.open));
         }

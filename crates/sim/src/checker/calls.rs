@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use windlass_core::{Config, Effect, PermissionMode};
 use windlass_protocol::{
-    Block, CallFacts, CallId, CallKind, FileSeen, HookEvent, MessageId, PathFact, Question, ToolUse, Update,
+    Block, CallFacts, CallId, CallKind, Facts, FileSeen, HookEvent, MessageId, PathFact, Question, ToolUse,
+    Update,
 };
 
 /// Watches the calls of one session.
@@ -37,6 +38,8 @@ pub(crate) struct Calls {
     cancelled: BTreeSet<CallId>,
     /// Calls that were answered or taken back.
     closed: BTreeSet<CallId>,
+    /// Not everything that was asked for was done.
+    pub(super) is_blind: bool,
 }
 
 type Verdict = Result<(), String>;
@@ -56,10 +59,11 @@ impl Calls {
         }
     }
 
-    /// The session is opened again: what was known of files is forgotten.
-    pub(super) fn reopen(&mut self) {
-        self.files.clear();
-        self.readable.clear();
+    /// The session knows this.
+    pub(super) fn rebase(&mut self, facts: &Facts) {
+        self.cwd.clone_from(&facts.cwd);
+        self.files = facts.files.iter().map(|seen| (seen.path.clone(), seen.clone())).collect();
+        self.readable = facts.readable.iter().cloned().collect();
     }
 
     /// A tool reports what it saw of a file. What was seen whole stays so while its content stays.
@@ -88,7 +92,7 @@ impl Calls {
             Effect::CancelTool(call) if !self.running.contains_key(call) => {
                 Err(format!("{call:?} was cancelled but does not run"))
             }
-            Effect::CancelTool(call) if !self.cancelled.insert(*call) => {
+            Effect::CancelTool(call) if !self.cancelled.insert(*call) && !self.is_blind => {
                 Err(format!("{call:?} was cancelled twice"))
             }
             Effect::Examine { call, .. } => {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_core::{Effect, State, apply};
+use windlass_core::{Effect, State, apply, repair};
 use windlass_protocol::{Block, Decision, Message, MessageId, Origin, Transcript, Transition, Update};
 
 /// The log of one session.
@@ -58,12 +58,9 @@ impl Log {
         Ok(())
     }
 
-    /// The session is opened again from this log alone.
-    pub(super) fn reopen(&mut self) -> Transcript {
-        let steered = self.steered;
-        let messages = std::mem::take(&mut self.messages);
-        *self = Self { tool_uses: std::mem::take(&mut self.tool_uses), steered, ..Self::of(&messages) };
-        messages
+    /// The session says this, whatever was shown.
+    pub(super) fn rebase(&mut self, messages: &Transcript) {
+        *self = Self { tool_uses: std::mem::take(&mut self.tool_uses), ..Self::of(messages) };
     }
 
     /// A prompt was submitted: its message is the one that the next request or the state has and the log has not.
@@ -118,6 +115,11 @@ impl Log {
                 self.results.retain(|(id, _)| !messages.contains(id));
             }
             Update::Decided(decision) => return self.on_decision(decision),
+            Update::Repaired(_) => {
+                self.close();
+                self.messages = repair(&self.messages).0;
+                self.untouched = 0;
+            }
             Update::Continued(Transition::NextTurn) => self.close_round(),
             Update::Continued(_) | Update::Done(_) => self.close(),
             _ => (),
@@ -128,6 +130,9 @@ impl Log {
     fn on_decision(&mut self, decision: &Decision) -> Verdict {
         if let Decision::Staged(_) = decision {
             return Ok(());
+        }
+        if self.said.is_empty() && self.results.is_empty() {
+            self.close();
         }
         self.close_answer();
         let after = apply(decision, &self.messages);

@@ -26,6 +26,8 @@ pub(super) struct Requests {
     resumes: bool,
     /// What the last request said of the task budget, since the last rewrite.
     told: Option<TaskBudget>,
+    /// Not everything that the session says was shown.
+    pub(super) is_blind: bool,
 }
 
 type Verdict = Result<(), String>;
@@ -49,10 +51,11 @@ impl Requests {
         self.log.steered
     }
 
-    /// The session is opened again from its log alone: nobody knows what was sent.
-    pub(super) fn reopen(&mut self) -> Transcript {
+    /// The session says this; what was sent before is another's matter.
+    pub(super) fn rebase(&mut self, messages: &Transcript) {
         self.sent = None;
-        self.log.reopen()
+        self.is_blind = false;
+        self.log.rebase(messages);
     }
 
     pub(super) fn on_submit(&mut self, state: &State, effects: &[Effect]) -> Verdict {
@@ -168,12 +171,18 @@ impl Requests {
 
     /// What is left behind can be sent again, and is what the log says. Every call that has acted is in it.
     pub(super) fn check_end(&self, state: &State, acted: &[(CallId, Arc<str>)]) -> Verdict {
-        self.log.check_same(state.messages())?;
-        if self.log.is_open() {
+        if !self.is_blind {
+            self.log.check_same(state.messages())?;
+        }
+        if self.log.is_open() && !self.is_blind {
             return Err("something was shown and is in no message".into());
         }
         check_request(&with_prompt(state.messages()))?;
-        let forgotten = acted.iter().find(|(_, id)| !self.log.has_tool_use(id));
+        let in_messages = |wanted: &str| {
+            let mut blocks = state.messages().iter().flat_map(|message| &message.blocks);
+            blocks.any(|block| block.as_tool_use().is_some_and(|tool_use| *tool_use.id == *wanted))
+        };
+        let forgotten = acted.iter().find(|(_, id)| !self.log.has_tool_use(id) && !in_messages(id));
         forgotten.map_or(Ok(()), |(_, id)| Err(format!("{id} has acted and is forgotten")))
     }
 }

@@ -208,6 +208,9 @@ impl Turns {
     /// The end fits what happened before it.
     fn check_end(&self, outcome: &Outcome, config: &Config) -> Verdict {
         let terminal = outcome.terminal;
+        if terminal == Terminal::StoreFailed && self.store_failed {
+            return Ok(());
+        }
         let fits = match terminal {
             Terminal::Completed => self.only_compacts || self.ended_with(|stop| *stop != StopReason::Refusal),
             Terminal::TokenBudgetCompleted => self.taken.continuations > 0,
@@ -245,7 +248,7 @@ impl Turns {
             }
             Terminal::ModelError => self.failed_with(FailureClass::Malformed),
             Terminal::Refused => self.ended_with(|stop| *stop == StopReason::Refusal),
-            Terminal::StoreFailed => self.store_failed,
+            Terminal::StoreFailed => false,
             Terminal::MaxBudgetUsd => config.budget_usd.is_some(),
             Terminal::RepeatedCall | Terminal::RapidRefill => true,
         };
