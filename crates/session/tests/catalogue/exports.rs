@@ -10,21 +10,21 @@ use crate::support::{World, user};
 
 const CWD: &str = "/nowhere/app";
 
-fn entry(kind: &str, uuid: &str, content: Value) -> Value {
+fn entry(kind: &str, uuid: &str, content: &Value) -> Value {
     json!({"type": kind, "uuid": uuid, "timestamp": "2026-11-13T10:20:31.000Z", "message": {"content": content}})
 }
 
 /// A session with a call, a compaction, a response that did not stand, and a secret.
 fn lines() -> Vec<Value> {
-    let mut gone = entry("assistant", "u2", json!([{"type": "text", "text": "never mind"}]));
+    let mut gone = entry("assistant", "u2", &json!([{"type": "text", "text": "never mind"}]));
     gone["windlass"] = json!({"is": "answered", "n": 2});
     let boundary = json!({
         "type": "system", "subtype": "compact_boundary", "uuid": "u7", "parentUuid": null,
         "timestamp": "2026-11-13T10:20:31.000Z", "compactMetadata": {"trigger": "auto", "preTokens": 167_000},
     });
-    let mut summary = entry("user", "u8", json!("They fixed it."));
+    let mut summary = entry("user", "u8", &json!("They fixed it."));
     summary["isCompactSummary"] = true.into();
-    let mut note = entry("attachment", "u9", json!("a note"));
+    let mut note = entry("attachment", "u9", &json!("a note"));
     note["isMeta"] = true.into();
     let call = json!([
         {"type": "thinking", "thinking": "hm", "signature": "x"},
@@ -36,14 +36,14 @@ fn lines() -> Vec<Value> {
         user(Path::new(CWD), "Fix it with secret-7"),
         gone,
         json!({"type": "windlass", "kind": "retracted", "seq": 2, "of": [2]}),
-        entry("assistant", "u3", call.clone()),
-        entry("assistant", "u3", call),
-        entry("user", "u4", result),
+        entry("assistant", "u3", &call),
+        entry("assistant", "u3", &call),
+        entry("user", "u4", &result),
         boundary,
         summary,
         note,
         json!({"type": "windlass", "kind": "rewound", "seq": 3, "of": {"to": null}}),
-        entry("assistant", "u10", json!([{"type": "text", "text": "# Done"}])),
+        entry("assistant", "u10", &json!([{"type": "text", "text": "# Done"}])),
     ]
 }
 

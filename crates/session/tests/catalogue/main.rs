@@ -1,10 +1,6 @@
 //! Finding sessions: real files, real repositories.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "a test fails by panicking; timings are for whoever reads them"
-)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod exports;
 mod finding;

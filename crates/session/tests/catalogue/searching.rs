@@ -10,7 +10,7 @@ use crate::support::{World, numbers, user};
 
 const CWD: &str = "/nowhere/app";
 
-fn entry(kind: &str, uuid: &str, content: Value) -> Value {
+fn entry(kind: &str, uuid: &str, content: &Value) -> Value {
     json!({"type": kind, "uuid": uuid, "timestamp": "2026-11-13T10:20:30.123Z", "message": {"content": content}})
 }
 
@@ -32,7 +32,7 @@ fn conversation(world: &World) {
     let call =
         json!([{"type": "tool_use", "id": "t1", "name": "Grep", "input": {"pattern": "needle in \"hay\""}}]);
     let result = json!([{"type": "tool_result", "tool_use_id": "t1", "content": "one\nNeedle\nthree"}]);
-    let mut note = entry("user", "u5", json!("a needle nobody said"));
+    let mut note = entry("user", "u5", &json!("a needle nobody said"));
     note["isMeta"] = true.into();
     world.session(
         cwd,
@@ -40,9 +40,9 @@ fn conversation(world: &World) {
         &[
             user(cwd, "Where is the NEEDLE?"),
             json!({"type": "windlass", "kind": "heard", "seq": 1, "of": "needle"}),
-            entry("assistant", "u2", call),
-            entry("user", "u3", result),
-            entry("assistant", "u4", json!([{"type": "text", "text": "Stra\u{df}e und N\u{c4}HE"}])),
+            entry("assistant", "u2", &call),
+            entry("user", "u3", &result),
+            entry("assistant", "u4", &json!([{"type": "text", "text": "Stra\u{df}e und N\u{c4}HE"}])),
             note,
         ],
     );
@@ -93,7 +93,8 @@ fn long_texts_are_shown_around_the_words() {
 fn what_was_taken_back_is_not_found() {
     let world = World::new();
     let cwd = Path::new(CWD);
-    let mut gone = entry("assistant", "u2", json!([{"type": "text", "text": "a needle that did not stand"}]));
+    let mut gone =
+        entry("assistant", "u2", &json!([{"type": "text", "text": "a needle that did not stand"}]));
     gone["windlass"] = json!({"is": "answered", "n": 7});
     let retracted = json!({"type": "windlass", "kind": "retracted", "seq": 2, "of": [7]});
     world.session(cwd, 1, &[user(cwd, "hello"), gone.clone(), retracted]);
@@ -133,7 +134,7 @@ fn damage_does_not_stop_a_search() {
     let path = world.said(cwd, 1, "hello");
     let mut bytes = b"\xff\xfe needle\n{\"type\":\"user\",\"uuid\":\n".to_vec();
     bytes.extend(std::fs::read(&path).unwrap());
-    bytes.extend(format!("{}\n{{\"type\":\"user\"", entry("user", "u9", json!("the needle"))).into_bytes());
+    bytes.extend(format!("{}\n{{\"type\":\"user\"", entry("user", "u9", &json!("the needle"))).into_bytes());
     std::fs::write(&path, bytes).unwrap();
     assert_eq!(found(&world, "needle"), [(1, Who::User, "the [needle]".to_owned())]);
 }

@@ -40,7 +40,7 @@ impl World {
     pub(crate) fn session(&self, cwd: &Path, number: u128, lines: &[Value]) -> PathBuf {
         let paths = self.layout().session(cwd, id(number));
         paths.create().unwrap();
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let text = lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n";
         std::fs::write(paths.file(), text).unwrap();
         let time = SystemTime::UNIX_EPOCH
             + Duration::from_secs(1_700_000_000 + u64::try_from(number % 1_000_000).unwrap());
