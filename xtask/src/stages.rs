@@ -9,7 +9,7 @@ use crate::cargo::{cargo, root, say, works};
 use crate::tidy;
 
 /// A program that some tests need beside Rust, and whether any test needs it yet.
-const PROGRAMS: &[(&str, bool)] = &[("python3", false), ("node", false)];
+const PROGRAMS: &[(&str, bool)] = &[("python3", false), ("node", false), ("chromium", true)];
 
 struct Stage {
     name: &'static str,

@@ -15,6 +15,7 @@
 mod calls;
 mod figures;
 mod lanes;
+mod marks;
 mod page;
 mod policy;
 mod story;

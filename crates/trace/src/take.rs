@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Answered, Block, BlockKind, Collapse, Compaction, Decision, Event, HookAnswer, HookPermission, Input,
-    Interrupt, Message, MessageId, ModelEvent, ModelNote, Origin, Outcome, Prompt, Record, Repair, RequestId,
-    Requested, Said, Spent, Terminal,
+    Answered, Block, BlockKind, Event, Input, Interrupt, Message, MessageId, ModelEvent, Origin, Prompt,
+    Record, RequestId, Requested, Said, Spent, Terminal, Usage,
 };
 
 use crate::calls::Calls;
-use crate::figures;
-use crate::story::{Mark, MarkKind, Process, Request, RequestOutcome, Run, RunEnd, Short, Story};
+use crate::story::{MarkKind, Process, Request, RequestOutcome, Run, RunEnd, Short, Story};
 use crate::text;
 
 /// The records of one session, as far as a page shows them.
@@ -60,6 +58,11 @@ impl Trace {
         self.clock = Clock::default();
         let Opening { wall_ms, version, entrypoint, cwd } = opening;
         self.story.processes.push(Process { wall_ms, version, entrypoint, cwd });
+    }
+
+    /// Something that is no record happened to the session, such as that it was rewound.
+    pub fn note(&mut self, name: &str, about: &str) {
+        self.mark(MarkKind::Note, name, about);
     }
 
     /// Takes the next record.
@@ -195,7 +198,7 @@ impl Trace {
 
     /// The run that is going on and the time in it. What comes between two runs belongs to the end of the one before.
     /// A session of another engine has none, and no times.
-    fn place(&self) -> Option<(usize, u64)> {
+    pub(crate) fn place(&self) -> Option<(usize, u64)> {
         let last = self.story.runs.last()?;
         let at = self.clock.run_at_ms.map_or(last.length_ms, |began| self.clock.at_ms.saturating_sub(began));
         Some((self.story.runs.len() - 1, at))
@@ -251,7 +254,7 @@ impl Trace {
             first: None,
             end: None,
             outcome: RequestOutcome::Open,
-            usage: windlass_protocol::Usage::default(),
+            usage: Usage::default(),
             cost_usd: None,
             forks_usd: std::mem::take(&mut self.forks_usd),
         });
@@ -290,29 +293,6 @@ impl Trace {
         }
     }
 
-    fn noted(&mut self, note: &ModelNote) {
-        let (name, about) = match note {
-            ModelNote::Cleared { tool_results, thinking_turns, tokens } => (
-                "provider cleared",
-                format!(
-                    "{}, {}, {} tokens",
-                    figures::counted(u64::from(*tool_results), "result"),
-                    figures::counted(u64::from(*thinking_turns), "answer's thinking"),
-                    figures::number(*tokens)
-                ),
-            ),
-            ModelNote::ThinkingDropped { blocks, reason } => (
-                "provider dropped thinking",
-                format!("{}: {reason}", figures::counted(u64::from(*blocks), "block")),
-            ),
-            ModelNote::Refusal { category, explanation } => {
-                let said = [category, explanation].into_iter().flatten().map(|text| &**text);
-                ("declined", said.collect::<Vec<_>>().join(": "))
-            }
-        };
-        self.mark(MarkKind::Note, name, &about);
-    }
-
     fn close_requests(&mut self, outcome: &RequestOutcome) {
         let Some((run, at)) =
             self.story.runs.len().checked_sub(1).map(|run| (run, self.story.runs[run].length_ms))
@@ -346,85 +326,6 @@ impl Trace {
         }
     }
 
-    fn forked(&mut self, outcome: &Outcome) {
-        let Some((_, at)) = self.place() else { return };
-        let models: Vec<&str> = outcome.models.keys().map(|model| &**model).collect();
-        let about = format!("{} {}", models.join(", "), outcome.terminal.name()).trim().to_owned();
-        self.while_mark(at.saturating_sub(outcome.duration_ms), at, (MarkKind::Fork, "fork"), &about);
-    }
-
-    fn hooked(&mut self, answer: &HookAnswer) {
-        let said = hooks_said(answer);
-        if !said.is_empty() {
-            self.mark(MarkKind::Hook, "hooks", &said.join("; "));
-        }
-    }
-
-    fn decided(&mut self, decision: &Decision) {
-        let tokens = |tokens: u64| format!("{} tokens freed", figures::number(tokens));
-        let many = |n: usize, thing: &str| figures::counted(n as u64, thing);
-        let (name, about) = match decision {
-            Decision::Compacted(compaction) => return self.compacted(compaction),
-            Decision::Stored(results) => ("results put into files", many(results.len(), "result")),
-            Decision::Snipped { messages, tokens: freed, .. } => {
-                ("snipped", format!("{}, {}", many(messages.len(), "message"), tokens(*freed)))
-            }
-            Decision::Cleared { results, tokens: freed, .. } => {
-                ("cleared", format!("{}, {}", many(results.len(), "result"), tokens(*freed)))
-            }
-            Decision::Staged(Collapse { first, last, .. }) => {
-                ("staged", format!("summary of messages {} to {}", first.0, last.0))
-            }
-            Decision::Collapsed { spans, tokens: freed, .. } => {
-                ("collapsed", format!("{}, {}", many(spans.len(), "span"), tokens(*freed)))
-            }
-            Decision::MediaStripped { messages } => ("media left out", many(messages.len(), "message")),
-            Decision::ThinkingStripped { messages } => ("thinking left out", many(messages.len(), "message")),
-        };
-        self.mark(MarkKind::Decision, name, &about);
-    }
-
-    fn compacted(&mut self, compaction: &Compaction) {
-        let trigger = match compaction.trigger {
-            windlass_protocol::CompactTrigger::Auto => "automatic",
-            windlass_protocol::CompactTrigger::Manual => "asked for",
-            windlass_protocol::CompactTrigger::Reactive => "after a refusal",
-        };
-        let how = if compaction.mechanical { ", without a model" } else { "" };
-        let about = format!(
-            "{trigger}{how}: {} to about {} tokens",
-            figures::number(compaction.tokens_before),
-            figures::number(compaction.tokens_after)
-        );
-        if let Some((_, at)) = self.place() {
-            let from = at.saturating_sub(compaction.duration_ms);
-            self.while_mark(from, at, (MarkKind::Compaction, "compaction"), &about);
-        }
-        self.message(compaction.boundary.id, "boundary", &text_of(&compaction.boundary.blocks), false);
-    }
-
-    fn repaired(&mut self, repairs: &[Repair]) {
-        if !repairs.is_empty() {
-            let about = figures::counted(repairs.len() as u64, "repair");
-            self.mark(MarkKind::Repair, "conversation mended", &about);
-        }
-    }
-
-    fn mark(&mut self, kind: MarkKind, name: &str, about: &str) {
-        self.push_mark(None, kind, name, about);
-    }
-
-    fn while_mark(&mut self, from: u64, at: u64, (kind, name): (MarkKind, &str), about: &str) {
-        self.push_mark(Some(from.min(at)), kind, name, about);
-    }
-
-    fn push_mark(&mut self, from: Option<u64>, kind: MarkKind, name: &str, about: &str) {
-        let Some((run, at)) = self.place() else { return };
-        let (name, about) = (name.to_owned(), text::kept(about).to_owned());
-        let requests_before = self.story.requests.len();
-        self.story.marks.push(Mark { run, kind, from, at, name, about, requests_before });
-    }
-
     fn said(&mut self, said: &Said) {
         let who = speaker(&said.message);
         self.news |= matches!(said.message.origin, Origin::Prompt);
@@ -445,7 +346,7 @@ impl Trace {
         self.message(answered.id, who, &text_of(std::slice::from_ref(block)), answered.aborted);
     }
 
-    fn message(&mut self, id: MessageId, who: &'static str, text: &str, failed: bool) {
+    pub(crate) fn message(&mut self, id: MessageId, who: &'static str, text: &str, failed: bool) {
         let (run, at) = self.place().map_or((None, 0), |(run, at)| (Some(run), at));
         let text = text::kept(text).to_owned();
         self.story.messages.push(Short { id, run, at, who, text, failed, retracted: false });
@@ -469,28 +370,9 @@ fn prompt_text(prompt: &Prompt) -> String {
     text_of(&prompt.blocks)
 }
 
-fn text_of(blocks: &[Block]) -> String {
+pub(crate) fn text_of(blocks: &[Block]) -> String {
     let texts: Vec<Cow<'_, str>> = blocks.iter().map(text::of_block).collect();
     text::kept(&texts.join("\n")).to_owned()
-}
-
-fn hooks_said(answer: &HookAnswer) -> Vec<String> {
-    let permission = answer.permission.as_ref().map(|permission| match permission {
-        HookPermission::Allow => "allow".to_owned(),
-        HookPermission::Deny(why) => format!("deny: {why}"),
-        HookPermission::Ask(why) => format!("ask: {why}"),
-        HookPermission::Defer => "defer".to_owned(),
-    });
-    let stop = answer.stop.iter().map(|why| format!("stop: {why}"));
-    let blocks = answer.blocks.iter().map(|why| format!("objection: {why}"));
-    let input = answer.input.iter().map(|_| "other input".to_owned());
-    let context = answer.context.iter().map(|text| format!("added: {text}"));
-    stop.chain(blocks)
-        .chain(permission)
-        .chain(input)
-        .chain(context)
-        .chain(answer.notices.iter().cloned())
-        .collect()
 }
 
 /// The models that were asked, in the order of their first request.

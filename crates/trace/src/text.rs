@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde::Deserialize;
-use windlass_protocol::{Block, BlockKind};
+use windlass_protocol::{Block, BlockKind, RawObject, ToolUse};
 
 /// As much of a text is kept for the page, in bytes: far more than is shown, so that a secret is found whole.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
@@ -21,12 +21,23 @@ pub(crate) fn of_block(block: &Block) -> Cow<'_, str> {
         BlockKind::Text(text) => Cow::Borrowed(text),
         BlockKind::Thinking => of_thinking(block),
         BlockKind::RedactedThinking => "[thinking that the provider encrypted]".into(),
-        BlockKind::ToolUse(tool_use) => format!("{} {}", tool_use.name, tool_use.input.get()).into(),
+        BlockKind::ToolUse(tool_use) => of_tool_use(tool_use).into(),
         BlockKind::ToolResult { .. } => of_result(block),
         BlockKind::Image => "[picture]".into(),
         BlockKind::Document => "[document]".into(),
         BlockKind::Other(kind) => format!("[{kind}]").into(),
     }
+}
+
+/// The name of a tool and what it is given: texts as they are, since a secret is easier to find in them than in JSON.
+fn of_tool_use(tool_use: &ToolUse) -> String {
+    let mut text = tool_use.name.to_string();
+    let Ok(input) = RawObject::parse(tool_use.input.get()) else { return text };
+    for (name, value) in input.iter() {
+        let plain: Result<String, _> = serde_json::from_str(value.get());
+        let _ = write!(text, " {name}: {}", plain.as_deref().unwrap_or(value.get()));
+    }
+    text
 }
 
 /// What a result says.
@@ -198,7 +209,10 @@ mod tests {
             |json: &str, expected: &str| assert_eq!(of_block(&Block::from_json(json).unwrap()), expected);
         check(r#"{"type":"text","text":"a\nb"}"#, "a\nb");
         check(r#"{"type":"thinking","thinking":"hm \"x\"","signature":"s"}"#, "hm \"x\"");
-        check(r#"{"type":"tool_use","id":"t","name":"Read","input":{"p":1}}"#, r#"Read {"p":1}"#);
+        check(
+            r#"{"type":"tool_use","id":"t","name":"Read","input":{"p":"a\"b","n":[1]}}"#,
+            r#"Read p: a"b n: [1]"#,
+        );
         check(r#"{"type":"tool_result","tool_use_id":"t","content":"a\nb"}"#, "a\nb");
         check(r#"{"type":"tool_result","tool_use_id":"t"}"#, "");
         check(

@@ -109,6 +109,10 @@
     window.scrollLeft = point * width - at;
     rule(track);
   };
+  const ruleAll = () => tracks.filter((track) => track.offsetParent).forEach(rule);
+  ruleAll();
+  addEventListener('resize', () => requestAnimationFrame(ruleAll));
+  all('details.run').forEach((run) => run.addEventListener('toggle', () => all('.track', run).forEach(rule)));
   document.addEventListener('click', (event) => {
     const button = event.target.closest('[data-zoom]');
     if (!button) return;

@@ -20,7 +20,7 @@ const LETTER_SHARE: u64 = 70;
 const ROOM_SHARE: u64 = 7;
 /// So wide is a turn at first, so that a long run can be read by scrolling.
 const TURN_PX: usize = 22;
-const WIDTH_PX_MAX: usize = 12_000;
+const WIDTH_PX_MAX: usize = 50_000;
 
 pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
     let story = sheet.story;
@@ -266,7 +266,7 @@ fn summary(sheet: &Sheet<'_>, (place, run): (usize, &Run), out: &mut String) {
 }
 
 fn ticks(length_ms: u64, out: &mut String) {
-    let step = time_step(length_ms / 8);
+    let step = time_step(length_ms / 6);
     let mut at = 0;
     while at <= length_ms {
         let _ = write!(

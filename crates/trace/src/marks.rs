@@ -1,0 +1,133 @@
+//! What is marked beside requests and calls: decisions of layers, hooks, forks, repairs, what the provider did.
+
+use windlass_protocol::{
+    Collapse, CompactTrigger, Compaction, Decision, HookAnswer, HookPermission, ModelNote, Outcome, Repair,
+};
+
+use crate::figures;
+use crate::story::{Mark, MarkKind};
+use crate::take::{Trace, text_of};
+use crate::text;
+
+impl Trace {
+    pub(crate) fn noted(&mut self, note: &ModelNote) {
+        let (name, about) = match note {
+            ModelNote::Cleared { tool_results, thinking_turns, tokens } => (
+                "provider cleared",
+                format!(
+                    "{}, {}, {} tokens",
+                    figures::counted(u64::from(*tool_results), "result"),
+                    figures::counted(u64::from(*thinking_turns), "answer's thinking"),
+                    figures::number(*tokens)
+                ),
+            ),
+            ModelNote::ThinkingDropped { blocks, reason } => (
+                "provider dropped thinking",
+                format!("{}: {reason}", figures::counted(u64::from(*blocks), "block")),
+            ),
+            ModelNote::Refusal { category, explanation } => {
+                let said = [category, explanation].into_iter().flatten().map(|text| &**text);
+                ("declined", said.collect::<Vec<_>>().join(": "))
+            }
+        };
+        self.mark(MarkKind::Note, name, &about);
+    }
+
+    pub(crate) fn forked(&mut self, outcome: &Outcome) {
+        let Some((_, at)) = self.place() else { return };
+        let models: Vec<&str> = outcome.models.keys().map(|model| &**model).collect();
+        let about = format!("{} {}", models.join(", "), outcome.terminal.name()).trim().to_owned();
+        self.while_mark(at.saturating_sub(outcome.duration_ms), at, (MarkKind::Fork, "fork"), &about);
+    }
+
+    pub(crate) fn hooked(&mut self, answer: &HookAnswer) {
+        let said = hooks_said(answer);
+        if !said.is_empty() {
+            self.mark(MarkKind::Hook, "hooks", &said.join("; "));
+        }
+    }
+
+    pub(crate) fn decided(&mut self, decision: &Decision) {
+        let tokens = |tokens: u64| format!("{} tokens freed", figures::number(tokens));
+        let many = |n: usize, thing: &str| figures::counted(n as u64, thing);
+        let (name, about) = match decision {
+            Decision::Compacted(compaction) => return self.compacted(compaction),
+            Decision::Stored(results) => ("results put into files", many(results.len(), "result")),
+            Decision::Snipped { messages, tokens: freed, .. } => {
+                ("snipped", format!("{}, {}", many(messages.len(), "message"), tokens(*freed)))
+            }
+            Decision::Cleared { results, tokens: freed, .. } => {
+                ("cleared", format!("{}, {}", many(results.len(), "result"), tokens(*freed)))
+            }
+            Decision::Staged(Collapse { first, last, .. }) => {
+                ("staged", format!("summary of messages {} to {}", first.0, last.0))
+            }
+            Decision::Collapsed { spans, tokens: freed, .. } => {
+                ("collapsed", format!("{}, {}", many(spans.len(), "span"), tokens(*freed)))
+            }
+            Decision::MediaStripped { messages } => ("media left out", many(messages.len(), "message")),
+            Decision::ThinkingStripped { messages } => ("thinking left out", many(messages.len(), "message")),
+        };
+        self.mark(MarkKind::Decision, name, &about);
+    }
+
+    pub(crate) fn compacted(&mut self, compaction: &Compaction) {
+        let trigger = match compaction.trigger {
+            CompactTrigger::Auto => "automatic",
+            CompactTrigger::Manual => "asked for",
+            CompactTrigger::Reactive => "after a refusal",
+        };
+        let how = if compaction.mechanical { ", without a model" } else { "" };
+        let about = format!(
+            "{trigger}{how}: {} to about {} tokens",
+            figures::number(compaction.tokens_before),
+            figures::number(compaction.tokens_after)
+        );
+        if let Some((_, at)) = self.place() {
+            let from = at.saturating_sub(compaction.duration_ms);
+            self.while_mark(from, at, (MarkKind::Compaction, "compaction"), &about);
+        }
+        self.message(compaction.boundary.id, "boundary", &text_of(&compaction.boundary.blocks), false);
+    }
+
+    pub(crate) fn repaired(&mut self, repairs: &[Repair]) {
+        if !repairs.is_empty() {
+            let about = figures::counted(repairs.len() as u64, "repair");
+            self.mark(MarkKind::Repair, "conversation mended", &about);
+        }
+    }
+
+    pub(crate) fn mark(&mut self, kind: MarkKind, name: &str, about: &str) {
+        self.push_mark(None, kind, name, about);
+    }
+
+    pub(crate) fn while_mark(&mut self, from: u64, at: u64, (kind, name): (MarkKind, &str), about: &str) {
+        self.push_mark(Some(from.min(at)), kind, name, about);
+    }
+
+    pub(crate) fn push_mark(&mut self, from: Option<u64>, kind: MarkKind, name: &str, about: &str) {
+        let Some((run, at)) = self.place() else { return };
+        let (name, about) = (name.to_owned(), text::kept(about).to_owned());
+        let requests_before = self.story.requests.len();
+        self.story.marks.push(Mark { run, kind, from, at, name, about, requests_before });
+    }
+}
+
+fn hooks_said(answer: &HookAnswer) -> Vec<String> {
+    let permission = answer.permission.as_ref().map(|permission| match permission {
+        HookPermission::Allow => "allow".to_owned(),
+        HookPermission::Deny(why) => format!("deny: {why}"),
+        HookPermission::Ask(why) => format!("ask: {why}"),
+        HookPermission::Defer => "defer".to_owned(),
+    });
+    let stop = answer.stop.iter().map(|why| format!("stop: {why}"));
+    let blocks = answer.blocks.iter().map(|why| format!("objection: {why}"));
+    let input = answer.input.iter().map(|_| "other input".to_owned());
+    let context = answer.context.iter().map(|text| format!("added: {text}"));
+    stop.chain(blocks)
+        .chain(permission)
+        .chain(input)
+        .chain(context)
+        .chain(answer.notices.iter().cloned())
+        .collect()
+}
