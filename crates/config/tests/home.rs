@@ -10,7 +10,7 @@ use windlass_config::{Config, Flags, Home, Place, Settings};
 fn home(variables: &[(&str, &str)], user: Option<&str>) -> Home {
     let pairs = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let place =
-        Place { cwd: "/work".into(), is_root: false, home: user.map(Into::into), managed: "/none".into() };
+        Place { cwd: "/project".into(), is_root: false, home: user.map(Into::into), managed: "/none".into() };
     Config::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &place).unwrap().home
 }
 
@@ -29,7 +29,7 @@ fn sessions_are_kept_where_their_readers_look() {
     check(&[OWN], "/own");
     check(&[SHARED], "/shared");
     check(&[OWN, SHARED], "/own");
-    check(&[("WINDLASS_HOME", "relative")], "/work/relative");
+    check(&[("WINDLASS_HOME", "relative")], "/project/relative");
     check(&[("WINDLASS_HOME", ""), SHARED], "/shared");
     check(&[SDK], "/home/u/.claude");
     check(&[SDK, OWN], "/home/u/.claude");
