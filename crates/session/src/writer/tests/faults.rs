@@ -1,6 +1,7 @@
 //! The n-th operation on the disk fails, for all n: what was acknowledged stays, and the log goes on.
 
 use super::*;
+use std::collections::BTreeSet;
 
 /// Appends as the driver does: the facts come first when they are wanted.
 struct Driver {
@@ -70,6 +71,18 @@ fn check(reader: &Reader, bytes: &[u8], promised: &[u64], known: &[u64], what: &
     assert!(found.iter().all(|batch| known.contains(batch)), "{what}: {found:?} of {known:?}");
 }
 
+/// Each entry follows one that is there: other programs walk from one to the next.
+fn check_chain(bytes: &[u8], what: &str) {
+    let mut entries = BTreeSet::new();
+    for line in bytes.split(|&byte| byte == b'\n') {
+        let Ok(line) = serde_json::from_slice::<serde_json::Value>(line) else { continue };
+        if let Some(parent) = line["parentUuid"].as_str() {
+            assert!(entries.contains(parent), "{what}: {line} follows nothing");
+        }
+        entries.extend(line["uuid"].as_str().map(str::to_owned));
+    }
+}
+
 /// Runs with these faults; tells how many operations it took.
 fn play(reader: &Reader, policy: SyncPolicy, faults: &[(u64, Fault)]) -> u64 {
     let what = format!("{policy:?} {faults:?}");
@@ -104,8 +117,9 @@ fn play(reader: &Reader, policy: SyncPolicy, faults: &[(u64, Fault)]) -> u64 {
         let failed = driver.failures;
         driver.submit(7, Durability::Synced);
         assert_eq!(driver.failures, failed, "{what}: it must work again");
-        let found = batches(&reader.load(&disk.contents().unwrap().bytes).records);
-        assert_eq!(found, driver.known, "{what}");
+        let bytes = disk.contents().unwrap().bytes;
+        assert_eq!(batches(&reader.load(&bytes).records), driver.known, "{what}");
+        check_chain(&bytes, &what);
     }
     operations
 }

@@ -75,7 +75,7 @@ fn an_append_that_nobody_waits_for_any_more_is_left_out() {
     let keeper = Arc::new(Notes::default());
     let mut log = with(&keeper);
     runtime.block_on(async {
-        let (release, held) = std::sync::mpsc::channel::<()>();
+        let (release, held) = std::sync::mpsc::sync_channel::<()>(0);
         let busy = tokio::task::spawn_blocking(move || held.recv());
         drop(log.append(&[intended(1, &["a"])], Durability::Synced));
         drop(release);
