@@ -23,6 +23,9 @@ pub struct Told {
     pub record: Record,
 }
 
+/// What was heard is given up if the rest of it is not among as many records behind it.
+const BEHIND_MAX: usize = 1000;
+
 /// Puts records together.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
@@ -41,6 +44,8 @@ struct Waiting {
     input: Box<Input>,
     held: Held,
     behind: Vec<Told>,
+    /// Where the rest should stand, and stands changed.
+    changed: Option<u64>,
 }
 
 impl Assembler {
@@ -53,7 +58,8 @@ impl Assembler {
         };
         match line.own {
             Own::Heard { input, held: Some(held) } => {
-                self.heard = Some(Waiting { offset, at: self.now, input, held, behind: Vec::new() });
+                self.heard =
+                    Some(Waiting { offset, at: self.now, input, held, behind: Vec::new(), changed: None });
             }
             Own::Heard { input, held: None } => self.push(offset, Record::Heard(input)),
             Own::Record(record) => self.push(offset, *record),
@@ -104,17 +110,29 @@ impl Assembler {
     pub(crate) fn give_up(&mut self) -> Option<(u64, Flaw)> {
         let waiting = self.heard.take()?;
         self.ready.extend(waiting.behind);
-        Some((waiting.offset, Flaw("the line that holds the rest of what was heard is missing".into())))
+        let flaw = match waiting.changed {
+            Some(offset) => {
+                format!("the line at byte {offset} does not say any more what was heard: it was changed")
+            }
+            None => "the line that holds the rest of what was heard is missing".into(),
+        };
+        Some((waiting.offset, Flaw(flaw)))
     }
 
     fn push(&mut self, offset: u64, record: Record) {
         let told = Told { offset, at: self.now, record };
         let Some(mut waiting) = self.heard.take() else { return self.ready.push(told) };
         let is_filled = held::fill(&mut waiting.input.event, &waiting.held, &told.record);
+        if !is_filled && held::is_place(&waiting.held, &told.record) {
+            waiting.changed = Some(told.offset);
+        }
         waiting.behind.push(told);
-        if !is_filled {
+        if !is_filled && waiting.behind.len() < BEHIND_MAX {
             self.heard = Some(waiting);
             return;
+        }
+        if !is_filled {
+            return self.ready.extend(waiting.behind);
         }
         let record = Record::Heard(waiting.input);
         self.ready.push(Told { offset: waiting.offset, at: waiting.at, record });

@@ -62,6 +62,17 @@ pub(crate) fn split(input: &Input, following: &[Record]) -> Option<(Input, Held)
     Some((Input { event, ..*input }, held))
 }
 
+/// Whether a record is the place where the rest should stand.
+pub(crate) fn is_place(held: &Held, record: &Record) -> bool {
+    match (held, record) {
+        (Held::Answered { n, .. }, Record::Answered(answered)) => answered.id == *n,
+        (Held::Result { n, .. }, Record::Result(result)) => result.id == *n,
+        (Held::Said { n, .. }, Record::Said(said)) => said.message.id == *n,
+        (Held::Queued { .. }, Record::Queued(_)) => true,
+        _ => false,
+    }
+}
+
 /// Puts back what a record holds; whether it was the right one.
 pub(crate) fn fill(event: &mut Event, held: &Held, record: &Record) -> bool {
     match (event, held, record) {

@@ -21,8 +21,17 @@ pub(crate) struct Found {
     pub(crate) end: u64,
 }
 
+/// A line that restates everything.
+#[derive(Debug)]
+pub(crate) struct FoundFacts {
+    pub(crate) place: Found,
+    /// Whether a line feed ends it.
+    pub(crate) is_ended: bool,
+    pub(crate) line: Line,
+}
+
 /// The last line within the first `end` bytes that restates everything and can be used.
-pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<Found>> {
+pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<FoundFacts>> {
     let needle = format!("\n{FACTS_BEGINNING}");
     let mut before = end;
     loop {
@@ -33,8 +42,9 @@ pub(crate) fn last_facts(file: &File, end: u64) -> io::Result<Option<Found>> {
         };
         let line_end = end_of_line(file, offset, end)?;
         let line = read(file, offset, line_end)?;
-        if matches!(decode_line(&line), Ok(Line::Own(_))) {
-            return Ok(Some(Found { offset, end: (line_end + 1).min(end) }));
+        if let Ok(line @ Line::Own(_)) = decode_line(&line) {
+            let place = Found { offset, end: (line_end + 1).min(end) };
+            return Ok(Some(FoundFacts { place, is_ended: line_end < end, line }));
         }
         if offset == 0 {
             return Ok(None);

@@ -10,7 +10,7 @@ use std::io;
 use super::file::LineReader;
 use super::find;
 use super::walk::Walk;
-use crate::format::{Line, decode_line};
+use crate::format::{Line, Mark, decode_line};
 
 pub(crate) use convert::Adopter;
 use select::Index;
@@ -27,7 +27,12 @@ pub(crate) fn adopt(file: &File, end: u64, walk: &mut Walk) -> io::Result<u64> {
     let mut rest = 0;
     while let Some(raw) = lines.next()? {
         match raw.bytes.map(decode_line) {
-            Some(Ok(Line::Own(_))) => break,
+            Some(Ok(Line::Own(own))) => {
+                if let Some(Mark::Forked { entry, .. }) = own.mark() {
+                    walk.leaf = walk.leaf.or(*entry);
+                }
+                break;
+            }
             Some(Ok(line)) => {
                 if let Line::Entry(entry) = line {
                     index.add(raw.offset, raw.length, &entry);
@@ -45,7 +50,7 @@ pub(crate) fn adopt(file: &File, end: u64, walk: &mut Walk) -> io::Result<u64> {
     for (offset, flaw) in flaws.iter().filter(|(offset, _)| *offset < rest) {
         walk.damaged(*offset, flaw);
     }
-    let selection = index.select();
+    let selection = index.select(walk.leaf);
     for (offset, length) in selection.entries {
         let line = find::read(file, offset, offset + length)?;
         if let Ok(Line::Entry(entry)) = decode_line(&line) {

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use uuid::Uuid;
+
 use super::file::LineReader;
 use super::walk::Walk;
 use super::{LoadError, Loaded, Upto, find, foreign};
@@ -16,13 +18,17 @@ pub fn load(path: &Path, upto: Upto) -> Result<Loaded, LoadError> {
         End::At(end) => end,
         End::NoSuchEntry(entry) => return Err(LoadError::NoSuchEntry { path: path.to_owned(), entry }),
     };
-    load_file(file, end).map_err(read)
+    let leaf = match upto {
+        Upto::Entry(entry) => Some(entry),
+        Upto::End | Upto::Offset(_) => None,
+    };
+    load_file(file, end, leaf).map_err(read)
 }
 
 /// Where reading stops.
 pub(crate) enum End {
     At(u64),
-    NoSuchEntry(uuid::Uuid),
+    NoSuchEntry(Uuid),
 }
 
 /// Where reading stops that goes up to there.
@@ -39,12 +45,18 @@ pub(crate) fn end(file: &File, upto: Upto) -> io::Result<End> {
     })
 }
 
-fn load_file(file: File, end: u64) -> io::Result<Loaded> {
+fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<Loaded> {
     let mut walk = Walk::default();
+    walk.leaf = leaf;
     let mut records = Vec::new();
     let facts = find::last_facts(&file, end)?;
+    let facts_end = facts.as_ref().map(|facts| facts.place.end);
     let from = match facts {
-        Some(found) => found.offset,
+        Some(facts) => {
+            let behind = facts.place.end;
+            walk.restated(facts);
+            behind
+        }
         None => foreign::adopt(&file, end, &mut walk)?,
     };
     records.extend(walk.ready().map(|told| told.record));
@@ -55,7 +67,7 @@ fn load_file(file: File, end: u64) -> io::Result<Loaded> {
     }
     walk.finish();
     records.extend(walk.ready().map(|told| told.record));
-    let since_facts = end - facts.map_or(0, |found| found.end);
+    let since_facts = end - facts_end.unwrap_or(0);
     let Walk { tail, header, damage, torn, ends_open, foreign, .. } = walk;
     Ok(Loaded { header, records, tail, damage, torn, ends_open, foreign, length: end, since_facts })
 }

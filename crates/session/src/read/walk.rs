@@ -6,6 +6,7 @@ use uuid::Uuid;
 use windlass_protocol::Record;
 
 use super::file::RawLine;
+use super::find::FoundFacts;
 use super::foreign::Adopter;
 use super::{Damage, Torn};
 use crate::format::{
@@ -29,6 +30,8 @@ pub(crate) struct Walk {
     pub(crate) ends_open: bool,
     /// Whether another program wrote any of it.
     pub(crate) foreign: bool,
+    /// The entry that the conversation ends with, if that was said.
+    pub(crate) leaf: Option<Uuid>,
     /// What was seen, to know it again: the number or the id of a line, and a sum of it.
     seen: HashSet<(Uuid, u32)>,
 }
@@ -96,6 +99,12 @@ impl Walk {
     fn flawed(&mut self, raw: RawLine<'_>, flaw: &Flaw) {
         self.torn = Some(Torn { offset: raw.offset, length: raw.length });
         self.damaged(raw.offset, flaw);
+    }
+
+    /// Takes the line that everything before it can be forgotten for.
+    pub(crate) fn restated(&mut self, facts: FoundFacts) {
+        self.ends_open = !facts.is_ended;
+        self.decoded(facts.place.offset, facts.line, 0);
     }
 
     fn decoded(&mut self, offset: u64, line: Line, sum: u32) {

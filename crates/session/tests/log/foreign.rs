@@ -6,10 +6,10 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use uuid::Uuid;
 use windlass_protocol::{Block, CompactTrigger, Decision, MessageId, Origin, Record};
-use windlass_session::Loaded;
+use windlass_session::{Loaded, Upto, fork, load};
 
 use crate::golden::session;
-use crate::support::{encode, load_bytes};
+use crate::support::{SessionFile, encode, load_bytes};
 
 /// An entry as other programs write it. Ids are small numbers.
 fn entry(kind: &str, uuid: u128, parent: u128, more: &Value) -> Value {
@@ -229,6 +229,20 @@ fn odd_files_of_others_are_read_too() {
     let failed = json!({"message": {"id": "x", "model": "<synthetic>", "content": [{"type": "text", "text": "API error"}]}});
     check(&[user(1, 0, "one"), entry("assistant", 2, 1, &failed)], &["user 1: one"]);
     check(&[with(user(1, 0, "one"), "uuid", json!("no-uuid"))], &["user 1: one"]);
+}
+
+#[test]
+fn a_conversation_of_another_can_end_at_any_entry() {
+    let lines =
+        [user(1, 0, "one"), says(2, 1, "m1", "two"), with(user(3, 1, "a note"), "isMeta", json!(true))];
+    let lines: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
+    let file = SessionFile::new(lines.concat().as_bytes());
+    let check = |loaded: &Loaded| assert_eq!(outline(loaded), "user 1: one\nnote 2: a note\n");
+    let entry = Upto::Entry(Uuid::from_u128(3));
+    check(&load(&file.path, entry).unwrap());
+    let target = file.beside("copy.jsonl");
+    fork(&file.path, entry, &target, Uuid::from_u128(9)).unwrap();
+    check(&load(&target, Upto::End).unwrap());
 }
 
 #[test]

@@ -97,9 +97,9 @@ impl Index {
         self.nodes.push(node);
     }
 
-    /// The conversation. There must be an entry.
-    pub(crate) fn select(&self) -> Selection {
-        let leaf = self.leaf();
+    /// The conversation that ends with this entry, or with the one that others would choose. There must be an entry.
+    pub(crate) fn select(&self, leaf: Option<Uuid>) -> Selection {
+        let leaf = leaf.and_then(|leaf| self.by_uuid.get(&leaf).copied()).unwrap_or_else(|| self.leaf());
         let mut path = self.path(leaf, true);
         if let Some(boundary) = path.first().map(|first| &self.nodes[*first]) {
             let mut tail = self.tail_before(boundary);
