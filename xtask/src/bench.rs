@@ -10,11 +10,20 @@ use crate::cargo::{cargo, output, say};
 
 /// The package and the binary of each of the three. They are built one by one: together, cargo would give them the
 /// sum of their features, and the binary would not be the one that ships.
-const BINARIES: &[(&str, &str)] =
+const BINARIES: &[(&str, &str); 3] =
     &[("windlass-cli", "windlass"), ("windlass-bare", "windlass-bare"), ("windlass-bench", "windlass-bench")];
 
 pub(crate) fn main(names: &[String]) -> Result<ExitCode> {
-    for (package, _) in BINARIES {
+    let [binary, bare, bench] = built(BINARIES)?;
+    let mut command = std::process::Command::new(bench);
+    command.env("WINDLASS_BINARY", binary).env("BARE_BINARY", bare).args(names);
+    let status = command.status().context("cannot run the benchmarks")?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Builds these packages for speed, one by one, and says where their binaries are.
+pub(crate) fn built<const N: usize>(binaries: &[(&str, &str); N]) -> Result<[PathBuf; N]> {
+    for (package, _) in binaries {
         say(&format!("building {package}"));
         let built = cargo(&["build", "--release", "--quiet", "-p", package]).status()?;
         if !built.success() {
@@ -22,11 +31,7 @@ pub(crate) fn main(names: &[String]) -> Result<ExitCode> {
         }
     }
     let folder = target_folder()?.join("release");
-    let [binary, bare, bench] = [0, 1, 2].map(|index| folder.join(BINARIES[index].1));
-    let mut command = std::process::Command::new(bench);
-    command.env("WINDLASS_BINARY", binary).env("BARE_BINARY", bare).args(names);
-    let status = command.status().context("cannot run the benchmarks")?;
-    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(binaries.map(|(_, binary)| folder.join(binary)))
 }
 
 fn target_folder() -> Result<PathBuf> {

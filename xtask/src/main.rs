@@ -1,10 +1,11 @@
-//! `cargo xtask test`, `tidy`, `sim` and `bench`: everything a change has to pass.
+//! `cargo xtask test`, `tidy`, `sim`, `crash` and `bench`: everything a change has to pass.
 //!
 //! Purpose: one command that a person and the continuous integration both run. Invariant: it depends on no crate
 //! of the workspace, so it builds in seconds and judges the others from outside.
 
 mod bench;
 mod cargo;
+mod crash;
 mod sim;
 mod stages;
 mod tidy;
@@ -19,6 +20,7 @@ usage: cargo xtask <command>
   test           format, lints, tidy, tests and documentation tests: what a change has to pass
   tidy           layering, sizes, names, documents: the rules that no lint knows
   sim            a million random walks over the core; --walks N and --seed S for others
+  crash          kills of the release binary at random moments, each followed by a resume; --kills N and --seed S
   bench [NAME…]  speed and size of the release binary against a bare client; all of it, or the named parts
 ";
 
@@ -40,6 +42,7 @@ fn run() -> Result<ExitCode> {
         "test" if rest.is_empty() => stages::test(),
         "tidy" if rest.is_empty() => tidy::main(),
         "sim" => sim::main(&rest),
+        "crash" => crash::main(&rest),
         "bench" => bench::main(&rest),
         "" | "help" | "--help" | "-h" => {
             cargo::say(USAGE.trim_end());

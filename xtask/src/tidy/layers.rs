@@ -28,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("testkit", &["models", "ports", "protocol"]),
     ("bare", &[]),
     ("bench", &["testkit"]),
+    ("crash", &["testkit"]),
 ];
 
 /// The command of the developers; it judges the others and so depends on none.
