@@ -1,5 +1,6 @@
 //! `windlass sessions list`.
 
+use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::path::Path;
 
@@ -11,6 +12,9 @@ use crate::{display, layout};
 
 /// As many are shown if nobody says how many.
 const SHOWN: usize = 50;
+
+/// A summary with less room than this says nothing.
+const SUMMARY_MIN: usize = 20;
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -31,7 +35,7 @@ pub(super) fn run(ground: &Ground, wanted: &ListWanted) -> Result<(), String> {
     let mut text = table(&sessions, &ground.cwd, now_ms(), columns);
     if left_out > 0 {
         let more = display::counted(left_out as u64, "older session");
-        text.push_str(&format!("\n{more}: use --limit N to see more.\n"));
+        let _ = write!(text, "\n{more}: use --limit N to see more.\n");
     }
     print(&text)
 }
@@ -59,14 +63,18 @@ pub(super) fn summary(session: &SessionInfo) -> String {
     if summary.is_empty() { "(no prompt)".into() } else { summary }
 }
 
-/// Rows below each other. Columns that say the same everywhere are left out; the last one gets the room that is left.
+/// A column: its name, its width, and a cell for each session.
+type Column = (&'static str, usize, Vec<String>);
+
+/// Rows below each other. The last column gets the room that is left; columns that say nothing are left out, and so are others
+/// where it would get too little.
 fn table(sessions: &[SessionInfo], cwd: &Path, now_ms: u64, columns: usize) -> String {
     let branch = |session: &SessionInfo| display::line(session.branch.as_deref().unwrap_or_default());
     let place = |session: &SessionInfo| match &session.cwd {
         Some(place) if place != cwd => display::line(&home_as_tilde(place)),
         _ => String::new(),
     };
-    let fixed: [(&str, usize, Vec<String>); 4] = [
+    let fixed: [Column; 4] = [
         ("ID", 8, sessions.iter().map(short).collect()),
         (
             "LAST CHANGE",
@@ -76,17 +84,21 @@ fn table(sessions: &[SessionInfo], cwd: &Path, now_ms: u64, columns: usize) -> S
         ("BRANCH", 16, sessions.iter().map(branch).collect()),
         ("DIRECTORY", 30, sessions.iter().map(place).collect()),
     ];
-    let fixed: Vec<(&str, usize, Vec<String>)> = fixed
-        .into_iter()
-        .filter(|(_, _, cells)| cells.iter().any(|cell| !cell.is_empty()))
-        .map(|(name, most, cells)| {
-            let widest = cells.iter().map(|cell| layout::width(cell)).max().unwrap_or_default();
-            (name, widest.min(most).max(name.len()), cells)
-        })
-        .collect();
-    let used: usize = fixed.iter().map(|(_, width, _)| width + GAP).sum();
-    let rest = columns.saturating_sub(used).max(columns.min(20));
-    let mut text = row(fixed.iter().map(|(name, width, _)| (*name, *width)), "SUMMARY");
+    let says_something = |(_, _, cells): &Column| cells.iter().any(|cell| !cell.is_empty());
+    let as_wide_as_needed = |(name, most, cells): Column| {
+        let widest = cells.iter().map(|cell| layout::width(cell)).max().unwrap_or_default();
+        (name, widest.min(most).max(name.len()), cells)
+    };
+    let mut fixed: Vec<Column> = fixed.into_iter().filter(says_something).map(as_wide_as_needed).collect();
+    let room = |fixed: &[Column]| {
+        columns.saturating_sub(fixed.iter().map(|(_, width, _)| width + GAP).sum::<usize>())
+    };
+    for name in ["BRANCH", "DIRECTORY", "LAST CHANGE"] {
+        let is_tight = room(&fixed) < SUMMARY_MIN;
+        fixed.retain(|column| !is_tight || column.0 != name);
+    }
+    let rest = room(&fixed);
+    let mut text = row(fixed.iter().map(|(name, width, _)| (*name, *width)), &layout::cut("SUMMARY", rest));
     for (at, session) in sessions.iter().enumerate() {
         let cells = fixed.iter().map(|(_, width, cells)| (cells[at].as_str(), *width));
         text.push_str(&row(cells, &layout::cut(&summary(session), rest)));
@@ -146,14 +158,28 @@ mod tests {
             session(0x1234_5678, "Fix \x1b[31mthe\x1b[0m parser\nnow", Some("main"), "/work"),
             session(0xabc, "日本 a rather long prompt that does not fit", None, "/elsewhere"),
         ];
-        let expected = "\
+        let check = |columns: usize, expected: &str| {
+            let table = table(&sessions, Path::new("/work"), 125_000, columns);
+            assert_eq!(table, expected, "{columns}");
+        };
+        check(
+            63,
+            "\
 ID        LAST CHANGE  BRANCH  DIRECTORY   SUMMARY
 12345678  2 min ago    main                Fix the parser now
-00000abc  2 min ago            /elsewhere  日本 a rather...
-";
-        assert_eq!(table(&sessions, Path::new("/work"), 125_000, 60), expected);
-        let narrow = table(&sessions[..1], Path::new("/work"), 125_000, 10);
-        assert!(narrow.ends_with("Fix the...\n"), "{narrow}");
+00000abc  2 min ago            /elsewhere  日本 a rather lon...
+",
+        );
+        check(
+            60,
+            "\
+ID        LAST CHANGE  DIRECTORY   SUMMARY
+12345678  2 min ago                Fix the parser now
+00000abc  2 min ago    /elsewhere  日本 a rather long pro...
+",
+        );
+        check(30, "ID        SUMMARY\n12345678  Fix the parser now\n00000abc  日本 a rather lon...\n");
+        check(10, "ID\n12345678\n00000abc\n");
     }
 
     #[test]

@@ -192,3 +192,21 @@ fn sessions_are_kept_where_their_readers_look() {
     let listed: Vec<Value> = serde_json::from_str(&shared.stdout).unwrap();
     assert_eq!((listed.len(), &listed[0]["entrypoint"]), (1, &"sdk-py".into()));
 }
+
+#[test]
+fn a_project_that_was_moved_finds_its_sessions() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "A."}]}, {"blocks": [{"text": "B."}]}]"#);
+    let (old, new) = (stage.project.home().join("old"), stage.project.home().join("new"));
+    std::fs::create_dir_all(old.join(".git")).unwrap();
+    std::fs::write(old.join(".git/HEAD"), "ref: refs/heads/topic\n").unwrap();
+    std::fs::write(old.join(".git/config"), "[remote \"origin\"]\n\turl = git@code.example:team/app.git\n")
+        .unwrap();
+    let first = stage.command(&["-p", "first"]).current_dir(&old).run().unwrap();
+    assert_eq!(first.stdout, "A.\n", "{first:?}");
+    std::fs::rename(&old, &new).unwrap();
+    let list = stage.command(&["sessions"]).current_dir(&new).run().unwrap().stdout;
+    assert!(list.contains("~/old") && list.contains("topic") && list.contains("first"), "{list}");
+    let second = stage.command(&["-p", "second", "--continue"]).current_dir(&new).run().unwrap();
+    assert_eq!(second.stdout, "B.\n", "{second:?}");
+    assert!(stage.last_user_text().contains("first"), "{}", stage.last_user_text());
+}
