@@ -2,6 +2,7 @@
 //!
 //! A call is written `tool argument`: `read` is shared and reads inside the project, `peek` reads outside, `write` is
 //! exclusive and changes something, `broken` has a bad input, every other name is unknown. Examination is answered at once.
+//! What the core puts into the log is kept, and a session can be cut off and recalled from it.
 
 #![expect(clippy::expect_used, reason = "a test may stop at the first surprise")]
 
@@ -10,14 +11,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use windlass_core::{
-    Asking, Config, EarlyStart, Effect, Event, Input, Interrupt, PermissionMode, PhaseName, Prompt, State,
-    step,
+    Asking, Config, EarlyStart, Effect, Event, Input, Interrupt, PermissionMode, PhaseName, Prompt, Recall,
+    State, step,
 };
 use windlass_protocol::{
-    Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, Decision, Delta, Failure, FailureClass,
-    ForkId, HookAnswer, HookCall, HookId, LookId, MemoryNote, Message, ModelEvent, ModelNote, ModelRequest,
-    ModelSpend, Origin, Outcome, PathFact, RawValue, RequestId, Role, StopReason, Surroundings, Terminal,
-    TimerId, ToolOutcome, ToolUse, Transcript, Transition, Update, Usage,
+    Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, Decision, Delta, Durability, Failure,
+    FailureClass, ForkId, HookAnswer, HookCall, HookId, LookId, MemoryNote, Message, ModelEvent, ModelNote,
+    ModelRequest, ModelSpend, Origin, Outcome, PathFact, RawValue, Record, RequestId, Role, StopReason,
+    Surroundings, Terminal, TimerId, ToolOutcome, ToolUse, Transcript, Transition, Update, Usage,
 };
 
 /// Plays the scenario and compares its log.
@@ -58,6 +59,25 @@ pub(crate) fn transcript(scenario: Scenario) -> Vec<String> {
     shape(scenario.play().state.messages())
 }
 
+/// Plays the scenario; what it put into its log.
+pub(crate) fn records(scenario: Scenario) -> Vec<Record> {
+    scenario.play().records
+}
+
+/// Plays the scenario; the session that it leaves.
+pub(crate) fn state(scenario: Scenario) -> State {
+    scenario.play().state.at_rest()
+}
+
+/// A session recalled from these records.
+pub(crate) fn recall(records: impl IntoIterator<Item = Record>) -> windlass_core::Recalled {
+    let mut recall = Recall::new("/project".into());
+    for record in records {
+        recall.take(record);
+    }
+    recall.finish()
+}
+
 /// The input of a call that is written `tool argument`.
 pub(crate) fn input(words: &str) -> Arc<RawValue> {
     tool_use(words).input
@@ -67,6 +87,8 @@ pub(crate) struct Scenario {
     config: Config,
     /// Whether the log shows what results, denials and questions say.
     wordy: bool,
+    /// Whether the log shows what is put into the session's log.
+    shows_records: bool,
     /// What a request is shown with, besides the shape of its transcript.
     request_words: Option<fn(&ModelRequest) -> String>,
     /// What the end is shown with.
@@ -81,6 +103,8 @@ pub(crate) struct Scenario {
 enum Told {
     Model(ModelEvent),
     Other(Event),
+    /// The process ends, and so many records of the last step are not in the log.
+    CutOff(usize),
 }
 
 impl Scenario {
@@ -89,6 +113,7 @@ impl Scenario {
         Self {
             config,
             wordy: false,
+            shows_records: false,
             request_words: None,
             outcome_words: None,
             history: Transcript::default(),
@@ -107,6 +132,35 @@ impl Scenario {
     pub(crate) fn wordy(mut self) -> Self {
         self.wordy = true;
         self
+    }
+
+    /// The log shows what is put into the session's log; `!` says that it must be on the disk.
+    pub(crate) fn showing_records(mut self) -> Self {
+        self.shows_records = true;
+        self
+    }
+
+    /// The process ends, and another recalls the session from its log.
+    pub(crate) fn cut_off(self) -> Self {
+        self.cut_off_without(0)
+    }
+
+    /// The same, but the last records did not make it into the log.
+    pub(crate) fn cut_off_without(mut self, records: usize) -> Self {
+        self.events.push(("> cut off".into(), Told::CutOff(records)));
+        self
+    }
+
+    /// The run goes on where another was left.
+    pub(crate) fn go_on(self) -> Self {
+        self.other("> go on".into(), Event::GoOn)
+    }
+
+    /// The log fails before these calls could start.
+    pub(crate) fn store_fails_before(self, calls: &[u32]) -> Self {
+        let unstarted = calls.iter().copied().map(CallId).collect();
+        let event = Event::StoreFailed { why: "the disk is full".into(), unstarted };
+        self.other(format!("> log fails before {calls:?}"), event)
     }
 
     /// The log shows this of each request.
@@ -342,6 +396,8 @@ impl Scenario {
             request: 0,
             inputs: BTreeMap::new(),
             wordy: self.wordy,
+            shows_records: self.shows_records,
+            records: Vec::new(),
             request_words: self.request_words,
             outcome_words: self.outcome_words,
             course: Vec::new(),
@@ -353,11 +409,15 @@ impl Scenario {
                     player.state = std::mem::take(&mut player.state).at_rest();
                     Event::Submit(prompt)
                 }
-                Told::Other(event @ Event::Compact { .. }) => {
+                Told::Other(event @ (Event::Compact { .. } | Event::GoOn)) => {
                     player.state = std::mem::take(&mut player.state).at_rest();
                     event
                 }
                 Told::Other(event) => event,
+                Told::CutOff(without) => {
+                    player.cut_off(&line, without);
+                    continue;
+                }
                 Told::Model(event) => Event::Model { request: RequestId(player.request), event },
             };
             player.tell(line, event);
@@ -376,6 +436,8 @@ struct Player {
     /// What the model asked for, by call.
     inputs: BTreeMap<CallId, Arc<RawValue>>,
     wordy: bool,
+    shows_records: bool,
+    records: Vec<Record>,
     request_words: Option<fn(&ModelRequest) -> String>,
     outcome_words: Option<fn(&Outcome) -> String>,
     course: Vec<&'static str>,
@@ -388,6 +450,7 @@ impl Player {
         while let Some((line, event)) = pending.pop_front() {
             let input = Input { wall_ms: self.wall_s * 1_000, ..Input::at(self.at_ms, event) };
             self.at_ms += 100;
+            self.hear(&input);
             let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
             self.state = state;
             let mut words = Vec::new();
@@ -402,6 +465,37 @@ impl Player {
             words.extend(phases(edges.make_contiguous()));
             let _ = writeln!(self.log, "{line:28} {}", words.join(" | "));
         }
+    }
+
+    /// Pieces of a block and progress do not go into the log.
+    fn hear(&mut self, input: &Input) {
+        let is_piece = matches!(
+            &input.event,
+            Event::Progress { .. } | Event::Model { event: ModelEvent::Delta { .. }, .. }
+        );
+        if !is_piece {
+            self.records.push(Record::Heard(Box::new(input.clone())));
+        }
+    }
+
+    fn cut_off(&mut self, line: &str, without: usize) {
+        self.records.truncate(self.records.len() - without);
+        let recalled = recall(self.records.clone());
+        let words: Vec<String> = recalled
+            .open
+            .iter()
+            .zip(&recalled.results)
+            .map(|((tool_use, fate), result)| {
+                let text =
+                    if self.wordy { format!(": {}", result_text(&result.result)) } else { String::new() };
+                format!("{} {fate:?}{text}", phrase(tool_use))
+            })
+            .collect();
+        self.records.extend(recalled.results.into_iter().map(Record::Result));
+        self.records.extend(recalled.state.facts().map(|facts| Record::Facts(Box::new(facts))));
+        self.state = recalled.state;
+        self.inputs.clear();
+        let _ = writeln!(self.log, "{line:28} {}", words.join(" | "));
     }
 
     fn end_words(&mut self, outcome: &Outcome) -> String {
@@ -428,6 +522,12 @@ impl Player {
             phases(&edges.drain(..=place).collect::<Vec<_>>())
         };
         match effect {
+            Effect::Persist { record, durability } => {
+                if self.shows_records {
+                    words.extend(record_words(&record, durability));
+                }
+                self.records.push(record);
+            }
             Effect::Emit(Update::Done(outcome)) => {
                 words.extend(up_to(edges, &[PhaseName::Done]));
                 words.push(self.end_words(&outcome));
@@ -481,6 +581,27 @@ impl Player {
             other => words.extend(plain_words(&other)),
         }
     }
+}
+
+/// A record in brackets, with `!` if it must be on the disk.
+fn record_words(record: &Record, durability: Durability) -> Option<String> {
+    let words = match record {
+        Record::Said(said) => format!("said {}", texts(&said.message.blocks)),
+        Record::Answered(answered) if answered.aborted => "aborted".into(),
+        Record::Answered(_) => "answered".into(),
+        Record::Result(result) => format!("result c{}", result.call.0),
+        Record::Retracted(messages) => format!("retracted {}", messages.len()),
+        Record::Queued(prompt) => format!("queued {}", texts(&prompt.blocks)),
+        Record::Dequeued => "dequeued".into(),
+        Record::Requested(requested) => format!("requested #{}", requested.request.0),
+        Record::Intended(intended) => format!("intended c{}", intended.call.0),
+        Record::Finished { call, .. } => format!("finished c{}", call.0),
+        Record::Decided(decision) => decision_words(decision),
+        Record::Repaired(_) => "repaired".into(),
+        Record::Ended { terminal, .. } => format!("ended {}", terminal.name()),
+        Record::Heard(_) | Record::Spent(_) | Record::Facts(_) => return None,
+    };
+    Some(format!("[{words}{}]", if durability == Durability::Synced { "!" } else { "" }))
 }
 
 /// Effects that belong to no phase. A prefetch goes with every prompt and says nothing new.
