@@ -9,10 +9,10 @@ use windlass_config::{Flags, PromptText};
 
 use crate::opening::{SessionFlags, Wish};
 use crate::suggest::closest;
-use crate::{display, help, sessions, usage};
+use crate::{display, help, sessions, trace, usage};
 
 /// The commands beside the prompt.
-pub(crate) const COMMANDS: [&str; 3] = ["demo", "help", "sessions"];
+pub(crate) const COMMANDS: [&str; 4] = ["demo", "help", "sessions", "trace"];
 
 /// What the command line asks for.
 pub(crate) enum Request {
@@ -22,6 +22,8 @@ pub(crate) enum Request {
     Demo,
     /// List sessions, or do something else with them.
     Sessions(sessions::Command),
+    /// Draw a session.
+    Trace(trace::Wanted),
     /// Print a text that was asked for.
     Show(String),
 }
@@ -305,6 +307,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
         Some("demo") => return parse_demo(rest),
         Some("help") => return parse_help(rest),
         Some("sessions") => return sessions::parse(rest),
+        Some("trace") => return trace::parse(rest),
         Some(word) => usage::command_not_yet(word).map_or(Ok(()), Err)?,
         None => {}
     }
@@ -345,7 +348,7 @@ mod tests {
     fn arguments(line: &[&str]) -> Arguments {
         match parse(&[&["windlass"], line].concat().iter().map(OsString::from).collect::<Vec<_>>()) {
             Ok(Request::Print(arguments)) => *arguments,
-            Ok(Request::Demo | Request::Sessions(_)) => panic!("another command"),
+            Ok(Request::Demo | Request::Sessions(_) | Request::Trace(_)) => panic!("another command"),
             Ok(Request::Show(text)) | Err(text) => panic!("{text}"),
         }
     }

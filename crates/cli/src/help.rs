@@ -16,6 +16,7 @@ pub(crate) const AFTER_FLAGS: &str = "\
 Commands:
   demo              Fix a small sample project under a scripted model; needs no key
   sessions          List, show, search, export and remove sessions
+  trace SESSION     Draw a session as a page for a browser: timeline, context, cost
   help              Show this text
   help environment  List the environment variables
 
@@ -60,7 +61,7 @@ Exit codes:
 ";
 
 /// The topics beside the flags.
-const TOPICS: [&str; 3] = ["demo", "environment", "sessions"];
+const TOPICS: [&str; 4] = ["demo", "environment", "sessions", "trace"];
 
 /// A text for the terminal on standard output.
 pub(crate) fn page(text: &str) -> String {
@@ -74,6 +75,7 @@ pub(crate) fn about(topic: Option<&str>) -> Result<String, String> {
         Some("demo") => DEMO.to_owned(),
         Some("environment") => environment(),
         Some("sessions") => crate::sessions::help(),
+        Some("trace") => crate::trace::help(),
         Some(other) => {
             let topics = TOPICS.map(|topic| format!("`windlass help {topic}`")).join(", ");
             let other = crate::display::line(other);

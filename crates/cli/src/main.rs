@@ -22,6 +22,7 @@ mod progress;
 mod prompt;
 mod sessions;
 mod suggest;
+mod trace;
 mod usage;
 mod view;
 mod wiring;
@@ -42,6 +43,7 @@ fn main() {
         Ok(Request::Print(arguments)) => print::run(&arguments),
         Ok(Request::Demo) => demo::run(),
         Ok(Request::Sessions(command)) => sessions::run(&command),
+        Ok(Request::Trace(wanted)) => trace::run(&wanted),
         Ok(Request::Show(text)) => i32::from(std::io::stdout().write_all(text.as_bytes()).is_err()),
         Err(error) => {
             complain(&error);

@@ -15,17 +15,18 @@ mod remove;
 mod search;
 mod show;
 
-pub(crate) use arguments::{Command, help, parse};
+pub(crate) use arguments::{Command, help, parse, wrong};
+pub(crate) use export::{redactor, to_file};
 
 /// Where the command looks.
-struct Ground {
-    settings: Settings,
+pub(crate) struct Ground {
+    pub(crate) settings: Settings,
     layout: Layout,
     cwd: PathBuf,
 }
 
 impl Ground {
-    fn new() -> Result<Self, String> {
+    pub(crate) fn new() -> Result<Self, String> {
         let settings = Settings::from_environment(std::env::vars_os()).map_err(|error| error.to_string())?;
         let cwd = std::env::current_dir().map_err(|error| {
             format!("the current directory cannot be used: {error}. Change to one that exists.")
@@ -47,7 +48,7 @@ impl Ground {
         self.catalogue().list(scope)
     }
 
-    fn find(&self, query: &str) -> Result<SessionInfo, String> {
+    pub(crate) fn find(&self, query: &str) -> Result<SessionInfo, String> {
         self.catalogue().find(&self.cwd, query).map_err(|error| error.to_string())
     }
 }
@@ -72,7 +73,7 @@ pub(crate) fn run(command: &Command) -> i32 {
 }
 
 /// Prints a text that is ready for the terminal.
-fn print(text: &str) -> Result<(), String> {
+pub(crate) fn print(text: &str) -> Result<(), String> {
     written(std::io::stdout().write_all(text.as_bytes()))
 }
 
@@ -87,7 +88,7 @@ fn written(result: std::io::Result<()>) -> Result<(), String> {
 }
 
 /// The beginning of an id: enough to be told apart by people, and to be given back to us.
-fn short(session: &SessionInfo) -> String {
+pub(crate) fn short(session: &SessionInfo) -> String {
     const CHARS: usize = 8;
     session.id.to_string().chars().take(CHARS).collect()
 }

@@ -121,7 +121,7 @@ pub(crate) fn help() -> String {
 }
 
 /// What is wrong with a line, in a sentence.
-fn wrong(error: &clap::Error) -> String {
+pub(crate) fn wrong(error: &clap::Error) -> String {
     let named = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => display::line(text),
         Some(ContextValue::Strings(texts)) => display::line(&texts.join(" ")),

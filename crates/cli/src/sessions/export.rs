@@ -41,7 +41,7 @@ fn write(
 }
 
 /// What is known to be secret here, besides everything that looks like it.
-fn redactor(settings: &Settings) -> Redactor {
+pub(crate) fn redactor(settings: &Settings) -> Redactor {
     let api = &settings.api;
     let known =
         [&api.key, &api.token].into_iter().flatten().chain(api.headers.iter().map(|(_, value)| value));
@@ -65,7 +65,7 @@ fn by_ending(path: Option<&Path>) -> ExportFormat {
 }
 
 /// Writes a private file beside its place and puts it there when it is whole.
-fn to_file(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn to_file(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }

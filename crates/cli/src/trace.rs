@@ -1,0 +1,163 @@
+//! `windlass trace`: a session as one page for a browser.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser};
+use windlass_session::{Header, Line, Located, Mark, SessionInfo, lines, records};
+use windlass_trace::{Opening, Trace, is_trace};
+
+use crate::arguments::Request;
+use crate::sessions::{Ground, print, redactor, short, to_file, wrong};
+use crate::{complain, display, help};
+
+/// As much of a file tells whether it is a trace.
+const BEGINNING_BYTES: u64 = 512;
+
+/// Draws a session as one page for a browser: what happened when, what filled the context, what it cost. The page
+/// needs no network, and what looks like a secret is not on it.
+#[derive(Debug, Parser)]
+#[command(name = "windlass trace", args_override_self = true)]
+#[command(
+    after_help = "A SESSION is an id, the beginning of one (from 4 characters), a title, or words of the first prompt; \
+                  `windlass sessions` lists them."
+)]
+pub(crate) struct Wanted {
+    /// Which one
+    session: String,
+    /// Where to write it; - for standard output [default: windlass-trace-ID.html in the current directory]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Write over a file that is no trace
+    #[arg(long)]
+    force: bool,
+}
+
+/// Reads what stands behind `windlass trace`. Each error is for the user.
+pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
+    let line = std::iter::once(OsString::from("windlass trace")).chain(rest.iter().cloned());
+    match Wanted::try_parse_from(line) {
+        Ok(wanted) => Ok(Request::Trace(wanted)),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            Ok(Request::Show(help::page(&error.render().to_string())))
+        }
+        Err(error) => Err(format!("{} `windlass trace --help` shows what there is.", wrong(&error))),
+    }
+}
+
+/// What `windlass help trace` says.
+pub(crate) fn help() -> String {
+    Wanted::command().render_help().to_string()
+}
+
+/// Draws the session. Returns the exit code.
+pub(crate) fn run(wanted: &Wanted) -> i32 {
+    match draw(wanted) {
+        Ok(()) => 0,
+        Err(error) => {
+            complain(&error);
+            1
+        }
+    }
+}
+
+fn draw(wanted: &Wanted) -> Result<(), String> {
+    let ground = Ground::new()?;
+    let session = ground.find(&wanted.session)?;
+    let to_stdout = wanted.output.as_deref() == Some(Path::new("-"));
+    let path =
+        wanted.output.clone().unwrap_or_else(|| format!("windlass-trace-{}.html", short(&session)).into());
+    if !to_stdout && !wanted.force {
+        check_free(&path)?;
+    }
+    let (trace, damaged) = read(&session.path).map_err(|error| {
+        format!("the log of the session cannot be read: {}: {error}.", session.path.display())
+    })?;
+    if damaged > 0 {
+        let lines = display::counted(damaged as u64, "line");
+        complain(&format!("{lines} of the log cannot be read and are not on the page."));
+    }
+    let redactor = redactor(&ground.settings);
+    let page = trace.page(&title(&session), &|text: &str| redactor.redact(text));
+    if to_stdout {
+        return print(&page);
+    }
+    to_file(&path, |file| file.write_all(page.as_bytes())).map_err(|error| {
+        format!("{} cannot be written: {error}. Give another file with -o.", path.display())
+    })?;
+    print(&format!("{}\n", display::line(&path.to_string_lossy())))
+}
+
+fn title(session: &SessionInfo) -> String {
+    match &session.title {
+        Some(title) => format!("{title} \u{b7} {}", session.id),
+        None => format!("Session {}", session.id),
+    }
+}
+
+/// Only a trace is written over without a word.
+fn check_free(path: &Path) -> Result<(), String> {
+    let mut beginning = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINNING_BYTES).read_to_end(&mut beginning));
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Ok(_) if is_trace(&beginning) => Ok(()),
+        _ => Err(format!(
+            "{} is there already and is no trace. Give another file with -o, or --force to write over it.",
+            path.display()
+        )),
+    }
+}
+
+/// Everything that the log tells, and how many of its lines tell nothing any more.
+fn read(log: &Path) -> io::Result<(Trace, usize)> {
+    let mut trace = Trace::default();
+    let mut besides = lines(log)?.filter_map(|line| Besides::of(line.ok()?)).peekable();
+    let mut records = records(log)?;
+    for told in &mut records {
+        let told = told?;
+        while let Some((_, besides)) = besides.next_if(|(offset, _)| *offset <= told.offset) {
+            besides.tell(&mut trace);
+        }
+        trace.take(&told.record);
+    }
+    besides.for_each(|(_, besides)| besides.tell(&mut trace));
+    Ok((trace, records.damage().len()))
+}
+
+/// What a log holds besides records.
+enum Besides {
+    Opened(Box<Header>),
+    Rewound,
+    Forked(String),
+}
+
+impl Besides {
+    /// With the place of its line.
+    fn of(line: Located) -> Option<(u64, Self)> {
+        let Ok(Line::Own(own)) = line.line else { return None };
+        let besides = match (own.opened(), own.mark()) {
+            (Some(header), _) => Self::Opened(Box::new(header.clone())),
+            (_, Some(Mark::Rewound { .. })) => Self::Rewound,
+            (_, Some(Mark::Forked { source, .. })) => Self::Forked(source.to_string()),
+            _ => return None,
+        };
+        Some((line.offset, besides))
+    }
+
+    fn tell(self, trace: &mut Trace) {
+        match self {
+            Self::Opened(header) => trace.opened(Opening {
+                wall_ms: header.wall_ms,
+                version: format!("windlass {}", header.engine),
+                entrypoint: header.entrypoint.to_string(),
+                cwd: header.cwd.to_string_lossy().into_owned(),
+            }),
+            Self::Rewound => trace.note("rewound", "the conversation goes on from an earlier message"),
+            Self::Forked(source) => trace.note("forked", &format!("a copy of session {source}")),
+        }
+    }
+}
