@@ -119,7 +119,7 @@ fn tokens(story: &Story) -> (u64, u64, u64) {
     })
 }
 
-fn percent_of(part: u64, whole: u64) -> String {
+pub(super) fn percent_of(part: u64, whole: u64) -> String {
     if part > 0 && part * 100 < whole {
         return "&lt;\u{202f}1\u{202f}%".to_owned();
     }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::Sheet;
+use super::head::percent_of;
 use crate::figures::{counted, money, number, percent, real, rough, round_step, short};
 use crate::story::{MarkKind, Request, Story};
 
@@ -168,7 +169,7 @@ fn context<'a>(sheet: &Sheet<'_>, columns: &Columns<'_>) -> Plot<'a> {
     // A window that is far away would make the parts unreadable; then it is only named.
     let near = window.filter(|window| most * 5 >= *window * 2);
     let note = window.map_or_else(String::new, |window| {
-        format!("window {}, {}\u{202f}% used at most", rough(window), most * 100 / window)
+        format!("window {}, {} used at most", rough(window), percent_of(most, window))
     });
     Plot {
         class: "context",

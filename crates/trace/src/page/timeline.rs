@@ -16,6 +16,8 @@ const LANE_PX: usize = 24;
 const LANES_MAX: usize = 24;
 /// A letter on the timeline takes about so much of its width.
 const LETTER_SHARE: u64 = 70;
+/// A wait that takes less than this share of the width is not drawn.
+const WAIT_SHARE: u64 = 250;
 /// A name takes about so much of the width.
 const ROOM_SHARE: u64 = 7;
 /// So wide is a turn at first, so that a long run can be read by scrolling.
@@ -336,17 +338,21 @@ fn call_bar(
     let label = format!("{sign}{}", sheet.words.line(&format!("{} {}", call.name, call.target), 40));
     let late = call.started.unwrap_or(end).saturating_sub(call.asked);
     let asked = if call.question.is_some() { " asked" } else { "" };
-    let whole = end.saturating_sub(call.asked);
-    let (class, inside) = if late == 0 {
+    // A wait that nobody could see is left out.
+    let from =
+        if late * WAIT_SHARE < lanes.length_ms { call.started.unwrap_or(call.asked) } else { call.asked };
+    let whole = end.saturating_sub(from);
+    let (class, inside) = if from > call.asked || late == 0 {
         (String::new(), label)
     } else {
-        let share = percent(late, whole);
         // The name stands where there is room for it.
-        let (before, within) = if late * 2 > whole { (&*label, "") } else { ("", &*label) };
+        let (before, within) =
+            if late * 2 > whole { (format!("<em>{label}</em>"), "") } else { (String::new(), &*label) };
+        let share = percent(late, whole);
         (format!(" late{asked}"), format!("<i style=\"width:{share}%\">{before}</i><span>{within}</span>"))
     };
     let free = if next.saturating_sub(end) > lanes.length_ms / ROOM_SHARE { " o" } else { "" };
-    let place = place_of(lanes, call.asked, end, top_px);
+    let place = place_of(lanes, from, end, top_px);
     let _ = writeln!(
         out,
         "<a class=\"b {kind}{class}{bad}{free}\" href=\"#c{at}\" style=\"{place}\">{inside}</a>"
