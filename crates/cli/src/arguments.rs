@@ -9,10 +9,10 @@ use windlass_config::{Flags, PromptText};
 
 use crate::opening::{SessionFlags, Wish};
 use crate::suggest::closest;
-use crate::{display, help, sessions, trace, usage};
+use crate::{display, help, replay, rewind, sessions, trace, usage};
 
 /// The commands beside the prompt.
-pub(crate) const COMMANDS: [&str; 4] = ["demo", "help", "sessions", "trace"];
+pub(crate) const COMMANDS: [&str; 5] = ["demo", "help", "replay", "sessions", "trace"];
 
 /// What the command line asks for.
 pub(crate) enum Request {
@@ -24,6 +24,10 @@ pub(crate) enum Request {
     Sessions(sessions::Command),
     /// Draw a session.
     Trace(trace::Wanted),
+    /// Play a session again.
+    Replay(replay::Wanted),
+    /// Bring files back.
+    Rewind(rewind::Wanted),
     /// Print a text that was asked for.
     Show(String),
 }
@@ -168,9 +172,21 @@ pub(crate) struct Arguments {
     #[arg(short = 'n', long)]
     name: Option<String>,
 
+    /// With --resume or --continue: bring files back to how they were when this prompt was given, and exit; undo takes that back; without a value the prompts are listed
+    #[arg(long, value_name = "UUID", num_args = 0..=1, default_missing_value = "")]
+    rewind_files: Option<String>,
+
+    /// With --rewind-files: only say what would be done
+    #[arg(long, requires = "rewind_files")]
+    dry_run: bool,
+
     /// Keep nothing of the session on disk
     #[arg(long)]
     no_session_persistence: bool,
+
+    /// How many bytes of the session's log a copy takes over; not for the command line.
+    #[arg(skip)]
+    pub(crate) cut: Option<u64>,
 
     /// Print the version
     #[arg(short = 'v', visible_short_alias = 'V', long, action = ArgAction::Version)]
@@ -236,8 +252,19 @@ impl Arguments {
             drops: self.resume_drops_turn.as_deref(),
             id: self.session_id.as_deref(),
             name: self.name.as_deref(),
+            cut: self.cut,
             forget: self.no_session_persistence,
         })
+    }
+
+    /// Which files are to be brought back, if that is what was asked for.
+    fn rewind(&self) -> Result<Option<rewind::Wanted>, String> {
+        let Some(to) = &self.rewind_files else { return Ok(None) };
+        if self.prompt.is_some() {
+            return Err("--rewind-files brings files back and exits. Leave the prompt out.".into());
+        }
+        let json = self.output_format != Format::Text;
+        rewind::Wanted::new(self.wish()?.origin, to, self.dry_run, json).map(Some)
     }
 
     /// What to say about a missing prompt if a list may have taken it.
@@ -308,11 +335,15 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
         Some("help") => return parse_help(rest),
         Some("sessions") => return sessions::parse(rest),
         Some("trace") => return trace::parse(rest),
+        Some("replay") => return replay::parse(rest),
         Some(word) => usage::command_not_yet(word).map_or(Ok(()), Err)?,
         None => {}
     }
     match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => Ok(Request::Print(Box::new(arguments))),
+        Ok(arguments) => match arguments.rewind()? {
+            Some(wanted) => Ok(Request::Rewind(wanted)),
+            None => Ok(Request::Print(Box::new(arguments))),
+        },
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
             Ok(Request::Show(format!("{}\n", crate::VERSION)))
         }
@@ -348,8 +379,8 @@ mod tests {
     fn arguments(line: &[&str]) -> Arguments {
         match parse(&[&["windlass"], line].concat().iter().map(OsString::from).collect::<Vec<_>>()) {
             Ok(Request::Print(arguments)) => *arguments,
-            Ok(Request::Demo | Request::Sessions(_) | Request::Trace(_)) => panic!("another command"),
             Ok(Request::Show(text)) | Err(text) => panic!("{text}"),
+            Ok(_) => panic!("another command"),
         }
     }
 

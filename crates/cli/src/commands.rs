@@ -10,7 +10,7 @@ use windlass_protocol::{Compaction, ContextReport, ModelSpend};
 use crate::display;
 
 /// The names of the commands, without their slash.
-pub(crate) const NAMES: [&str; 4] = ["compact", "context", "cost", "usage"];
+pub(crate) const NAMES: [&str; 5] = ["compact", "context", "cost", "rewind", "usage"];
 
 /// What to say where compaction is turned off.
 pub(crate) const COMPACT_OFF: &str =
@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Context,
     /// Say what the session has cost.
     Cost,
+    /// Go back to a prompt, or say what there is to go back to.
+    Rewind(String),
 }
 
 impl Command {
@@ -37,6 +39,7 @@ impl Command {
             ("/compact", focus) => Some(Self::Compact(focus.to_owned())),
             ("/context", "" | "all") => Some(Self::Context),
             ("/cost" | "/usage", "") => Some(Self::Cost),
+            ("/rewind" | "/checkpoint" | "/undo", wanted) => Some(Self::Rewind(wanted.to_owned())),
             _ => None,
         }
     }
@@ -151,6 +154,8 @@ mod tests {
         check("/context all", Some(Command::Context));
         check("/cost\n", Some(Command::Cost));
         check("/usage", Some(Command::Cost));
+        check("/rewind", Some(Command::Rewind(String::new())));
+        check("/undo 2 files", Some(Command::Rewind("2 files".into())));
         check("/cost of what?", None);
         check("/compactly", None);
         check("/etc/hosts", None);
@@ -185,7 +190,7 @@ mod tests {
         }
         assert_eq!(
             not_a_command("/help").unwrap_or_default(),
-            "there is no command /help; the commands are /compact, /context, /cost, /usage. \
+            "there is no command /help; the commands are /compact, /context, /cost, /rewind, /usage. \
              It goes to the model as a prompt."
         );
     }

@@ -17,6 +17,7 @@ Commands:
   demo              Fix a small sample project under a scripted model; needs no key
   sessions          List, show, search, export and remove sessions
   trace SESSION     Draw a session as a page for a browser: timeline, context, cost
+  replay SESSION    Play a session again without a model, and find the first difference
   help              Show this text
   help environment  List the environment variables
 
@@ -61,7 +62,7 @@ Exit codes:
 ";
 
 /// The topics beside the flags.
-const TOPICS: [&str; 4] = ["demo", "environment", "sessions", "trace"];
+const TOPICS: [&str; 5] = ["demo", "environment", "replay", "sessions", "trace"];
 
 /// A text for the terminal on standard output.
 pub(crate) fn page(text: &str) -> String {
@@ -76,6 +77,7 @@ pub(crate) fn about(topic: Option<&str>) -> Result<String, String> {
         Some("environment") => environment(),
         Some("sessions") => crate::sessions::help(),
         Some("trace") => crate::trace::help(),
+        Some("replay") => crate::replay::help(),
         Some(other) => {
             let topics = TOPICS.map(|topic| format!("`windlass help {topic}`")).join(", ");
             let other = crate::display::line(other);

@@ -9,7 +9,9 @@ use windlass_protocol::Decision;
 
 use crate::commands::{self, COMPACT_OFF, Command, Times};
 use crate::drive::{End, Signals, Watch, drive, shown};
+use crate::opening::Again;
 use crate::output::Output;
+use crate::rewound::{self, Wish};
 use crate::view::View;
 
 /// What to do next.
@@ -31,6 +33,8 @@ pub(crate) struct Stage {
     pub(crate) times: Times,
     /// Whether the user may ask for a compaction.
     pub(crate) may_compact: bool,
+    /// How the session can go back, if it is kept.
+    pub(crate) again: Option<Again>,
 }
 
 impl Stage {
@@ -44,7 +48,9 @@ impl Stage {
         let end = match job {
             Job::Run(prompt) => drive(session.run(prompt), self.watch(), beside).await,
             Job::GoOn => drive(session.go_on(), self.watch(), beside).await,
-            Job::Command(Command::Compact(_), id) if !self.may_compact => return self.refuse(id).await,
+            Job::Command(Command::Compact(_), id) if !self.may_compact => {
+                return self.refuse(COMPACT_OFF, id).await;
+            }
             Job::Command(Command::Compact(focus), id) => {
                 let mut view = CompactView { inner: &mut *self.view, report: None, prompt: id };
                 let (output, signals) = (&mut self.output, &mut self.signals);
@@ -53,6 +59,12 @@ impl Stage {
             Job::Command(Command::Context, id) => {
                 let text = commands::context_report(&session.context_report());
                 return self.answer(commands::outcome(text, id)).await;
+            }
+            Job::Command(Command::Rewind(wanted), id) => {
+                return match Self::rewind(self.again.as_ref(), session, &wanted).await {
+                    Ok(text) => self.answer(commands::outcome(text, id)).await,
+                    Err(error) => self.refuse(&error, id).await,
+                };
             }
             Job::Command(Command::Cost, id) => {
                 let text = commands::cost_report(session.spent(), self.times);
@@ -78,10 +90,19 @@ impl Stage {
         shown(self.output.flush().await.map(|()| outcome))
     }
 
-    async fn refuse(&mut self, id: Option<Arc<str>>) -> End {
+    /// Says what there is to go back to, or goes back.
+    async fn rewind(again: Option<&Again>, session: &mut Session, wanted: &str) -> Result<String, String> {
+        let again = again.ok_or("nothing of this session is kept, so there is nothing to go back to.")?;
+        match Wish::parse(wanted)? {
+            None => rewound::listed(again),
+            Some(wish) => rewound::rewind(again, session, &wish).await,
+        }
+    }
+
+    async fn refuse(&mut self, error: &str, id: Option<Arc<str>>) -> End {
         self.view.begin(&mut self.output.buffer);
         self.output.take_aside();
-        self.view.refuse(COMPACT_OFF, id.as_ref(), &mut self.output.buffer);
+        self.view.refuse(error, id.as_ref(), &mut self.output.buffer);
         match self.output.flush().await {
             Ok(()) => End::Refused,
             Err(error) => shown(Err(error)),

@@ -20,6 +20,9 @@ mod output;
 mod print;
 mod progress;
 mod prompt;
+mod replay;
+mod rewind;
+mod rewound;
 mod sessions;
 mod suggest;
 mod trace;
@@ -44,6 +47,8 @@ fn main() {
         Ok(Request::Demo) => demo::run(),
         Ok(Request::Sessions(command)) => sessions::run(&command),
         Ok(Request::Trace(wanted)) => trace::run(&wanted),
+        Ok(Request::Replay(wanted)) => replay::run(&wanted),
+        Ok(Request::Rewind(wanted)) => rewind::run(&wanted),
         Ok(Request::Show(text)) => i32::from(std::io::stdout().write_all(text.as_bytes()).is_err()),
         Err(error) => {
             complain(&error);

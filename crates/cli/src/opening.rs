@@ -1,5 +1,6 @@
 //! Which session a run belongs to, and how it is opened: a new one, one that goes on, or a copy of one.
 
+mod again;
 mod notices;
 mod origins;
 mod saved;
@@ -18,7 +19,8 @@ use windlass_session::{
     load, rename,
 };
 
-pub(crate) use origins::Origins;
+pub(crate) use again::Again;
+pub(crate) use origins::{Origins, SUMS};
 pub(crate) use saved::Saved;
 pub(crate) use wish::{SessionFlags, Source, Wish};
 
@@ -77,7 +79,11 @@ impl Opening {
 
     /// Goes on with a session that exists, or with a copy of it if that is wanted or if somebody else has it open.
     fn go_on(wish: &Wish, found: &SessionInfo, home: &Home, cwd: &Path) -> Result<Self, String> {
-        let upto = wish.at.map_or(Upto::End, Upto::Entry);
+        let upto = match (wish.at, wish.cut) {
+            (Some(entry), _) => Upto::Entry(entry),
+            (None, Some(length)) => Upto::Offset(length),
+            (None, None) => Upto::End,
+        };
         let paths = found.paths();
         if let (Some(at), Some(turn)) = (wish.at, &wish.drops) {
             windlass_session::check_dropped(paths.file(), at, turn)
@@ -156,8 +162,8 @@ impl Opening {
     }
 
     /// Opens the session. What is said about it comes with it.
-    pub(crate) fn open(self, engine: &Engine, origins: &Origins) -> Result<Opened, String> {
-        let log = self.log(engine, origins)?.map(|log| Box::new(log) as Box<dyn SessionLog>);
+    pub(crate) fn open(self, engine: &Engine, origins: Origins) -> Result<Opened, String> {
+        let log = self.log(engine, &origins)?.map(|log| Box::new(log) as Box<dyn SessionLog>);
         let Self { key, paths, loaded, lease, name, mut notices } = self;
         let session = match loaded {
             None => {
@@ -176,8 +182,8 @@ impl Opening {
                 engine.resume(key.seed, recalled, log)
             }
         };
-        let name = paths.zip(name);
-        Ok(Opened { session, notices, keep: Keep { _lease: lease, name } })
+        let again = paths.clone().map(|paths| Again { engine: engine.clone(), origins, paths, key });
+        Ok(Opened { session, notices, again, keep: Keep { _lease: lease, name: paths.zip(name) } })
     }
 }
 
@@ -186,6 +192,8 @@ pub(crate) struct Opened {
     pub(crate) session: Session,
     /// What the user should know.
     pub(crate) notices: Vec<String>,
+    /// How it can go back; not if nothing of it is kept.
+    pub(crate) again: Option<Again>,
     pub(crate) keep: Keep,
 }
 

@@ -22,7 +22,7 @@ use crate::wiring::{self, Form, Kept, Wired};
 use crate::{complain, prompt};
 
 /// Where the administrator of the machine keeps files for everybody.
-const MANAGED: &str = "/etc/claude-code";
+pub(crate) const MANAGED: &str = "/etc/claude-code";
 
 /// Everything that is settled before the first request.
 struct Ready {
@@ -126,7 +126,7 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     let (key, origins) = (opening.key, Origins::new(&config, &flags));
     let form = Form { partial_messages: arguments.include_partial_messages, lines };
     let wired = wiring::wire(config, form, &Kept { id: key.id, results: opening.results() })?;
-    let opened = opening.open(&wired.engine, &origins)?;
+    let opened = opening.open(&wired.engine, origins)?;
     let input = if lines {
         Input::Lines { replays: arguments.replay_user_messages }
     } else {
@@ -154,7 +154,7 @@ fn refuse(arguments: &Arguments, error: &str) {
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
     let signals = Signals::listen()?;
     let Wired { setup, mut warnings, may_compact, .. } = ready.wired;
-    let (key, Opened { mut session, notices, keep }) = (ready.key, ready.opened);
+    let (key, Opened { mut session, notices, again, keep }) = (ready.key, ready.opened);
     warnings.extend(notices);
     if format != Format::StreamJson {
         for warning in &warnings {
@@ -180,14 +180,14 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
         Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), key, replays),
         Input::Prompt(_) | Input::GoOn => {
             let job = only_job(ready.input);
-            let mut stage = Stage { view, output, signals, times: Times::default(), may_compact };
+            let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
             let end = stage.perform(job, &mut session, std::future::pending()).await;
             finish(session, keep);
             return Ok((end, stage.signals));
         }
     };
     let view = conversation.noticing(view);
-    let mut stage = Stage { view, output, signals, times: Times::default(), may_compact };
+    let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
     let end = serve(&mut stage, &mut session, conversation).await;
     finish(session, keep);
     Ok((end, stage.signals))

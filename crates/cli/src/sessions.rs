@@ -1,10 +1,10 @@
 //! `windlass sessions`: what there is, and what can be done with it besides going on.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use windlass_config::{Home, Place, Settings};
-use windlass_session::{Catalogue, Layout, Scope, SessionInfo};
+use windlass_session::{Catalogue, Layout, Scope, SessionInfo, Wanted};
 
 use crate::complain;
 
@@ -46,6 +46,15 @@ impl Ground {
     fn sessions(&self, all: bool) -> Vec<SessionInfo> {
         let scope = if all { Scope::Everywhere } else { Scope::Project(&self.cwd) };
         self.catalogue().list(scope)
+    }
+
+    /// The newest session of this directory, whoever started it.
+    pub(crate) fn newest(&self) -> Option<SessionInfo> {
+        self.catalogue().newest(&self.cwd, Wanted::Any)
+    }
+
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.cwd
     }
 
     pub(crate) fn find(&self, query: &str) -> Result<SessionInfo, String> {

@@ -11,9 +11,10 @@ use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
     model_card, resolve_family,
 };
-use windlass_ports::{AnyTool, ModelClient};
-use windlass_protocol::ModelCard;
+use windlass_ports::{AnyTool, BoxStream, ModelClient};
+use windlass_protocol::{ModelCard, ModelEvent, ModelRequest};
 use windlass_sandbox::Launcher;
+use windlass_secrets::Redactor;
 use windlass_tools::{
     Bash, BashSettings, Edit, Glob, GlobSettings, Grep, Lookout, Read, ReadLimits, TaskStop, Tasks, Write,
 };
@@ -106,6 +107,7 @@ pub(crate) fn wire_models(
         .working_directory(config.cwd)
         .permissions(config.permissions)
         .memory(config.memory)
+        .redactor(Redactor::new(config.settings.api.secrets()))
         .source(if form.lines { Source::Sdk } else { Source::Print })
         .partial_messages(form.partial_messages);
     if let Some(path) = &session.results {
@@ -177,6 +179,31 @@ fn models(config: &Config) -> Result<ModelSet, String> {
     let fallbacks = fallbacks(config, named)?.iter().map(|name| card(name, models)).collect();
     let small = Some(small(&main, models));
     Ok(ModelSet { client: Arc::new(client), main, fallbacks, small })
+}
+
+/// The models of a configuration, and nobody to ask: for sessions that are only played again. Which model it was is named in
+/// full, since a script may have named another.
+pub(crate) fn silent_models(config: &Config) -> Result<ModelSet, String> {
+    let models = &config.settings.models;
+    let named = resolve_family(&config.model.name, &models.families);
+    let known = models.script.is_some();
+    let card = |name: &str| {
+        let card = card(name, models);
+        ModelCard { known: known || card.known, ..card }
+    };
+    let main = card(named);
+    let fallbacks = fallbacks(config, named)?.iter().map(|name| card(name)).collect();
+    let small = Some(small(&main, models));
+    Ok(ModelSet { client: Arc::new(Silence), main, fallbacks, small })
+}
+
+/// A model that says nothing.
+struct Silence;
+
+impl ModelClient for Silence {
+    fn stream(&self, _: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
+        Box::pin(futures_util::stream::empty())
+    }
 }
 
 /// The ids of the models that take over. One that does so from itself, or twice, is a mistake.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use windlass_core::{Config, Recalled, UnknownTools};
 use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClient, SessionLog, TaskWatch};
 use windlass_protocol::{ModelCard, Record, SessionSeed, Transcript};
+use windlass_secrets::Redactor;
 
 use crate::check::check;
 use crate::prompt::{default_system_prompt, form_of_answer};
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) prefetch: Option<Arc<dyn MemoryPrefetch>>,
     pub(crate) tasks: Option<Arc<dyn TaskWatch>>,
     pub(crate) results_directory: Option<PathBuf>,
+    pub(crate) redactor: Redactor,
     pub(crate) cwd: PathBuf,
     unknown_tools: UnknownTools,
 }
@@ -116,6 +118,7 @@ pub struct EngineBuilder {
     pub(crate) prefetch: Option<Arc<dyn MemoryPrefetch>>,
     pub(crate) tasks: Option<Arc<dyn TaskWatch>>,
     pub(crate) results_directory: Option<PathBuf>,
+    pub(crate) redactor: Redactor,
 }
 
 impl Engine {
@@ -135,6 +138,7 @@ impl Engine {
             prefetch: None,
             tasks: None,
             results_directory: None,
+            redactor: Redactor::default(),
         }
     }
 
@@ -267,6 +271,7 @@ impl EngineBuilder {
             prefetch: self.prefetch,
             tasks: self.tasks,
             results_directory: self.results_directory,
+            redactor: self.redactor,
             cwd,
             unknown_tools,
             system_prompt,

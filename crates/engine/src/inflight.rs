@@ -18,6 +18,7 @@ use windlass_protocol::{
     ToolUse,
 };
 
+use crate::builder::Shared;
 use crate::inbox::Inbox;
 use crate::jobs;
 use crate::machine::{Machine, World};
@@ -80,6 +81,7 @@ impl Inflight {
             return Poll::Ready(event);
         }
         if let Poll::Ready((call, progress)) = self.progress.1.poll_recv(cx) {
+            let progress = jobs::redaction::progress(&self.world.shared.redactor, progress);
             return Poll::Ready(Event::Progress { call, progress });
         }
         if let Some(event) = self.poll_jobs(cx) {
@@ -129,7 +131,8 @@ impl Inflight {
                 self.start_simple(jobs::store(self.world.results.clone(), store, results));
             }
             Effect::LookAround { look, known, show } => {
-                self.start_simple(jobs::look(self.world.shared.lookout.clone(), look, known, show));
+                let Shared { lookout, redactor, .. } = &*self.world.shared;
+                self.start_simple(jobs::look(lookout.clone(), look, known, show, redactor.clone()));
             }
             Effect::Prefetch(text) => {
                 self.start_simple(jobs::prefetch(self.world.shared.prefetch.clone(), text));
@@ -142,7 +145,8 @@ impl Inflight {
     fn run_tool(&mut self, tool_use: &ToolUse, context: ToolContext) {
         let (call, cancel) = (context.call, context.cancel.clone());
         let tool = self.world.shared.toolbox.find(&tool_use.name).cloned();
-        self.start(Stoppable::Call(call), cancel, jobs::tool(tool, tool_use, context));
+        let work = jobs::tool(tool, tool_use, context, self.world.shared.redactor.clone());
+        self.start(Stoppable::Call(call), cancel, work);
     }
 
     /// Starts a job that the core may want to stop.

@@ -1,6 +1,8 @@
 //! The jobs that a machine sets going: each is a future that comes to an event. Nothing happens before it is polled, and a
 //! failure of what stands behind it is an answer, never a crash.
 
+pub(crate) mod redaction;
+
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -14,6 +16,7 @@ use windlass_protocol::{
     Block, FileSeen, ForkId, HookAnswer, HookCall, HookId, LookId, StoreId, Surroundings, ToolOutcome,
     ToolUse,
 };
+use windlass_secrets::Redactor;
 
 use crate::machine::Machine;
 use crate::results::ResultFiles;
@@ -26,7 +29,12 @@ async fn shielded<T>(work: impl Future<Output = T>, failed: impl FnOnce() -> T) 
 }
 
 /// Runs a tool.
-pub(crate) fn tool(tool: Option<Arc<dyn AnyTool>>, tool_use: &ToolUse, context: ToolContext) -> Job {
+pub(crate) fn tool(
+    tool: Option<Arc<dyn AnyTool>>,
+    tool_use: &ToolUse,
+    context: ToolContext,
+    redactor: Redactor,
+) -> Job {
     let (call, name, input) = (context.call, tool_use.name.clone(), tool_use.input.clone());
     async move {
         let work = async {
@@ -36,7 +44,8 @@ pub(crate) fn tool(tool: Option<Arc<dyn AnyTool>>, tool_use: &ToolUse, context: 
             }
         };
         let failed = || ToolOutcome::error("The tool failed: this is a bug in the tool.");
-        Some(Event::Finished { call, outcome: shielded(work, failed).await })
+        let outcome = redaction::outcome(&redactor, shielded(work, failed).await);
+        Some(Event::Finished { call, outcome })
     }
     .boxed()
 }
@@ -93,6 +102,7 @@ pub(crate) fn look(
     look: LookId,
     known: Vec<FileSeen>,
     show: Vec<(PathBuf, usize)>,
+    redactor: Redactor,
 ) -> Job {
     async move {
         let work = async {
@@ -101,7 +111,8 @@ pub(crate) fn look(
                 None => Surroundings::default(),
             }
         };
-        Some(Event::Looked { look, found: Box::new(shielded(work, Surroundings::default).await) })
+        let found = redaction::surroundings(&redactor, shielded(work, Surroundings::default).await);
+        Some(Event::Looked { look, found: Box::new(found) })
     }
     .boxed()
 }

@@ -118,7 +118,7 @@ mod toolbox;
 pub use builder::{Engine, EngineBuilder, EngineError};
 pub use inbox::{Handle, SessionEnded};
 pub use prompt::default_system_prompt;
-pub use replay::{Mismatch, Replay};
+pub use replay::{Mismatch, Played, Replay};
 pub use run::Run;
 pub use schema::{SchemaError, answer_schema};
 pub use session::Session;

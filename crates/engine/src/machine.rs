@@ -191,6 +191,22 @@ impl Machine {
         self.journal.append([Record::Facts(Box::new(facts))], Durability::Written)
     }
 
+    /// Restates the facts now, and waits until they are in the log.
+    pub(crate) fn poll_restated(
+        &mut self,
+        begun: &mut bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), LogError>> {
+        if !std::mem::replace(begun, true) {
+            self.journal.left_behind();
+            if let Err(error) = self.restate() {
+                self.journal.left_behind();
+                return Poll::Ready(Err(error));
+            }
+        }
+        self.journal.poll(cx)
+    }
+
     fn on_log_failed(&mut self, error: &LogError) {
         self.journal.fail();
         let behind = std::mem::take(&mut self.todo);

@@ -9,6 +9,7 @@ use windlass_core::{
 };
 use windlass_ports::{HookRunner, LookAround, MemoryPrefetch, TaskWatch};
 use windlass_protocol::{Effort, MemoryNote, ModelCard};
+use windlass_secrets::Redactor;
 
 use crate::builder::EngineBuilder;
 
@@ -196,6 +197,13 @@ impl EngineBuilder {
     /// Who looks for memory that may help with a prompt.
     pub fn memory_prefetch(mut self, prefetch: Arc<dyn MemoryPrefetch>) -> Self {
         self.prefetch = Some(prefetch);
+        self
+    }
+
+    /// What is taken out of everything that tools print, before model, screen and log are told of it. Without one, what has the
+    /// shape of a secret; give one that knows your own keys as well.
+    pub fn redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
         self
     }
 

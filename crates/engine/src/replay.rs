@@ -6,12 +6,13 @@
 //! goes on with everything restated.
 
 mod difference;
+mod sums;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use windlass_core::{Config, Effect, Event, Input, PhaseName, Recalled, State, step};
-use windlass_protocol::{Facts, Record, Transcript, Update};
+use windlass_protocol::{ContextReport, Facts, Record, Transcript, Update};
 
 pub use difference::Mismatch;
 
@@ -26,13 +27,27 @@ pub struct Replay {
     /// What the core wants recorded and the log has not shown yet.
     due: VecDeque<Record>,
     events: u64,
-    /// The last event.
-    heard: &'static str,
+    /// The last few events, the latest last.
+    trail: VecDeque<Played>,
     /// The log could not be written for a while: only what is restated next is known.
     lost: bool,
     /// What differed when a run seemed to be dropped, in case it goes on after all.
     doubt: Option<Box<Mismatch>>,
 }
+
+/// An event that was played, in the words in which a [`Mismatch`] speaks of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Played {
+    /// Its number; the first is 1.
+    pub event: u64,
+    /// What was heard.
+    pub heard: &'static str,
+    /// The kinds of the records behind it.
+    pub records: Vec<&'static str>,
+}
+
+/// As many events are remembered.
+const TRAIL: usize = 6;
 
 impl Engine {
     /// Plays a session of this engine again, from its beginning: hand it the records of the log in their order. The first one
@@ -82,7 +97,7 @@ impl Engine {
             state: State::new(self.shared.cwd.clone(), Transcript::default()),
             due: VecDeque::new(),
             events: 0,
-            heard: "nothing",
+            trail: VecDeque::new(),
             lost: false,
             doubt: None,
         }
@@ -108,6 +123,9 @@ impl Replay {
             Record::Facts(facts) => self.compare_facts(facts)?,
             record => self.compare(record)?,
         }
+        if let Some(last) = self.trail.back_mut() {
+            last.records.push(kind(record));
+        }
         Ok(Vec::new())
     }
 
@@ -121,6 +139,17 @@ impl Replay {
     #[must_use]
     pub fn events(&self) -> u64 {
         self.events
+    }
+
+    /// The last few events that were played, the latest last.
+    pub fn trail(&self) -> impl Iterator<Item = &Played> {
+        self.trail.iter()
+    }
+
+    /// How full the context is now.
+    #[must_use]
+    pub fn context_report(&self) -> ContextReport {
+        self.state.context_report(&self.config)
     }
 
     /// Whether the log has shown everything that follows from what was heard so far. If it has not at its end, it was cut off.
@@ -158,7 +187,10 @@ impl Replay {
 
     fn count(&mut self, event: &Event) {
         self.events += 1;
-        self.heard = event_name(event);
+        self.trail.push_back(Played { event: self.events, heard: event_name(event), records: Vec::new() });
+        if self.trail.len() > TRAIL {
+            self.trail.pop_front();
+        }
     }
 
     fn rest(&mut self) {
@@ -234,6 +266,7 @@ impl Replay {
 
     fn mismatch(&self, kind: &'static str, difference: Difference) -> Box<Mismatch> {
         let Difference { field, logged, played } = difference;
-        Box::new(Mismatch { event: self.events, heard: self.heard, kind, field, logged, played })
+        let heard = self.trail.back().map_or("nothing yet", |last| last.heard);
+        Box::new(Mismatch { event: self.events, heard, kind, field, logged, played })
     }
 }

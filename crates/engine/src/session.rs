@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use windlass_core::{Event, Prompt, State};
-use windlass_ports::SessionLog;
+use windlass_ports::{LogError, SessionLog};
 use windlass_protocol::{ContextReport, ModelSpend, Role, SessionSeed, Transcript, estimate_tokens};
 
 use crate::builder::Shared;
@@ -71,6 +71,13 @@ impl Session {
     /// Starts a run that goes on where another was left: the model is asked again without a new prompt.
     pub fn go_on(&mut self) -> Run<'_> {
         self.start(Event::GoOn)
+    }
+
+    /// Puts everything that counts into the log now, without a run. For a session that was made to say something else, such as
+    /// one that was rewound.
+    pub async fn restate(&mut self) -> Result<(), LogError> {
+        let mut begun = false;
+        std::future::poll_fn(|cx| self.machine.poll_restated(&mut begun, cx)).await
     }
 
     fn start(&mut self, event: Event) -> Run<'_> {

@@ -43,7 +43,8 @@ impl Origins {
     }
 
     pub(super) fn header(&self, key: SessionKey, engine: &Engine) -> Header {
-        let saved = Saved::new(&self.flags, &engine.model().id, engine.system_prompt());
+        let mut settings = Saved::new(&self.flags, &engine.model().id, engine.system_prompt()).write();
+        settings.extend(sums(engine).map(|sums| (SUMS.to_owned(), sums)));
         Header {
             engine: env!("CARGO_PKG_VERSION").into(),
             entrypoint: self.entrypoint.as_str().into(),
@@ -53,7 +54,7 @@ impl Origins {
                 .map(|argument| argument.to_string_lossy().into_owned())
                 .collect(),
             variables: variables(),
-            settings: saved.write(),
+            settings,
             ..Header::new(key.seed, &self.cwd, wall_ms())
         }
     }
@@ -85,6 +86,15 @@ fn policy(sync: Sync) -> SyncPolicy {
         Sync::Turn => SyncPolicy::Turn,
         Sync::Never => SyncPolicy::Never,
     }
+}
+
+/// Under this name a log keeps the sums of the configuration, to say later what is not as it was.
+pub(crate) const SUMS: &str = "sums";
+
+fn sums(engine: &Engine) -> Option<Arc<RawValueEq>> {
+    let sums: BTreeMap<&str, String> =
+        engine.sums().into_iter().map(|(part, sum)| (part, format!("{sum:016x}"))).collect();
+    Some(Arc::new(RawValueEq(to_raw_value(&sums).ok()?)))
 }
 
 /// The variables that shape a run and are no secrets.

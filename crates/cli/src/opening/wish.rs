@@ -12,6 +12,7 @@ pub(crate) struct SessionFlags<'a> {
     pub(crate) drops: Option<&'a str>,
     pub(crate) id: Option<&'a str>,
     pub(crate) name: Option<&'a str>,
+    pub(crate) cut: Option<u64>,
     pub(crate) forget: bool,
 }
 
@@ -24,6 +25,8 @@ pub(crate) struct Wish {
     pub(crate) fork: bool,
     /// The message behind which it goes on.
     pub(crate) at: Option<Uuid>,
+    /// How many bytes of its log count.
+    pub(crate) cut: Option<u64>,
     /// The prompt whose turn is all that may be left out.
     pub(crate) drops: Option<String>,
     /// The id of the new session.
@@ -79,6 +82,7 @@ impl Wish {
             origin,
             fork: flags.fork,
             at: flags.at.map(|text| uuid("--resume-session-at", text)).transpose()?,
+            cut: flags.cut,
             drops: flags.drops.map(str::to_owned),
             id: flags.id.map(|text| uuid("--session-id", text)).transpose()?,
             name: flags.name.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned),

@@ -42,10 +42,7 @@ fn write(
 
 /// What is known to be secret here, besides everything that looks like it.
 pub(crate) fn redactor(settings: &Settings) -> Redactor {
-    let api = &settings.api;
-    let known =
-        [&api.key, &api.token].into_iter().flatten().chain(api.headers.iter().map(|(_, value)| value));
-    Redactor::new(known.map(|secret| secret.reveal().to_owned()))
+    Redactor::new(settings.api.secrets())
 }
 
 fn format_of(form: Form) -> ExportFormat {

@@ -31,6 +31,7 @@ mod redaction;
 mod replay;
 mod resume;
 mod rewind;
+mod rewound;
 mod sessions;
 mod signals;
 mod structured;

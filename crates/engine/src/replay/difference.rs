@@ -166,10 +166,9 @@ pub(super) fn is_same(one: &Record, other: &Record) -> bool {
         (Record::Decided(one), Record::Decided(other)) => one == other,
         (Record::Spent(one), Record::Spent(other)) => one == other,
         (Record::Repaired(one), Record::Repaired(other)) => one == other,
-        (
-            Record::Ended { terminal, rest },
-            Record::Ended { terminal: other_terminal, rest: other_rest },
-        ) => terminal == other_terminal && rest == other_rest,
+        (Record::Ended { terminal, rest }, Record::Ended { terminal: other_terminal, rest: other_rest }) => {
+            terminal == other_terminal && rest == other_rest
+        }
         (Record::Facts(one), Record::Facts(other)) => one == other,
         _ => false,
     }
@@ -230,7 +229,9 @@ pub(super) fn event_name(event: &Event) -> &'static str {
 mod tests {
     use std::sync::Arc;
 
-    use windlass_protocol::{Block, CallId, CallResult, Facts, Message, MessageId, Origin, Requested, RequestId};
+    use windlass_protocol::{
+        Block, CallId, CallResult, Facts, Message, MessageId, Origin, RequestId, Requested,
+    };
 
     use super::*;
 
@@ -275,7 +276,8 @@ mod tests {
 
     #[test]
     fn long_values_are_shown_around_the_first_difference() {
-        let (one, other) = (result(&format!("{}1{}", "a".repeat(500), "b".repeat(500))), result(&"a".repeat(500)));
+        let (one, other) =
+            (result(&format!("{}1{}", "a".repeat(500), "b".repeat(500))), result(&"a".repeat(500)));
         let Difference { field, logged, played } = Difference::between(&one, &other);
         assert_eq!(field, "result");
         let common = "a".repeat(COMMON_CHARS);

@@ -1,0 +1,60 @@
+//! A session that is open goes back to an earlier point: its conversation is read again up to there.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use windlass_engine::{Engine, Recall, Session};
+use windlass_protocol::SessionKey;
+use windlass_session::{Checkpoints, LogWriter, PromptLine, SessionPaths, Upto, load, prompts};
+
+use super::Origins;
+
+/// What it takes to go back. Whoever has it holds the session's lease.
+pub(crate) struct Again {
+    pub(super) engine: Engine,
+    pub(super) origins: Origins,
+    pub(super) paths: SessionPaths,
+    pub(super) key: SessionKey,
+}
+
+impl Again {
+    /// The prompts of the session, in their order.
+    pub(crate) fn prompts(&self) -> Result<Vec<PromptLine>, String> {
+        if !self.paths.file().exists() {
+            return Ok(Vec::new());
+        }
+        prompts(self.paths.file()).map_err(|error| format!("the session cannot be read: {error}."))
+    }
+
+    /// What files were before calls changed them.
+    pub(crate) fn checkpoints(&self) -> Checkpoints {
+        Checkpoints::new(self.paths.checkpoints(), self.key)
+    }
+
+    /// The directory that paths are shown from.
+    pub(crate) fn cwd(&self) -> &Path {
+        self.engine.working_directory()
+    }
+
+    /// The session's id, as users write it.
+    pub(crate) fn id(&self) -> String {
+        self.key.id.to_string()
+    }
+
+    /// The session goes on from before this prompt. What followed stays in the log and is not considered any more.
+    pub(crate) async fn rewind(&self, session: &mut Session, prompt: &PromptLine) -> Result<(), String> {
+        let failed = |error: String| format!("the conversation stays as it is: {error}.");
+        let loaded = load(self.paths.file(), Upto::Offset(prompt.starts_at))
+            .map_err(|error| failed(error.to_string()))?;
+        // The log has one writer: the former one ends with its session.
+        *session = self.engine.session();
+        let (header, options) =
+            (self.origins.header(self.key, &self.engine), self.origins.options(self.key, &self.paths));
+        let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, options);
+        let log = log.map_err(|error| failed(error.to_string()))?;
+        let mut recall = Recall::new(self.cwd().to_owned());
+        loaded.records.into_iter().for_each(|record| recall.take(record));
+        *session = self.engine.resume(self.key.seed, recall.finish(), Some(Box::new(log)));
+        session.restate().await.map_err(|error| failed(error.to_string()))
+    }
+}

@@ -1,0 +1,144 @@
+//! `windlass replay`: a session played again from its log, without a model and without tools.
+
+mod play;
+mod rebuild;
+mod report;
+
+use std::ffi::OsString;
+use std::time::Instant;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, Parser};
+use uuid::Uuid;
+use windlass_engine::Recall;
+use windlass_engine::protocol::Role;
+use windlass_session::{SessionInfo, Upto, load};
+
+use crate::arguments::{Arguments, Request};
+use crate::sessions::{Ground, print, wrong};
+use crate::{complain, display, help, print as prompts};
+use play::{End, Played};
+
+/// Plays a session again, without a model and without tools: what the log says was heard goes through the engine once more, and
+/// everything it decides is compared with the log. The first difference is an error.
+#[derive(Debug, Parser)]
+#[command(name = "windlass replay", args_override_self = true)]
+#[command(
+    after_help = "A SESSION is an id, the beginning of one (from 4 characters), a title, or words of the first prompt; \
+                  `windlass sessions` lists them. The session itself is not changed.\n\nExit codes:\n  \
+                  0    Everything is equal, and a run that went on succeeded\n  1    Something differs, or cannot be read"
+)]
+pub(crate) struct Wanted {
+    /// Which one
+    session: String,
+    /// Stop behind this event, and say how things stood
+    #[arg(long, value_name = "N")]
+    until: Option<u64>,
+    /// Go on from there with this model, in a copy of the session
+    #[arg(long, value_name = "MODEL")]
+    with_model: Option<String>,
+    /// With --with-model: what to say first; needed where the model had answered already
+    #[arg(long, value_name = "TEXT", requires = "with_model")]
+    prompt: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Reads what stands behind `windlass replay`. Each error is for the user.
+pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
+    let line = std::iter::once(OsString::from("windlass replay")).chain(rest.iter().cloned());
+    match Wanted::try_parse_from(line) {
+        Ok(wanted) => Ok(Request::Replay(wanted)),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            Ok(Request::Show(help::page(&error.render().to_string())))
+        }
+        Err(error) => Err(format!("{} `windlass replay --help` shows what there is.", wrong(&error))),
+    }
+}
+
+/// What `windlass help replay` says.
+pub(crate) fn help() -> String {
+    Wanted::command().render_help().to_string()
+}
+
+/// Plays the session. Returns the exit code.
+pub(crate) fn run(wanted: &Wanted) -> i32 {
+    match play(wanted) {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error);
+            1
+        }
+    }
+}
+
+fn play(wanted: &Wanted) -> Result<i32, String> {
+    let session = Ground::new()?.find(&wanted.session)?;
+    let started = Instant::now();
+    let played = play::play(&session, wanted.until)?;
+    let ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    if let (Some(until), Some(replay)) = (wanted.until, &played.replay)
+        && replay.events() < until
+        && !matches!(played.end, End::Differs(_))
+    {
+        return Err(format!(
+            "the session has only {}, so there is no event {until}.",
+            display::counted(replay.events(), "event")
+        ));
+    }
+    let is_equal = !matches!(played.end, End::Differs(_));
+    match wanted.with_model.as_deref().filter(|_| is_equal) {
+        Some(model) => go_on(wanted, model, &session, &played),
+        None => {
+            let text = if wanted.json {
+                report::json(&session, &played, ms)
+            } else {
+                report::text(&session, &played, ms, wanted.until.is_some())
+            };
+            print(&text)?;
+            Ok(i32::from(!is_equal))
+        }
+    }
+}
+
+/// Goes on live in a copy of the session that ends where it was played to.
+fn go_on(wanted: &Wanted, model: &str, session: &SessionInfo, played: &Played) -> Result<i32, String> {
+    let unread = |error: windlass_session::LoadError| format!("{error}.");
+    let loaded = load(&session.path, Upto::Offset(played.offset)).map_err(unread)?;
+    let directory = loaded.header.as_ref().map(|header| header.cwd.clone()).or_else(|| session.cwd.clone());
+    let mut recall = Recall::new(directory.clone().unwrap_or_default());
+    loaded.records.into_iter().for_each(|record| recall.take(record));
+    let state = recall.finish().state;
+    let awaits_answer = state.messages().last().is_some_and(|last| last.role == Role::User);
+    if wanted.prompt.is_none() && !awaits_answer {
+        return Err("the model has answered there, so there is nothing to go on with. \
+             Say something with --prompt, or stop before the answer with --until."
+            .into());
+    }
+    let copy = Uuid::new_v4();
+    let mut arguments = live(wanted, model, &session.id.to_string(), copy)?;
+    arguments.cut = Some(played.offset);
+    if let Some(directory) = directory {
+        std::env::set_current_dir(&directory).map_err(|error| {
+            format!(
+                "the session worked in {}, which cannot be used: {error}.",
+                display::line(&directory.to_string_lossy())
+            )
+        })?;
+    }
+    complain(&format!("{} Going on in a copy of the session: {copy}.", report::equal(played)));
+    Ok(prompts::run(&arguments))
+}
+
+/// The flags with which a copy goes on.
+fn live(wanted: &Wanted, model: &str, session: &str, copy: Uuid) -> Result<Arguments, String> {
+    let copy = copy.to_string();
+    let format = if wanted.json { "json" } else { "text" };
+    let mut line = vec!["windlass", "-p", "--resume", session, "--fork-session", "--session-id", &copy];
+    line.extend(["--model", model, "--output-format", format]);
+    if let Some(prompt) = &wanted.prompt {
+        line.extend(["--", prompt]);
+    }
+    Arguments::try_parse_from(line).map_err(|error| wrong(&error))
+}

@@ -1,0 +1,194 @@
+//! Going through a log: each process that opened it had an engine of its own.
+
+use std::collections::BTreeMap;
+
+use windlass_engine::protocol::{Event, MessageId, Record, ToolUse};
+use windlass_engine::{Engine, Mismatch, Recall, Recalled, Replay};
+use windlass_session::{Damage, Header, Mark, Scene, SessionInfo, Told, Upto, load, story};
+
+use super::rebuild;
+
+/// How far a session was played, and what came of it.
+pub(super) struct Played {
+    /// None if nothing in the log can be played.
+    pub(super) replay: Option<Replay>,
+    pub(super) end: End,
+    /// Where the log goes on behind it.
+    pub(super) offset: u64,
+    /// Calls the model had made that have no result yet.
+    pub(super) open: BTreeMap<MessageId, ToolUse>,
+    /// What was not as it was when the log was written.
+    pub(super) differences: Vec<String>,
+}
+
+/// How it ended.
+pub(super) enum End {
+    /// Everything is equal.
+    Equal,
+    /// Everything is equal, and the log ends in the middle of something.
+    CutOff,
+    /// The first difference.
+    Differs(Difference),
+}
+
+pub(super) enum Difference {
+    /// The engine would have written something else.
+    Played(Box<Mismatch>),
+    /// The log cannot be read there.
+    Damaged(Damage),
+}
+
+/// Plays a session, to its end or to the end of this event. An error is for the user.
+pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> Result<Played, String> {
+    let unread = |error: std::io::Error| {
+        format!("the log of the session cannot be read: {}: {error}.", session.path.display())
+    };
+    let mut player = Player::new(session);
+    let end = std::fs::metadata(&session.path).map_err(unread)?.len();
+    for scene in story(&session.path).map_err(unread)? {
+        let scene = scene.map_err(unread)?;
+        if let Some(offset) = begins(&scene).filter(|_| until.is_some_and(|until| player.events() >= until)) {
+            return Ok(player.finish(None, offset));
+        }
+        let offset = begins(&scene);
+        if let Err(difference) = player.take(scene)? {
+            return Ok(player.finish(Some(difference), offset.unwrap_or(end)));
+        }
+    }
+    if player.replay.is_none() {
+        return Err("the log holds nothing that can be played: another program wrote it, and it does not say what was heard."
+            .into());
+    }
+    Ok(player.finish(None, end))
+}
+
+/// Where something begins that does not belong to the event before.
+fn begins(scene: &Scene) -> Option<u64> {
+    match scene {
+        Scene::Opened { offset, .. } => Some(*offset),
+        Scene::Told(Told { offset, record: Record::Heard(_), .. }) => Some(*offset),
+        _ => None,
+    }
+}
+
+struct Player<'a> {
+    session: &'a SessionInfo,
+    replay: Option<Replay>,
+    /// The engine of the process that wrote this part of the log, and what it said.
+    process: Option<(Engine, Box<Header>)>,
+    open: BTreeMap<MessageId, ToolUse>,
+    /// What cannot be read. At the end of what a process wrote, nothing is missed.
+    damage: Option<Damage>,
+}
+
+impl<'a> Player<'a> {
+    fn new(session: &'a SessionInfo) -> Self {
+        Self { session, replay: None, process: None, open: BTreeMap::new(), damage: None }
+    }
+
+    fn events(&self) -> u64 {
+        self.replay.as_ref().map_or(0, Replay::events)
+    }
+
+    fn take(&mut self, scene: Scene) -> Result<Result<(), Difference>, String> {
+        match scene {
+            Scene::Opened { offset, header } => self.opened(offset, header)?,
+            Scene::Marked(Mark::Rewound { to }) => self.rewound(to)?,
+            Scene::Marked(_) => {}
+            Scene::Damaged(damage) => {
+                if self.replay.is_some() && self.damage.is_none() {
+                    self.damage = Some(damage);
+                }
+            }
+            Scene::Told(told) => return Ok(self.told(&told.record)),
+        }
+        Ok(Ok(()))
+    }
+
+    /// Another process goes on with what it could read.
+    fn opened(&mut self, offset: u64, header: Box<Header>) -> Result<(), String> {
+        let loaded = load(&self.session.path, Upto::Offset(offset)).map_err(|error| format!("{error}."))?;
+        let engine = rebuild::engine(self.session.id, &header, loaded.header.as_ref()).map_err(|error| {
+            format!("the engine cannot be put together as it was when the session was recorded: {error}")
+        })?;
+        self.damage = None;
+        self.open.clear();
+        let recalled = recall(loaded.records, &engine);
+        self.replay.get_or_insert_with(|| engine.replay()).open(&engine, recalled);
+        self.process = Some((engine, header));
+        Ok(())
+    }
+
+    /// The process went back to an earlier message.
+    fn rewound(&mut self, to: Option<uuid::Uuid>) -> Result<(), String> {
+        let (Some((engine, _)), Some(replay)) = (&self.process, &mut self.replay) else { return Ok(()) };
+        let records = match to {
+            Some(entry) => {
+                let loaded = load(&self.session.path, Upto::Entry(entry));
+                loaded.map_err(|error| format!("{error}."))?.records
+            }
+            None => Vec::new(),
+        };
+        replay.open(engine, recall(records, engine));
+        Ok(())
+    }
+
+    fn told(&mut self, record: &Record) -> Result<(), Difference> {
+        let Some(replay) = &mut self.replay else { return Ok(()) };
+        if let Some(damage) = &self.damage {
+            match record {
+                // Whoever wrote it knows that something is missing.
+                Record::Heard(input) if matches!(input.event, Event::StoreFailed { .. }) => {
+                    self.damage = None
+                }
+                Record::Heard(_) => return Err(Difference::Damaged(damage.clone())),
+                _ => return Ok(()),
+            }
+        }
+        replay.take(record).map_err(Difference::Played)?;
+        match record {
+            Record::Answered(answered) => {
+                let call = answered.block.as_tool_use();
+                self.open.extend(call.map(|call| (answered.id, call.clone())));
+            }
+            Record::Result(result) => {
+                self.open.remove(&result.asked_by);
+            }
+            Record::Retracted(messages) => self.open.retain(|id, _| !messages.contains(id)),
+            Record::Ended { .. } => self.open.clear(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self, difference: Option<Difference>, offset: u64) -> Played {
+        let is_complete = self.damage.is_none() && self.replay.as_ref().is_none_or(Replay::is_complete);
+        let process = self.process.as_ref().filter(|_| difference.is_some());
+        let differences = process.map(|(engine, header)| rebuild::differences(engine, header));
+        let end = match difference {
+            Some(difference) => End::Differs(difference),
+            None if is_complete => End::Equal,
+            None => End::CutOff,
+        };
+        Played {
+            replay: self.replay,
+            end,
+            offset,
+            open: self.open,
+            differences: differences.unwrap_or_default(),
+        }
+    }
+}
+
+/// The session as a process found it.
+fn recall(records: Vec<Record>, engine: &Engine) -> Recalled {
+    let project = engine.working_directory();
+    let mut recall = Recall::new(project.to_owned());
+    records.into_iter().for_each(|record| recall.take(record));
+    let mut recalled = recall.finish();
+    // As whoever resumes a session does; but whether the directory was there then is not known any more.
+    if !recalled.state.cwd().starts_with(project) {
+        recalled.state.set_cwd(project.to_owned());
+    }
+    recalled
+}

@@ -1,0 +1,81 @@
+//! The engine of a process that wrote a log, from what it said about itself.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use uuid::Uuid;
+use windlass_config::{Config, Place, PromptText, Settings};
+use windlass_engine::Engine;
+use windlass_session::Header;
+
+use crate::arguments::{self, Arguments, InputFormat, Request};
+use crate::opening::{SUMS, Saved};
+use crate::print::MANAGED;
+use crate::wiring::{self, Form, Kept};
+
+/// The engine that this process had, and that asks nobody. What the session had been told before counts as it did then.
+pub(super) fn engine(id: Uuid, header: &Header, before: Option<&Header>) -> Result<Engine, String> {
+    let given = given(header)?;
+    let mut flags = given.flags();
+    if let Some(before) = before {
+        Saved::read(&before.settings).fill(&mut flags);
+    }
+    let saved = Saved::read(&header.settings);
+    flags.model = saved.model.or(flags.model);
+    if let Some(text) = saved.system_prompt {
+        (flags.system_prompt, flags.append_system_prompt) = (Some(PromptText::Text(text)), None);
+    }
+    let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
+    let settings = Settings::from_environment(variables.collect::<Vec<(OsString, OsString)>>())
+        .map_err(|error| error.to_string())?;
+    // Nothing is done, so nothing has to be refused to anybody.
+    let place = Place {
+        cwd: header.cwd.clone(),
+        is_root: false,
+        home: std::env::home_dir(),
+        managed: MANAGED.into(),
+    };
+    let config = Config::new(settings, &flags, &place).map_err(|error| error.to_string())?;
+    let form = Form {
+        partial_messages: given.include_partial_messages,
+        lines: given.input_format == InputFormat::StreamJson,
+    };
+    let models = wiring::silent_models(&config)?;
+    Ok(wiring::wire_models(config, models, form, &Kept::nowhere(id))?.engine)
+}
+
+/// The flags the process was given.
+fn given(header: &Header) -> Result<Box<Arguments>, String> {
+    let line: Vec<OsString> =
+        std::iter::once("windlass".into()).chain(header.arguments.iter().map(OsString::from)).collect();
+    match arguments::parse(&line) {
+        Ok(Request::Print(arguments)) => Ok(arguments),
+        Ok(Request::Replay(wanted)) => {
+            let model = wanted.with_model.as_deref().unwrap_or_default();
+            super::live(&wanted, model, "", Uuid::nil()).map(Box::new)
+        }
+        Ok(_) => Err("the log does not say how the process was started that wrote it".into()),
+        Err(error) => Err(format!("the process that wrote the log was started in an unknown way: {error}")),
+    }
+}
+
+/// What is not as it was when the log was written, in words; empty if nothing is known to differ.
+pub(super) fn differences(engine: &Engine, header: &Header) -> Vec<String> {
+    let mut differences = Vec::new();
+    let version = env!("CARGO_PKG_VERSION");
+    if &*header.engine != version {
+        differences.push(format!("it was written by version {} and this is {version}", header.engine));
+    }
+    let sums = header.settings.get(SUMS).map(Arc::as_ref);
+    let Some(sums) = sums.and_then(|sums| serde_json::from_str::<Sums>(sums.0.get()).ok()) else {
+        return differences;
+    };
+    for (part, sum) in engine.sums() {
+        if sums.get(part).is_some_and(|then| *then != format!("{sum:016x}")) {
+            differences.push(format!("the {part} are not what they were"));
+        }
+    }
+    differences
+}
+
+type Sums = std::collections::BTreeMap<String, String>;

@@ -1,0 +1,185 @@
+//! What `windlass replay` says.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use windlass_engine::Replay;
+use windlass_engine::protocol::{Message, Role};
+use windlass_session::SessionInfo;
+
+use super::play::{Difference, End, Played};
+use crate::display;
+
+/// As much of a message is shown.
+const MESSAGE_CHARS: usize = 200;
+
+/// That everything is equal, in a sentence.
+pub(super) fn equal(played: &Played) -> String {
+    let events = display::counted(played.replay.as_ref().map_or(0, Replay::events), "event");
+    match played.end {
+        End::CutOff => format!("{events} played, all equal; the log ends in the middle of the last one."),
+        _ => format!("{events} played, all equal."),
+    }
+}
+
+/// For people.
+pub(super) fn text(session: &SessionInfo, played: &Played, ms: u64, with_state: bool) -> String {
+    let mut text = String::new();
+    match (&played.end, &played.replay) {
+        (End::Differs(difference), replay) => {
+            differs(session, played, difference, replay.as_ref(), &mut text)
+        }
+        (_, Some(replay)) => {
+            let _ = writeln!(text, "{} {}.", equal(played), display::duration(ms));
+            if with_state {
+                state(replay, played, &mut text);
+            }
+        }
+        (_, None) => {}
+    }
+    text
+}
+
+fn differs(
+    session: &SessionInfo,
+    played: &Played,
+    difference: &Difference,
+    replay: Option<&Replay>,
+    text: &mut String,
+) {
+    let _ = writeln!(text, "The session {} differs from what this engine does.\n", session.id);
+    for step in replay.into_iter().flat_map(Replay::trail) {
+        let _ = writeln!(text, "  {:>6}  {}: {}", step.event, step.heard, kinds(&step.records));
+    }
+    match difference {
+        Difference::Played(mismatch) => {
+            let field =
+                if mismatch.field.is_empty() { String::new() } else { format!(" at {}", mismatch.field) };
+            let _ = write!(
+                text,
+                "\nThe first difference is behind event {}, in the record `{}`{field}:\n  log:    {}\n  engine: {}\n",
+                mismatch.event,
+                mismatch.kind,
+                display::line(&mismatch.logged),
+                display::line(&mismatch.played)
+            );
+        }
+        Difference::Damaged(damage) => {
+            let event = replay.map_or(0, Replay::events);
+            let _ = writeln!(
+                text,
+                "\nBehind event {event} the log cannot be read (byte {}): {}.",
+                damage.offset,
+                display::line(&damage.what)
+            );
+        }
+    }
+    for difference in &played.differences {
+        let _ = writeln!(text, "This may be why: {}.", display::line(difference));
+    }
+}
+
+fn kinds(records: &[&str]) -> String {
+    if records.is_empty() { "nothing".into() } else { records.join(", ") }
+}
+
+/// How things stand.
+fn state(replay: &Replay, played: &Played, text: &mut String) {
+    let state = replay.state();
+    if let Some(last) = replay.trail().last() {
+        let _ = writeln!(text, "  event     {} ({}: {})", last.event, last.heard, kinds(&last.records));
+    }
+    let _ = writeln!(text, "  doing     {}", doing(replay));
+    let context = replay.context_report();
+    let _ = writeln!(
+        text,
+        "  context   {} of {} tokens, {}",
+        display::number(context.used),
+        display::number(context.window),
+        display::counted(state.messages().len() as u64, "message")
+    );
+    let output: u64 = state.spent_in_session().values().map(|spend| spend.usage.output_tokens).sum();
+    let _ = writeln!(text, "  spent     {} output tokens", display::number(output));
+    if let Some(last) = state.messages().last() {
+        let _ = writeln!(text, "  last      {}: {}", speaker(last), display::line(&words(last)));
+    }
+    for call in played.open.values() {
+        let _ = writeln!(text, "  open      {} ({})", display::line(&call.name), display::line(&call.id));
+    }
+}
+
+fn doing(replay: &Replay) -> String {
+    match replay.state().terminal() {
+        Some(terminal) => format!("the run is over: {}", terminal.name()),
+        None => format!("{:?}, turn {}", replay.state().phase(), replay.state().turn()).to_lowercase(),
+    }
+}
+
+fn speaker(message: &Message) -> &'static str {
+    match message.role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    }
+}
+
+/// The beginning of a message: its text, or what else it is.
+fn words(message: &Message) -> String {
+    let texts: Vec<&str> = message.blocks.iter().filter_map(|block| block.as_text()).collect();
+    let all = if texts.is_empty() {
+        message.blocks.iter().map(|block| block.json()).collect::<Vec<_>>().join(" ")
+    } else {
+        texts.join(" ")
+    };
+    let mut shown: String = all.chars().take(MESSAGE_CHARS).collect();
+    if shown.len() < all.len() {
+        shown.push_str("...");
+    }
+    shown
+}
+
+/// For programs.
+pub(super) fn json(session: &SessionInfo, played: &Played, ms: u64) -> String {
+    let mut object = json!({
+        "sessionId": session.id.to_string(),
+        "events": played.replay.as_ref().map_or(0, Replay::events),
+        "equal": !matches!(played.end, End::Differs(_)),
+        "cutOff": matches!(played.end, End::CutOff),
+        "durationMs": ms,
+    });
+    match &played.end {
+        End::Differs(Difference::Played(mismatch)) => {
+            object["difference"] = json!({
+                "event": mismatch.event,
+                "heard": mismatch.heard,
+                "record": mismatch.kind,
+                "field": mismatch.field,
+                "log": mismatch.logged,
+                "engine": mismatch.played,
+                "configuration": played.differences,
+            });
+        }
+        End::Differs(Difference::Damaged(damage)) => {
+            object["difference"] = json!({ "byte": damage.offset, "damage": damage.what });
+        }
+        End::Equal | End::CutOff => object["state"] = state_json(played),
+    }
+    format!("{}\n", display::json(&object))
+}
+
+fn state_json(played: &Played) -> Value {
+    let Some(replay) = &played.replay else { return Value::Null };
+    let state = replay.state();
+    let context = replay.context_report();
+    let last = state.messages().last();
+    let open = played.open.values().map(|call| json!({ "id": &*call.id, "tool": &*call.name }));
+    json!({
+        "phase": format!("{:?}", state.phase()).to_lowercase(),
+        "terminal": state.terminal().map(|terminal| terminal.name()),
+        "turn": state.turn(),
+        "messages": state.messages().len(),
+        "contextTokens": context.used,
+        "contextWindow": context.window,
+        "last": last.map(|last| json!({ "role": speaker(last), "text": words(last) })),
+        "openCalls": open.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,281 @@
+//! Files as they were when a prompt was given: `--rewind-files`, and what `/rewind` says and does about files.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::json;
+use uuid::Uuid;
+use windlass_protocol::{SessionKey, SessionSeed};
+use windlass_session::{
+    Action, Change, Checkpoints, Lease, LeaseError, Point, PointInfo, RewindError, RewindPlan, Rewound,
+    SessionInfo,
+};
+
+use crate::opening::Source;
+use crate::sessions::{Ground, print};
+use crate::{complain, display, help};
+
+/// What takes the last rewind back.
+const UNDO: &str = "undo";
+/// As many commands that cannot be undone are shown.
+const COMMANDS_MAX: usize = 10;
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    session: Source,
+    /// Nothing: say what there is to go back to.
+    to: Option<Point>,
+    dry_run: bool,
+    json: bool,
+}
+
+impl Wanted {
+    /// Checks what was given. Each error is for the user.
+    pub(crate) fn new(session: Source, to: &str, dry_run: bool, json: bool) -> Result<Self, String> {
+        if session == Source::New {
+            return Err("--rewind-files needs a session: add --resume ID or --continue.".into());
+        }
+        Ok(Self { session, to: parse(to)?, dry_run, json })
+    }
+}
+
+/// The point in time that a word means; none for no word.
+pub(crate) fn parse(word: &str) -> Result<Option<Point>, String> {
+    match word.trim() {
+        "" => Ok(None),
+        UNDO => Ok(Some(Point::Undo)),
+        word => Uuid::parse_str(word).map(|uuid| Some(Point::Prompt(uuid))).map_err(|_| {
+            format!(
+                "{} is not the uuid of a prompt. Without a value --rewind-files lists the prompts; {UNDO} takes the last \
+                 rewind back.",
+                display::line(word)
+            )
+        }),
+    }
+}
+
+/// Brings files back, or says what there is to go back to. Returns the exit code.
+pub(crate) fn run(wanted: &Wanted) -> i32 {
+    match attempt(wanted) {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error);
+            1
+        }
+    }
+}
+
+fn attempt(wanted: &Wanted) -> Result<i32, String> {
+    let ground = Ground::new()?;
+    let session = match &wanted.session {
+        Source::Named(words) => ground.find(words)?,
+        _ => ground.newest().ok_or("there is no session of this directory.")?,
+    };
+    let checkpoints = checkpoints(&session);
+    let Some(to) = wanted.to else {
+        print(&help::page(&listed(&checkpoints)?))?;
+        return Ok(0);
+    };
+    let _lease = if wanted.dry_run { None } else { Some(lease(&session)?) };
+    let done = match rewind(&checkpoints, to, wanted.dry_run) {
+        Ok(done) => done,
+        Err(error) if wanted.json => {
+            print(&format!("{}\n", display::json(&json!({ "canRewind": false, "error": error }))))?;
+            return Ok(1);
+        }
+        Err(error) => return Err(error),
+    };
+    let failed = done.rewound.as_ref().is_some_and(|rewound| !rewound.failed.is_empty());
+    if wanted.json {
+        print(&format!("{}\n", display::json(&done.to_json())))?;
+    } else {
+        print(&help::page(&done.to_text(ground.cwd(), &session.id.to_string())))?;
+    }
+    Ok(i32::from(failed))
+}
+
+/// The checkpoints of a session in which nothing is said here.
+fn checkpoints(session: &SessionInfo) -> Checkpoints {
+    let key = SessionKey::from(SessionSeed(session.id.as_u128()));
+    Checkpoints::new(session.paths().checkpoints(), key)
+}
+
+fn lease(session: &SessionInfo) -> Result<Lease, String> {
+    Lease::take(&session.paths().lock()).map_err(|error| match error {
+        LeaseError::Busy(_) => format!(
+            "the session {} is open elsewhere, so its files are not rewound from here. End it first, or look with --dry-run.",
+            session.id
+        ),
+        error @ LeaseError::Failed { .. } => format!("the session {} cannot be opened: {error}.", session.id),
+    })
+}
+
+/// What there is to go back to, for people.
+pub(crate) fn listed(checkpoints: &Checkpoints) -> Result<String, String> {
+    let points = checkpoints.points().map_err(|error| sentence(&error))?;
+    if points.is_empty() {
+        return Ok("There are no checkpoints in this session.\n".into());
+    }
+    let mut text = String::new();
+    for PointInfo { uuid, text: said, files, commands, .. } in &points {
+        let mut what = vec![display::counted(*files as u64, "file") + " changed"];
+        if *commands > 0 {
+            what.push(display::counted(*commands as u64, "command"));
+        }
+        let _ = writeln!(text, "{uuid}  {} ({})", display::line(said), what.join(", "));
+    }
+    text.push_str("\nGo back to how files were when a prompt was given: --rewind-files UUID; look first with --dry-run.\n");
+    Ok(text)
+}
+
+/// What was done, or would be.
+pub(crate) struct Done {
+    plan: RewindPlan,
+    /// Nothing if it was only looked at.
+    rewound: Option<Rewound>,
+}
+
+/// Brings files back to a point, or only looks. Each error is for the user. Whoever calls it holds the session's lease, unless it
+/// only looks.
+pub(crate) fn rewind(checkpoints: &Checkpoints, to: Point, dry_run: bool) -> Result<Done, String> {
+    let plan = checkpoints.plan(to).map_err(|error| sentence(&error))?;
+    let rewound = match dry_run {
+        true => None,
+        false => Some(checkpoints.apply(&plan).map_err(|error| sentence(&error))?),
+    };
+    Ok(Done { plan, rewound })
+}
+
+fn sentence(error: &RewindError) -> String {
+    format!("{error}.")
+}
+
+impl Done {
+    /// The answer that hosts know.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        let changed: Vec<String> = self.brought_back().map(|change| path(&change.path)).collect();
+        let mut value = json!({
+            "canRewind": true,
+            "filesChanged": changed,
+            "insertions": self.brought_back().map(|change| change.insertions).sum::<u64>(),
+            "deletions": self.brought_back().map(|change| change.deletions).sum::<u64>(),
+        });
+        let links: Vec<String> = self.plan.skipped_links().into_iter().map(path).collect();
+        if !links.is_empty() {
+            value["skippedLinks"] = links.into();
+        }
+        if let Some(failed) = self.rewound.as_ref().and_then(|rewound| rewound.failed.first()) {
+            value["error"] = format!("{} was not rewound: {}", failed.path.display(), failed.reason).into();
+        }
+        value
+    }
+
+    fn brought_back(&self) -> impl Iterator<Item = &Change> {
+        let is_done = |change: &&Change| match &self.rewound {
+            Some(rewound) => rewound.done.contains(&change.path),
+            None => true,
+        };
+        self.plan.changes.iter().filter(is_done)
+    }
+
+    /// What to tell people. Paths are shown as seen from a directory.
+    pub(crate) fn to_text(&self, cwd: &Path, session: &str) -> String {
+        let mut text = self.changes(cwd);
+        self.write_left(&mut text, cwd);
+        self.write_commands(&mut text);
+        if let Some(rewound) = &self.rewound {
+            for notice in &rewound.notices {
+                let _ = writeln!(text, "{}", display::line(notice));
+            }
+            if !rewound.done.is_empty() {
+                let _ = writeln!(
+                    text,
+                    "\nTo take this back: `windlass --resume {session} --rewind-files {UNDO}`"
+                );
+            }
+        }
+        text
+    }
+
+    fn changes(&self, cwd: &Path) -> String {
+        let dry = self.rewound.is_none();
+        let count = self.brought_back().count();
+        if count == 0 && self.rewound.as_ref().is_none_or(|rewound| rewound.failed.is_empty()) {
+            return "No file that a call changed since differs: there is nothing to rewind.\n".into();
+        }
+        let verb = if dry { "Would rewind" } else { "Rewound" };
+        let mut text = format!("{verb} {}:\n", display::counted(count as u64, "path"));
+        for change in self.brought_back() {
+            let mut note = String::new();
+            if change.insertions + change.deletions > 0 {
+                let _ = write!(note, " (+{} -{})", change.insertions, change.deletions);
+            }
+            if change.changed_by_others {
+                note.push_str(" (somebody else had changed it since)");
+            }
+            let _ = writeln!(text, "  {:16}  {}{note}", verb_of(change.action), shown(&change.path, cwd));
+        }
+        text
+    }
+
+    fn write_left(&self, text: &mut String, cwd: &Path) {
+        let failed = self.rewound.iter().flat_map(|rewound| &rewound.failed);
+        let failed = failed.map(|failed| (&failed.path, &failed.reason));
+        let left = self.plan.skipped.iter().map(|skipped| (&skipped.path, &skipped.reason)).chain(failed);
+        let mut left = left.peekable();
+        if left.peek().is_some() {
+            text.push_str("\nLeft as they are:\n");
+        }
+        for (path, reason) in left {
+            let _ = writeln!(text, "  {}: {}", shown(path, cwd), display::line(reason));
+        }
+    }
+
+    fn write_commands(&self, text: &mut String) {
+        let commands = &self.plan.commands;
+        if commands.is_empty() {
+            return;
+        }
+        let count = display::counted(commands.len() as u64, "command");
+        let _ = writeln!(text, "\n{count} ran since. What they did beyond the paths above is not undone:");
+        for command in commands.iter().take(COMMANDS_MAX) {
+            let unfinished = if command.finished { "" } else { " (not seen to end)" };
+            let _ = writeln!(text, "  {}{unfinished}", display::line(&command.text));
+        }
+        if commands.len() > COMMANDS_MAX {
+            let _ = writeln!(text, "  and {} more", commands.len() - COMMANDS_MAX);
+        }
+    }
+}
+
+fn verb_of(action: Action) -> &'static str {
+    match action {
+        Action::Delete => "remove",
+        Action::RemoveDirectory => "remove directory",
+        Action::MakeDirectory => "make directory",
+        Action::RestoreContent => "restore",
+        Action::Recreate => "bring back",
+        Action::RestoreMode => "restore mode",
+    }
+}
+
+fn shown(path: &Path, cwd: &Path) -> String {
+    display::line(&path.strip_prefix(cwd).unwrap_or(path).to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_name_a_point() {
+        let uuid = "11111111-2222-4333-8444-555555555555";
+        assert_eq!(parse(""), Ok(None));
+        assert_eq!(parse(" undo "), Ok(Some(Point::Undo)));
+        assert_eq!(parse(uuid), Ok(Some(Point::Prompt(Uuid::parse_str(uuid).unwrap()))));
+        assert!(parse("yesterday").unwrap_err().contains("yesterday is not the uuid"));
+        assert!(Wanted::new(Source::New, uuid, false, false).unwrap_err().contains("--resume ID"));
+    }
+}

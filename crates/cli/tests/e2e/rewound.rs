@@ -1,0 +1,84 @@
+//! `/rewind`: back to a prompt.
+
+use crate::host::{Host, prompt};
+use crate::support::Stage;
+
+/// Two prompts, each of which changes a file, then another.
+fn changed() -> Stage {
+    let write = |text: &str| {
+        format!(
+            r#"{{"blocks": [{{"tool": "Write", "input": {{"file_path": "note.txt", "content": "{text}\n"}}}}]}}"#
+        )
+    };
+    let say = |text: &str| format!(r#"{{"blocks": [{{"text": "{text}"}}]}}"#);
+    let stage = Stage::new(&format!(
+        "[{},{},{},{},{}]",
+        write("one"),
+        say("Done."),
+        write("two"),
+        say("Done."),
+        say("Third.")
+    ));
+    for text in ["first", "second"] {
+        let session = if text == "first" { "--verbose" } else { "--continue" };
+        let finished = stage.run(&["-p", text, session, "--permission-mode", "acceptEdits"]);
+        assert_eq!(finished.stdout.trim(), "Done.", "{}", finished.stderr);
+    }
+    assert_eq!(stage.project.read("note.txt").unwrap(), "two\n");
+    stage
+}
+
+#[test]
+fn what_there_is_to_go_back_to_is_listed() {
+    let stage = changed();
+    let listed = stage.run(&["-p", "--continue", "/rewind"]);
+    assert!(listed.stdout.contains("  first") && listed.stdout.contains("  second"), "{}", listed.stdout);
+    let wrong = stage.run(&["-p", "--continue", "/rewind 7"]);
+    assert_eq!(wrong.code(), Some(1));
+    assert!(
+        wrong.stdout.contains("there is no prompt 7") || wrong.stderr.contains("there is no prompt 7"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn files_and_conversation_go_back_together_and_stay_there() {
+    let stage = changed();
+    let rewound = stage.run(&["-p", "--continue", "/rewind 2"]);
+    assert!(rewound.stdout.contains("The conversation is back to before: second"), "{rewound:?}");
+    assert_eq!(stage.project.read("note.txt").unwrap(), "one\n");
+    let third = stage.run(&["-p", "--continue", "third"]);
+    assert_eq!(third.stdout.trim(), "Third.", "{}", third.stderr);
+    let text = stage.last_user_text();
+    assert!(text.contains("first") && text.contains("third") && !text.contains("second"), "{text}");
+}
+
+#[test]
+fn only_one_of_the_two_goes_back_if_only_that_is_wanted() {
+    let stage = changed();
+    stage.run(&["-p", "--continue", "/rewind 2 files"]);
+    assert_eq!(stage.project.read("note.txt").unwrap(), "one\n");
+    stage.project.write("note.txt", "mine\n").unwrap();
+    stage.run(&["-p", "--continue", "/rewind 1 conversation"]);
+    assert_eq!(stage.project.read("note.txt").unwrap(), "mine\n");
+    stage.run(&["-p", "--continue", "third"]);
+    let text = stage.last_user_text();
+    assert!(text.contains("third") && !text.contains("first") && !text.contains("second"), "{text}");
+}
+
+#[test]
+fn a_host_goes_back_while_the_session_is_open() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"text": "One."}]}, {"blocks": [{"text": "Two."}]}, {"blocks": [{"text": "Three."}]}]"#,
+    );
+    let mut host = Host::start(&stage, &[]);
+    for (text, expected) in [("first", "One."), ("second", "Two."), ("/rewind 2", ""), ("third", "Three.")] {
+        host.say(&prompt(text, &format!("11111111-2222-4333-8444-55555555555{}", text.len())));
+        let result = host.hear_until("result").pop().unwrap();
+        assert!(result["result"].as_str().unwrap().contains(expected), "{result}");
+    }
+    let (_, status) = host.end();
+    assert_eq!(status.code(), Some(0));
+    let text = stage.last_user_text();
+    assert!(text.contains("first") && text.contains("third") && !text.contains("second"), "{text}");
+}

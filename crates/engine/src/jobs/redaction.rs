@@ -1,0 +1,66 @@
+//! Secrets are taken out of what tools print before the core hears of it, so that model, screen and log hold the same bytes.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use windlass_protocol::{Block, BlockKind, RawValueEq, Surroundings, ToolOutcome, ToolProgress};
+use windlass_secrets::Redactor;
+
+/// What a tool returned.
+pub(super) fn outcome(redactor: &Redactor, mut outcome: ToolOutcome) -> ToolOutcome {
+    for block in &mut outcome.content {
+        redact_block(redactor, block);
+    }
+    outcome.structured = outcome.structured.and_then(|json| structured(redactor, json));
+    outcome
+}
+
+/// How a tool is getting on.
+pub(crate) fn progress(redactor: &Redactor, progress: ToolProgress) -> ToolProgress {
+    match redactor.redact_line(&progress.text) {
+        Cow::Owned(text) => ToolProgress { text },
+        Cow::Borrowed(_) => progress,
+    }
+}
+
+/// What was found around a run: it holds text of files and of commands.
+pub(super) fn surroundings(redactor: &Redactor, mut found: Surroundings) -> Surroundings {
+    let shared = |text: &mut Arc<str>| {
+        if let Cow::Owned(redacted) = redactor.redact(text) {
+            *text = redacted.into();
+        }
+    };
+    for change in &mut found.changed {
+        if let Cow::Owned(redacted) = redactor.redact(&change.note) {
+            change.note = redacted;
+        }
+    }
+    found.tasks.iter_mut().chain(&mut found.background).for_each(shared);
+    found.shown.iter_mut().map(|(_, text)| text).for_each(shared);
+    found
+}
+
+fn redact_block(redactor: &Redactor, block: &mut Block) {
+    let may_hold_some = match block.kind() {
+        BlockKind::Text(text) => matches!(redactor.redact(text), Cow::Owned(_)),
+        BlockKind::Image => false,
+        _ => true,
+    };
+    if !may_hold_some {
+        return;
+    }
+    if let Cow::Owned(json) = redactor.redact_json(block.json())
+        && let Ok(redacted) = Block::from_json(&json)
+    {
+        *block = redacted;
+    }
+}
+
+/// JSON that cannot be written without its secrets is left out.
+fn structured(redactor: &Redactor, json: Arc<RawValueEq>) -> Option<Arc<RawValueEq>> {
+    match redactor.redact_json(json.0.get()) {
+        Cow::Borrowed(_) => Some(json),
+        Cow::Owned(redacted) => RawValue::from_string(redacted).ok().map(|raw| Arc::new(RawValueEq(raw))),
+    }
+}
