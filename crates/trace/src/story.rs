@@ -45,6 +45,8 @@ pub(crate) struct Run {
     pub(crate) wall_ms: u64,
     pub(crate) prompt: String,
     pub(crate) length_ms: u64,
+    /// What models took in it, as far as prices are known.
+    pub(crate) cost_usd: f64,
     pub(crate) end: RunEnd,
 }
 

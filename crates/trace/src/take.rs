@@ -189,7 +189,14 @@ impl Trace {
         let process = self.story.processes.len().saturating_sub(1);
         let wall_ms = self.clock.wall_ms;
         let about = prompt.clone();
-        self.story.runs.push(Run { process, wall_ms, prompt, length_ms: 0, end: RunEnd::Open });
+        self.story.runs.push(Run {
+            process,
+            wall_ms,
+            prompt,
+            length_ms: 0,
+            cost_usd: 0.0,
+            end: RunEnd::Open,
+        });
         self.news = true;
         if !about.is_empty() {
             self.mark(MarkKind::Prompt, "prompt", &about);
@@ -312,6 +319,9 @@ impl Trace {
             self.story.unpriced.push(spent.model.clone());
         }
         let cost = spent.spend.cost_usd;
+        if let Some(run) = self.story.runs.last_mut() {
+            run.cost_usd += cost.unwrap_or_default();
+        }
         let last = self.story.requests.last_mut();
         match (spent.by_fork, last) {
             (true, Some(last)) => last.forks_usd += cost.unwrap_or_default(),

@@ -144,6 +144,16 @@ fn cost_and_context_belong_to_their_requests() {
 }
 
 #[test]
+fn a_run_is_charged_what_was_spent_in_it() {
+    let mut tape = answering();
+    tape.stopped(StopReason::EndTurn, usage(1, 0, 0, 1), Some(0.25)).end(Terminal::Completed);
+    tape.wait(10).heard(Event::Compact { focus: String::new() });
+    tape.wait(10).forked(10).spent(usage(1, 0, 0, 1), Some(0.5), true).end(Terminal::Completed);
+    let costs: Vec<_> = told(&tape).runs.iter().map(|run| run.cost_usd.to_string()).collect();
+    assert_eq!(costs, ["0.25", "0.5"]);
+}
+
+#[test]
 fn an_unknown_price_is_not_zero() {
     let mut tape = answering();
     tape.stopped(StopReason::EndTurn, usage(1, 0, 0, 1), None).end(Terminal::Completed);

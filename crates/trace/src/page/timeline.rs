@@ -122,8 +122,10 @@ fn seam(sheet: &Sheet<'_>, place: usize, out: &mut String) {
     if !resumed {
         return;
     }
-    let process = &sheet.story.processes[sheet.story.runs[place].process];
-    let said: Vec<String> = [&process.version, &process.entrypoint, &process.cwd]
+    let runs = &sheet.story.runs;
+    let [before, process] = [place - 1, place].map(|place| &sheet.story.processes[runs[place].process]);
+    let elsewhere = if process.cwd == before.cwd { "" } else { &*process.cwd };
+    let said: Vec<String> = [&*process.version, &*process.entrypoint, elsewhere]
         .into_iter()
         .filter(|text| !text.is_empty())
         .map(|text| sheet.words.line(text, 80))
@@ -251,9 +253,7 @@ fn summary(sheet: &Sheet<'_>, (place, run): (usize, &Run), out: &mut String) {
     let calls = within(&story.calls, place, |call| call.run);
     let requests = &story.requests[requests.0..requests.1];
     let turns = requests.last().map_or(0, |last| u64::from(last.turn - requests[0].turn) + 1);
-    let cost: f64 =
-        requests.iter().map(|request| request.cost_usd.unwrap_or_default() + request.forks_usd).sum();
-    let cost = if cost > 0.0 { format!(" \u{b7} {}", money(cost)) } else { String::new() };
+    let cost = if run.cost_usd > 0.0 { format!(" \u{b7} {}", money(run.cost_usd)) } else { String::new() };
     let (class, sign) = if run.end.is_success() { ("good", "") } else { ("bad", "\u{2715} ") };
     let _ = write!(
         out,
