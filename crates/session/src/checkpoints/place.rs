@@ -44,8 +44,10 @@ impl Place {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(NoPlace::Io(io::ErrorKind::InvalidFilename.into()));
         };
-        if let Some(directory) = open_directly(parent) {
-            return Ok(Self { directory, name: name.to_owned() });
+        match open_directly(parent) {
+            Some(Ok(directory)) => return Ok(Self { directory, name: name.to_owned() }),
+            Some(Err(why)) if !make => return Err(why),
+            _ => {}
         }
         let mut directory = rustix::fs::openat(CWD, "/", DIRECTORY, Mode::empty())
             .map_err(|error| NoPlace::Io(error.into()))?;
@@ -119,14 +121,23 @@ fn is_link(directory: &OwnedFd, name: &OsStr) -> bool {
         .is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink)
 }
 
-/// One system call for the ordinary case.
+/// A few system calls for the ordinary cases; nothing if the system does not know them, or for other cases.
 #[cfg(target_os = "linux")]
-fn open_directly(path: &Path) -> Option<OwnedFd> {
+fn open_directly(path: &Path) -> Option<Result<OwnedFd, NoPlace>> {
     use rustix::fs::ResolveFlags;
-    rustix::fs::openat2(CWD, path, DIRECTORY, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
+    for (missing, path) in (0..).zip(path.ancestors()) {
+        match rustix::fs::openat2(CWD, path, DIRECTORY, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Ok(directory) if missing == 0 => return Some(Ok(directory)),
+            Ok(_) => return Some(Err(NoPlace::Missing(missing))),
+            Err(Errno::NOENT) => {}
+            Err(Errno::LOOP) => return Some(Err(NoPlace::Link)),
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 #[cfg(not(target_os = "linux"))]
-fn open_directly(_: &Path) -> Option<OwnedFd> {
+fn open_directly(_: &Path) -> Option<Result<OwnedFd, NoPlace>> {
     None
 }

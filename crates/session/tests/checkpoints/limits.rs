@@ -39,7 +39,7 @@ fn a_directory_with_very_many_files_is_kept_in_part() {
     let mut world = World::new();
     world.sync = true;
     fs::create_dir(world.path("many")).unwrap();
-    for n in 0..2_500 {
+    for n in 0..2_100 {
         fs::write(world.path(format!("many/{n:04}")), n.to_string()).unwrap();
     }
     let point = world.says("work");
