@@ -13,6 +13,7 @@ mod hooks;
 mod memory;
 mod numbers;
 mod parse;
+mod secrets;
 mod settings;
 mod shared;
 mod thinking;
