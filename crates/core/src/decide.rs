@@ -166,13 +166,15 @@ impl Cx<'_> {
             Cure::ThinkingStripped => layers::strip_thinking(messages, None),
             Cure::Compacted => None,
         };
-        if let Some(decision) = rewritten {
-            let unbound = self.unbound_by(&decision);
-            self.change(decision);
-            if !unbound.is_empty() {
-                self.change(Decision::ThinkingStripped { messages: unbound });
-            }
+        let Some(decision) = rewritten else { return };
+        let unbound = self.unbound_by(&decision);
+        if unbound.is_empty() {
+            return self.change(decision);
         }
+        // Thinking goes first: wherever the log ends, it holds none that was bound to something else.
+        let decision = layers::unbound(decision);
+        self.change(Decision::ThinkingStripped { messages: unbound });
+        self.change(decision);
     }
 
     /// The block that the provider refuses, where it says so.

@@ -4,8 +4,8 @@
 mod log;
 
 use log::{Scenario, check};
-use windlass_core::{Config, Interrupt, PermissionMode};
-use windlass_protocol::{FailureClass, ModelCard, StopReason};
+use windlass_core::{Config, Interrupt, PermissionMode, Prompt};
+use windlass_protocol::{Block, FailureClass, ModelCard, StopReason, ThinkingSupport};
 
 fn new() -> Scenario {
     Scenario::new().showing_records().permission_mode(PermissionMode::BypassPermissions)
@@ -68,6 +68,36 @@ fn what_is_taken_back_and_changed_is_logged() {
         < text Half                  [answered]
         < fails Cut                  [retracted 1] | retract 1 | fall back from unnamed to other | again model_fallback | [requested #2] | settling preparing streaming | call-model #2 [user]
         < text Whole.                [answered]
+        ",
+    );
+}
+
+/// Wherever the log ends, it holds no thinking that was bound to something else.
+#[test]
+fn thinking_goes_before_what_it_was_bound_to() {
+    let bound = |config: &mut Config| {
+        let thinking = ThinkingSupport { adaptive: true, by_default: true, ..ThinkingSupport::default() };
+        config.model = ModelCard { thinking, known: true, binds_thinking: true, ..ModelCard::unknown("m") };
+    };
+    let picture =
+        Prompt { blocks: vec![Block::text("look"), Block::image("image/png", "AA==")], ..Prompt::default() };
+    check(
+        new()
+            .with(bound)
+            .submit_prompt("a picture", picture)
+            .thinking("hm")
+            .call("read a")
+            .ended(StopReason::ToolUse)
+            .finished(1, "A")
+            .fails(FailureClass::Media),
+        "
+        > submit a picture           [said look] | [requested #1] | preparing streaming | call-model #1 [user(look/picture)]
+        < thinking hm                [answered]
+        < call read a                [answered] | examine c1
+        > c1 is read a               [intended c1] | run c1
+        < end tool_use               settling
+        > c1 finished A              [finished c1] | [result c1] | result c1 | [requested #2] | preparing streaming | call-model #2 [user(look/picture) assistant(thinking,read) user(result)]
+        < fails Media                [thinking stripped from 1] | thinking stripped from 1 | [media stripped from 1] | media stripped from 1 | again reactive_compact_retry | [requested #3] | settling preparing streaming | call-model #3 [user(look/[A picture (image/png) was here. It was left out because it cannot be sent.]) assistant(read) user(result)]
         ",
     );
 }

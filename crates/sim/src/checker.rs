@@ -100,20 +100,18 @@ impl Checker {
         self.requests.is_blind = true;
         self.beside.is_blind = true;
         self.calls.is_blind = true;
+        self.witness.is_blind = true;
     }
 
     /// The process ended, and this is what another recalls. The last append got as far as `tail`.
     pub(crate) fn check_recalled(&mut self, recalled: &Recalled, tail: &[Record]) -> Verdict {
-        if self.log_failed { Ok(()) } else { self.witness.check(recalled, tail) }
+        self.witness.check(recalled, tail)
     }
 
     /// What was shown is not all there is: the session is what these facts say.
-    pub(crate) fn rebase(&mut self, facts: &Facts, crashed: bool) {
+    pub(crate) fn rebase(&mut self, facts: &Facts) {
         self.account.rebase(facts.total_usd);
         self.calls.rebase(facts);
-        if !crashed {
-            self.witness = Witness::default();
-        }
         self.requests.rebase(&facts.messages.iter().cloned().collect());
         self.doubt = Doubt::of(&facts.doubtful);
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{Block, BlockKind, Culprit, Decision, Message, RawObject, RawValue, Transcript};
 
+use super::apply::without_thinking;
 use super::results::{self, answered};
 
 /// Whether the transcript holds pictures or documents, also inside results.
@@ -111,6 +112,16 @@ pub(crate) fn stub_text(block: &Block) -> String {
     let named: Vec<String> = title.into_iter().chain(media_type).collect();
     let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
     format!("[A {what}{named} was here. It was left out because it cannot be sent.]")
+}
+
+/// The same replacement without the thinking of what it puts in place.
+pub(crate) fn unbound(decision: Decision) -> Decision {
+    match decision {
+        Decision::MediaStripped { messages } => {
+            Decision::MediaStripped { messages: messages.iter().filter_map(without_thinking).collect() }
+        }
+        other => other,
+    }
 }
 
 #[cfg(test)]

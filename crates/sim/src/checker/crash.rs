@@ -17,6 +17,8 @@ pub(super) struct Witness {
     shown: Vec<(MessageId, Block)>,
     calls: BTreeMap<Arc<str>, Started>,
     ids: BTreeMap<CallId, Arc<str>>,
+    /// The log failed: until everything is restated it knows less than what was seen.
+    pub(super) is_blind: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +33,12 @@ type Verdict = Result<(), String>;
 impl Witness {
     /// The run is over, and its calls are answered.
     pub(super) fn next_run(&mut self) -> Self {
-        Self { calls: std::mem::take(&mut self.calls), ..Self::default() }
+        Self { calls: std::mem::take(&mut self.calls), is_blind: self.is_blind, ..Self::default() }
     }
 
     /// Everything that counts was restated.
     pub(super) fn on_restated(&mut self) {
-        self.calls.clear();
+        *self = Self::default();
     }
 
     /// A step is over, with these effects.
@@ -106,14 +108,17 @@ impl Witness {
         }
         self.ids.clear();
         let messages = recalled.state.messages();
+        check_request(&with_prompt(messages)).map_err(|why| format!("after a crash: {why}"))?;
+        if self.is_blind {
+            return Ok(());
+        }
         let is_kept = |block: &Block| {
             messages.iter().rev().any(|message| message.blocks.iter().any(|kept| kept == block))
         };
         if let Some((id, block)) = self.shown.iter().find(|(_, block)| !is_kept(block)) {
             return Err(format!("{id:?} was shown and is lost in a crash: {block:?}"));
         }
-        self.check_fates(recalled)?;
-        check_request(&with_prompt(messages)).map_err(|why| format!("after a crash: {why}"))
+        self.check_fates(recalled)
     }
 
     fn on_record(&mut self, record: &Record) {
@@ -134,7 +139,8 @@ impl Witness {
                     call.answered = true;
                 }
             }
-            Record::Requested(_) | Record::Facts(_) | Record::Ended { .. } => self.calls.clear(),
+            Record::Requested(_) | Record::Ended { .. } => self.calls.clear(),
+            Record::Facts(_) => self.on_restated(),
             record if changes(record) => self.shown.clear(),
             _ => (),
         }

@@ -53,7 +53,7 @@ impl World {
     /// What was shown is not all there is: the checkers go on with what the session says.
     pub(super) fn rebase(&mut self) {
         if let Some(facts) = self.state.facts() {
-            self.checker.rebase(&facts, self.crashed);
+            self.checker.rebase(&facts);
         }
         self.steered = u32::try_from(self.state.waiting()).unwrap_or(u32::MAX);
     }
