@@ -6,7 +6,7 @@ mod origins;
 mod saved;
 mod wish;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -18,6 +18,8 @@ use windlass_session::{
     Catalogue, Layout, Lease, LeaseError, Loaded, LogWriter, SessionInfo, SessionPaths, Upto, Wanted, fork,
     load, rename,
 };
+
+use crate::wiring::Kept;
 
 pub(crate) use again::Again;
 pub(crate) use origins::{Origins, SUMS};
@@ -150,9 +152,15 @@ impl Opening {
         }))
     }
 
-    /// Where results go that are too large for the transcript.
-    pub(crate) fn results(&self) -> Option<PathBuf> {
-        self.paths.as_ref().map(SessionPaths::results)
+    /// What the tools have to know about the session.
+    pub(crate) fn kept(&self) -> Kept {
+        let paths = self.paths.as_ref();
+        Kept {
+            id: self.key.id,
+            results: paths.map(SessionPaths::results),
+            output: paths.map(|paths| paths.side().join("output")),
+            resumed: self.loaded.is_some(),
+        }
     }
 
     /// The settings that come back.

@@ -18,7 +18,7 @@ use crate::opening::{Keep, Opened, Opening, Origins};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::view::{self, JsonView, StreamView, TextView, View, WithProgress};
-use crate::wiring::{self, Form, Kept, Wired};
+use crate::wiring::{self, Form, Wired};
 use crate::{complain, prompt};
 
 /// Where the administrator of the machine keeps files for everybody.
@@ -125,7 +125,7 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     let lines = arguments.input_format == InputFormat::StreamJson;
     let (key, origins) = (opening.key, Origins::new(&config, &flags));
     let form = Form { partial_messages: arguments.include_partial_messages, lines };
-    let wired = wiring::wire(config, form, &Kept { id: key.id, results: opening.results() })?;
+    let wired = wiring::wire(config, form, &opening.kept())?;
     let opened = opening.open(&wired.engine, origins)?;
     let input = if lines {
         Input::Lines { replays: arguments.replay_user_messages }

@@ -66,12 +66,16 @@ pub(crate) struct Kept {
     pub(crate) id: Uuid,
     /// Where results go that are too large for the transcript; they are kept as long as the session.
     pub(crate) results: Option<PathBuf>,
+    /// Where the output of commands goes; it is kept as long as the session.
+    pub(crate) output: Option<PathBuf>,
+    /// Whether another process worked on it before.
+    pub(crate) resumed: bool,
 }
 
 impl Kept {
     /// A session that leaves nothing.
     pub(crate) fn nowhere(id: Uuid) -> Self {
-        Self { id, results: None }
+        Self { id, results: None, output: None, resumed: false }
     }
 }
 
@@ -91,7 +95,10 @@ pub(crate) fn wire_models(
     form: Form,
     session: &Kept,
 ) -> Result<Wired, String> {
-    let tasks = Tasks::new(None);
+    let tasks = match &session.output {
+        Some(directory) if session.resumed => Tasks::resumed(directory.clone()),
+        output => Tasks::new(output.clone()),
+    };
     let tools = tools(&config, session.id, &tasks);
     let mut warnings: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();

@@ -4,6 +4,7 @@
 //! the files it made in a place of its own are deleted.
 
 mod files;
+mod left;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,6 +24,9 @@ const RUNNING_MAX: usize = 32;
 const ENDED_MAX: usize = 64;
 /// All output files of a session together hold this many bytes.
 const SAVED_BYTES_MAX: u64 = 512 * 1024 * 1024;
+
+/// How a task ended whose process is gone.
+const ENDED_WITH_PROCESS: &str = "It ended with the process that ran it; how far it came is not known.";
 
 /// The background tasks of one session. Dropping it ends them.
 #[derive(Debug)]
@@ -88,6 +92,18 @@ impl Tasks {
         Self::with_allowance(output_dir, SAVED_BYTES_MAX)
     }
 
+    /// The tasks of a session that is resumed: those that its former process left running ended with it, which is told now.
+    #[must_use]
+    pub fn resumed(output_dir: PathBuf) -> Arc<Self> {
+        let left = left::find(&output_dir);
+        let tasks = Self::new(Some(output_dir));
+        for left::Left { number, command, output_file } in left {
+            let state = TaskState::Ended(ENDED_WITH_PROCESS.into());
+            tasks.table().tasks.insert(number, Task { command, output_file, state, told: false });
+        }
+        tasks
+    }
+
     /// No tasks yet; all their files together may hold `saved_bytes_max`.
     pub(crate) fn with_allowance(output_dir: Option<PathBuf>, saved_bytes_max: u64) -> Arc<Self> {
         Arc::new(Self {
@@ -137,6 +153,7 @@ impl Tasks {
         if table.tasks.values().filter(is_running).count() >= RUNNING_MAX {
             return None;
         }
+        left::note(&output_file, &command);
         let stop = self.end.child_token();
         let done = CancellationToken::new();
         let state = TaskState::Running { stop: stop.clone(), done: done.clone() };
@@ -149,6 +166,9 @@ impl Tasks {
         let mut table = self.table();
         if let Some(task) = table.tasks.get_mut(&number) {
             task.state = TaskState::Ended(how);
+            if task.told {
+                left::forget(&task.output_file);
+            }
         }
         let watcher = table.watcher.take();
         let is_ended = |task: &Task| matches!(task.state, TaskState::Ended(_));
@@ -203,6 +223,7 @@ impl TaskWatch for Tasks {
         for (&number, task) in table.tasks.iter_mut().filter(|(_, task)| !task.told) {
             if let TaskState::Ended(how) = &task.state {
                 task.told = true;
+                left::forget(&task.output_file);
                 return Poll::Ready(EndedTask {
                     id: task_id(number),
                     command: task.command.clone(),
@@ -266,6 +287,27 @@ mod tests {
             tasks.end(number, "It exited with code 0.".into());
         }
         assert_eq!([ended(), ended(), ended()], [Some("bash-1".into()), Some("bash-3".into()), None]);
+    }
+
+    #[test]
+    fn tasks_that_a_process_left_are_told_to_have_ended_and_only_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = |number: u64| dir.path().join(format!("{}.txt", task_id(number)));
+        let first = Tasks::new(Some(dir.path().to_owned()));
+        for number in 1..=3 {
+            first.begin(number, format!("sleep {number}"), output(number)).unwrap();
+        }
+        first.end(1, "It exited with code 0.".into());
+        let told = |tasks: &Tasks| match tasks.poll_ended(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(task) => Some((task.id, task.how)),
+            Poll::Pending => None,
+        };
+        assert!(told(&first).is_some());
+        let second = Tasks::resumed(dir.path().to_owned());
+        let ended = |id: &str| Some((id.to_owned(), ENDED_WITH_PROCESS.to_owned()));
+        assert_eq!([told(&second), told(&second), told(&second)], [ended("bash-2"), ended("bash-3"), None]);
+        assert!(second.stop("bash-2").unwrap_err().contains("is over already"));
+        assert_eq!(told(&Tasks::resumed(dir.path().to_owned())), None);
     }
 
     #[test]

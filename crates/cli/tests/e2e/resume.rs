@@ -251,3 +251,24 @@ fn settings_and_costs_of_a_session_come_back() {
     let cost = |told: &Told| told.result["total_cost_usd"].as_f64().unwrap();
     assert!(cost(&second) > cost(&first), "{} {}", cost(&first), cost(&second));
 }
+
+#[test]
+fn a_background_task_that_ended_with_its_process_is_told_to_have_ended() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"tool": "Bash", "input": {"command": "touch begun; sleep 60", "run_in_background": true}},
+                        {"tool": "Bash", "input": {"command": "sleep 60"}}]},
+            {"blocks": [{"text": "I see."}]}, {"blocks": [{"text": "Yes."}]}]"#,
+    );
+    let command = stage.command(&["-p", "go", "--allowedTools", "Bash"]);
+    let mut child = command.into_command().spawn().unwrap();
+    stage.wait_for_file("begun");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let finished = stage.run(&["-p", "--continue", "go on"]);
+    assert_eq!(finished.stdout.trim(), "I see.", "{}", finished.stderr);
+    let told = stage.last_user_text();
+    assert!(told.contains("It ended with the process that ran it"), "{told}");
+    stage.run(&["-p", "--continue", "once more"]);
+    assert_eq!(stage.last_user_text().matches("It ended with the process that ran it").count(), 1);
+}

@@ -138,10 +138,9 @@ fn remove_if_unused(directory: &Path) -> io::Result<()> {
 }
 
 fn is_output(name: &str) -> bool {
-    let number = name.strip_suffix(".txt").and_then(|name| name.strip_prefix("bash-"));
-    number
-        .and_then(|number| number.parse().ok())
-        .is_some_and(|number| name == format!("{}.txt", task_id(number)))
+    let stem = name.strip_suffix(".txt").or_else(|| name.strip_suffix(".task"));
+    let number = stem.and_then(|stem| stem.strip_prefix("bash-")).and_then(|number| number.parse().ok());
+    number.is_some_and(|number| stem == Some(&task_id(number)))
 }
 
 #[cfg(test)]
