@@ -177,7 +177,7 @@ pub(crate) struct Arguments {
     rewind_files: Option<String>,
 
     /// With --rewind-files: only say what would be done
-    #[arg(long, requires = "rewind_files")]
+    #[arg(long)]
     dry_run: bool,
 
     /// Keep nothing of the session on disk
@@ -259,7 +259,12 @@ impl Arguments {
 
     /// Which files are to be brought back, if that is what was asked for.
     fn rewind(&self) -> Result<Option<rewind::Wanted>, String> {
-        let Some(to) = &self.rewind_files else { return Ok(None) };
+        let Some(to) = &self.rewind_files else {
+            return match self.dry_run {
+                true => Err("--dry-run belongs to --rewind-files, which brings files back.".into()),
+                false => Ok(None),
+            };
+        };
         if self.prompt.is_some() {
             return Err("--rewind-files brings files back and exits. Leave the prompt out.".into());
         }
