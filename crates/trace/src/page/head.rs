@@ -14,7 +14,8 @@ const DRAWING: &str = "<svg class=\"mark\" viewBox=\"0 0 32 32\" aria-hidden=\"t
 
 pub(super) fn draw(sheet: &Sheet<'_>, title: &str, out: &mut String) {
     let story = sheet.story;
-    let _ = writeln!(out, "<header>\n{DRAWING}<div><p class=\"kicker\">windlass trace</p><h1>{title}</h1>");
+    let _ =
+        writeln!(out, "<header>\n{DRAWING}<div><p class=\"kicker\">{}</p><h1>{title}</h1>", kicker(story));
     if let Some(run) = story.runs.iter().find(|run| !run.prompt.is_empty()) {
         let prompt = sheet.words.line(&run.prompt, 240);
         let _ = writeln!(out, "<p class=\"first\" dir=\"auto\">{prompt}</p>");
@@ -41,19 +42,23 @@ pub(super) fn draw(sheet: &Sheet<'_>, title: &str, out: &mut String) {
     cost_fact(sheet, &mut fact);
     let shown: Vec<String> = models(story).iter().map(|model| sheet.words.line(model, 40)).collect();
     fact(if shown.len() == 1 { "Model" } else { "Models" }, &or_dash(shown.join(", ")), "");
-    began_fact(story, &mut fact);
     out.push_str("</dl>\n");
     where_time_went(story, out);
 }
 
-fn began_fact(story: &Story, fact: &mut dyn FnMut(&str, &str, &str)) {
-    let began = story.runs.first().map(|run| run.wall_ms).filter(|wall_ms| *wall_ms > 0);
-    let began = began.or_else(|| story.processes.first().map(|process| process.wall_ms).filter(|ms| *ms > 0));
-    let processes = match story.processes.len() {
-        0 | 1 => String::new(),
-        n => format!("resumed {}", if n == 2 { "once".to_owned() } else { format!("{} times", n - 1) }),
+/// What the page is, when the session began, and how often it was resumed.
+fn kicker(story: &Story) -> String {
+    let run = story.runs.first().map(|run| run.wall_ms);
+    let process = story.processes.first().map(|process| process.wall_ms);
+    let began = [run, process].into_iter().flatten().find(|wall_ms| *wall_ms > 0);
+    let resumed = match story.processes.len() {
+        0 | 1 => None,
+        2 => Some("resumed once".to_owned()),
+        n => Some(format!("resumed {} times", n - 1)),
     };
-    fact("Began", &began.map_or("\u{2013}".to_owned(), |ms| format!("{} UTC", date(ms))), &processes);
+    let began = began.map(|ms| format!("{} UTC", date(ms)));
+    let said = ["windlass trace".to_owned()].into_iter().chain(began).chain(resumed);
+    said.collect::<Vec<_>>().join(" \u{b7} ")
 }
 
 fn work_fact(story: &Story, fact: &mut dyn FnMut(&str, &str, &str)) {

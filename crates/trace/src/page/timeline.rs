@@ -205,14 +205,16 @@ fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &Run), out: &mut String) {
     out.push_str("</summary>\n");
     let height = |lanes: &[usize]| lanes.iter().max().map_or(0, |most| most + 1);
     let (marks, calls) = (height(&lanes.marks_on), height(&lanes.calls_on));
+    // A run that only compacts asks no model.
+    let models = usize::from(!lanes.requests.is_empty());
     let top = |lane: usize| RULER_PX + lane * LANE_PX;
     let _ = write!(
         out,
         "<div class=\"lanes\" style=\"height:{}px\">\n<div class=\"names\" aria-hidden=\"true\">",
-        top(1 + marks + calls) + 14
+        top(models + marks + calls) + 14
     );
-    let names = [(0, "model", true), (1, "engine", marks > 0), (1 + marks, "tools", calls > 0)];
-    for (lane, name, _) in names.into_iter().filter(|(_, _, is_there)| *is_there) {
+    let names = [(0, "model", models), (models, "engine", marks), (models + marks, "tools", calls)];
+    for (lane, name, _) in names.into_iter().filter(|(_, _, count)| *count > 0) {
         let _ = write!(out, "<span style=\"top:{}px\">{name}</span>", top(lane));
     }
     let width = (turns_of(sheet.story, place) * TURN_PX).min(WIDTH_PX_MAX);
@@ -233,11 +235,11 @@ fn draw_run(sheet: &Sheet<'_>, (place, run): (usize, &Run), out: &mut String) {
         request_bar(&lanes, (*at, request), top(0), out);
     }
     for ((at, mark), lane) in lanes.marks.iter().zip(&lanes.marks_on) {
-        mark_bar(&lanes, (*at, mark), top(1 + lane), out);
+        mark_bar(&lanes, (*at, mark), top(models + lane), out);
     }
     let nexts = lanes.next_on_lane();
     for (((at, call), lane), next) in lanes.calls.iter().zip(&lanes.calls_on).zip(nexts) {
-        call_bar((sheet, &lanes), (*at, call), next, top(1 + marks + lane), out);
+        call_bar((sheet, &lanes), (*at, call), next, top(models + marks + lane), out);
     }
     out.push_str("</div></div>\n</div>\n</details>\n");
 }
