@@ -259,12 +259,10 @@ impl Arguments {
 
     /// Which files are to be brought back, if that is what was asked for.
     fn rewind(&self) -> Result<Option<rewind::Wanted>, String> {
-        let Some(to) = &self.rewind_files else {
-            return match self.dry_run {
-                true => Err("--dry-run belongs to --rewind-files, which brings files back.".into()),
-                false => Ok(None),
-            };
-        };
+        if self.dry_run && self.rewind_files.is_none() {
+            return Err("--dry-run belongs to --rewind-files, which brings files back.".into());
+        }
+        let Some(to) = &self.rewind_files else { return Ok(None) };
         if self.prompt.is_some() {
             return Err("--rewind-files brings files back and exits. Leave the prompt out.".into());
         }

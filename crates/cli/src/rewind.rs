@@ -140,10 +140,8 @@ pub(crate) struct Done {
 /// only looks.
 pub(crate) fn rewind(checkpoints: &Checkpoints, to: Point, dry_run: bool) -> Result<Done, String> {
     let plan = checkpoints.plan(to).map_err(|error| sentence(&error))?;
-    let rewound = match dry_run {
-        true => None,
-        false => Some(checkpoints.apply(&plan).map_err(|error| sentence(&error))?),
-    };
+    let rewound =
+        if dry_run { None } else { Some(checkpoints.apply(&plan).map_err(|error| sentence(&error))?) };
     Ok(Done { plan, rewound })
 }
 
