@@ -135,3 +135,4 @@ pub use windlass_protocol::{
     Answer, Block, CallId, ContextReport, Denial, Effort, MemoryNote, MessageId, ModelCard, ModelSpend,
     Outcome, Question, SessionSeed, Terminal, ThinkingDisplay, Transcript, Transition, Update, Usage,
 };
+pub use windlass_secrets::Redactor;

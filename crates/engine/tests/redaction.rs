@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use windlass_engine::ports::{AnyTool, BoxFuture, ExamineContext, JsonSchema, LookAround, Tool, ToolContext};
@@ -40,11 +41,20 @@ impl Tool for Leak {
         let both = format!("first {}, then {KNOWN}", token());
         cx.progress.send(cx.call, ToolProgress { text: both.clone() }).await;
         cx.progress.send(cx.call, ToolProgress { text: format!("half of it: {}", &KNOWN[..12]) }).await;
+        // News of a call that is over is no news.
+        tokio::time::sleep(Duration::from_millis(1)).await;
         let other = Block::from_json(&format!(r#"{{"type":"search_result","title":"{both}"}}"#)).unwrap();
         let picture = Block::image("image/png", KNOWN);
         let structured = serde_json::json!({ "stdout": both, "lines": [both], "count": 1.0 });
-        ToolOutcome::blocks(vec![Block::text(&both), other, picture]).with_structured(&structured)
+        ToolOutcome::blocks(vec![Block::text(&both), other, picture])
+            .with_structured(&structured)
+            .with_seen(read())
     }
+}
+
+/// A file that the conversation knows, so that somebody looks whether it changes.
+fn read() -> FileSeen {
+    FileSeen { path: "/x".into(), hash: 0, lines: [].into(), whole: true, shown: vec![], stamp: None }
 }
 
 /// Finds files with secrets in them.
@@ -78,7 +88,7 @@ async fn seen(builder: EngineBuilder) -> (Vec<Update>, String) {
     (updates, session.messages().to_json().clone())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn known_values_and_shapes_are_hidden_everywhere() {
     let (updates, transcript) = seen(builder().redactor(Redactor::new([KNOWN]))).await;
     let hidden = "first [redacted: GitHub token], then [redacted: known secret]";
@@ -113,7 +123,7 @@ async fn known_values_and_shapes_are_hidden_everywhere() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn shapes_are_hidden_without_being_asked_for() {
     let (updates, transcript) = seen(builder()).await;
     let everything = format!("{updates:?}{transcript}");
