@@ -33,12 +33,9 @@ fn printed(finished: &Finished) -> &str {
     &finished.stdout
 }
 
-fn files(stage: &Stage) -> [Option<String>; 2] {
-    ["notes.txt", "made/new.txt"].map(|name| stage.project.read(name).ok())
-}
-
-fn content(text: &str) -> Option<String> {
-    Some(text.to_owned())
+/// What is in the two files; a dash for one that does not exist.
+fn files(stage: &Stage) -> [String; 2] {
+    ["notes.txt", "made/new.txt"].map(|name| stage.project.read(name).unwrap_or_else(|_| "-".into()))
 }
 
 #[test]
@@ -46,7 +43,7 @@ fn files_go_back_to_a_prompt_and_forth_again() {
     let (stage, id, points) = stage();
     assert_eq!(points.len(), 2);
     let after = files(&stage);
-    assert_eq!(after, [None, content("one\n")]);
+    assert_eq!(after, ["-", "one\n"]);
     let dry = stage.run(&["--continue", "--rewind-files", &points[1], "--dry-run"]);
     assert!(
         printed(&dry).starts_with("Would rewind 1 path:\n  bring back        notes.txt (+2 -0)\n"),
@@ -54,7 +51,7 @@ fn files_go_back_to_a_prompt_and_forth_again() {
     );
     assert_eq!(files(&stage), after, "a dry run changes nothing");
     printed(&stage.run(&["--resume", &id, "--rewind-files", &points[1]]));
-    assert_eq!(files(&stage), [content("first\nmore\n"), content("one\n")]);
+    assert_eq!(files(&stage), ["first\nmore\n", "one\n"]);
     let first = stage.run(&["--resume", &id, "--rewind-files", &points[0]]);
     let told = printed(&first);
     for part in [
@@ -66,11 +63,11 @@ fn files_go_back_to_a_prompt_and_forth_again() {
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    assert_eq!(files(&stage), [content("first\n"), None]);
+    assert_eq!(files(&stage), ["first\n", "-"]);
     assert!(!stage.project.path().join("made").exists(), "a directory that a call made goes with its file");
     assert!(stage.project.path().join("elsewhere.2").exists(), "nobody could know of it");
     printed(&stage.run(&["--resume", &id, "--rewind-files", "undo"]));
-    assert_eq!(files(&stage), [content("first\nmore\n"), content("one\n")]);
+    assert_eq!(files(&stage), ["first\nmore\n", "one\n"]);
     let nothing = stage.run(&["--resume", &id, "--rewind-files", &points[1]]);
     assert!(printed(&nothing).starts_with("No file that a call changed since differs"), "{nothing:?}");
 }
