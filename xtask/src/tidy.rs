@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::cargo::{cargo, output, root, say};
 
-/// A text file of the project, with its path from the root.
+/// A file of the project, with its path from the root. What is no text, such as a picture, counts as empty.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) path: String,
@@ -97,7 +97,7 @@ fn complaints() -> Result<Vec<String>> {
     .concat())
 }
 
-/// All text files that are or will be under version control.
+/// All files that are or will be under version control.
 fn sources() -> Result<Vec<Source>> {
     let root = root();
     let mut git = Command::new("git");
@@ -107,14 +107,15 @@ fn sources() -> Result<Vec<Source>> {
     list.split('\0').filter(|path| !path.is_empty()).filter_map(read).collect()
 }
 
-/// The text of a file; `None` for what is no text, and for a file that is deleted but not yet committed.
+/// The text of a file; `None` for a file that is deleted but not yet committed.
 fn read_text(root: &Path, path: &str) -> Result<Option<Source>> {
     let file = root.join(path);
     if !file.is_file() {
         return Ok(None);
     }
     let bytes = std::fs::read(&file).with_context(|| format!("cannot read {path}"))?;
-    Ok(String::from_utf8(bytes).ok().map(|text| Source { path: path.to_owned(), text }))
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    Ok(Some(Source { path: path.to_owned(), text }))
 }
 
 /// The crates of the workspace, from `cargo metadata`.
