@@ -15,8 +15,8 @@ use windlass_engine::{Engine, Recall, Session, SessionSeed, Transcript};
 use windlass_ports::SessionLog;
 use windlass_protocol::SessionKey;
 use windlass_session::{
-    Catalogue, Layout, Lease, LeaseError, Loaded, LogWriter, SessionInfo, SessionPaths, Upto, Wanted, fork,
-    load, rename,
+    Catalogue, Checkpoints, Layout, Lease, LeaseError, Loaded, LogWriter, SessionInfo, SessionPaths, Upto,
+    Wanted, copy_checkpoints, fork, load, rename,
 };
 
 use crate::wiring::Kept;
@@ -121,14 +121,20 @@ impl Opening {
         fork(source.file(), upto, target.file(), key.id)
             .map_err(|error| unread(source.id(), &error.to_string()))?;
         let lease = Lease::take(&target.lock()).ok();
-        let copy = Self::read(&target, Upto::End, lease)?;
+        let mut copy = Self::read(&target, Upto::End, lease)?;
+        if let Err(error) = copy_checkpoints(&source.checkpoints(), &target.checkpoints()) {
+            copy.notices
+                .push(format!("Files cannot be rewound in the copy to what they were before it: {error}."));
+        }
         Ok(Self { key, ..copy })
     }
 
     fn read(paths: &SessionPaths, upto: Upto, lease: Option<Lease>) -> Result<Self, String> {
         let loaded = load(paths.file(), upto).map_err(|error| unread(paths.id(), &error.to_string()))?;
         let process = SessionSeed(Uuid::new_v4().as_u128());
-        let seed = loaded.header.as_ref().map_or(process, |header| header.seed);
+        // What is left out stays in the log under its ids, so that what is said in its place gets others.
+        let kept = loaded.header.as_ref().filter(|_| upto == Upto::End);
+        let seed = kept.map_or(process, |header| header.seed);
         let notices = notices::damage(&loaded);
         let paths = lease.is_some().then(|| paths.clone());
         let key =
@@ -137,10 +143,14 @@ impl Opening {
     }
 
     /// The log of the session, if it is kept. A new one is made with the first record.
-    fn log(&self, engine: &Engine, origins: &Origins) -> Result<Option<LogWriter>, String> {
+    fn log(
+        &self,
+        engine: &Engine,
+        origins: &Origins,
+        checkpoints: Option<&Arc<Checkpoints>>,
+    ) -> Result<Option<LogWriter>, String> {
         let Some(paths) = &self.paths else { return Ok(None) };
-        let (header, options) =
-            (Arc::new(origins.header(self.key, engine)), origins.options(self.key, paths));
+        let (header, options) = (Arc::new(origins.header(self.key, engine)), origins.options(checkpoints));
         Ok(Some(match &self.loaded {
             None => {
                 let log = LogWriter::create(paths, header, options);
@@ -171,7 +181,9 @@ impl Opening {
 
     /// Opens the session. What is said about it comes with it.
     pub(crate) fn open(self, engine: &Engine, origins: Origins) -> Result<Opened, String> {
-        let log = self.log(engine, &origins)?.map(|log| Box::new(log) as Box<dyn SessionLog>);
+        let checkpoints = self.paths.as_ref().and_then(|paths| origins.checkpoints(self.key, paths));
+        let log =
+            self.log(engine, &origins, checkpoints.as_ref())?.map(|log| Box::new(log) as Box<dyn SessionLog>);
         let Self { key, paths, loaded, lease, name, mut notices } = self;
         let session = match loaded {
             None => {
@@ -190,8 +202,9 @@ impl Opening {
                 engine.resume(key.seed, recalled, log)
             }
         };
-        let again = paths.clone().map(|paths| Again { engine: engine.clone(), origins, paths, key });
-        Ok(Opened { session, notices, again, keep: Keep { _lease: lease, name: paths.zip(name) } })
+        let keep = Keep { _lease: lease, name: paths.clone().zip(name), checkpoints: checkpoints.clone() };
+        let again = paths.map(|paths| Again { engine: engine.clone(), origins, paths, key, checkpoints });
+        Ok(Opened { session, notices, again, keep })
     }
 }
 
@@ -210,14 +223,19 @@ pub(crate) struct Keep {
     _lease: Option<Lease>,
     /// The log, and the name that the session is to have.
     name: Option<(SessionPaths, String)>,
+    checkpoints: Option<Arc<Checkpoints>>,
 }
 
 impl Keep {
-    /// The session is done: it gets its name, if it was kept at all.
-    pub(crate) fn close(self) -> Option<String> {
-        let (paths, name) = self.name.filter(|(paths, _)| paths.file().exists())?;
-        let named = rename(paths.file(), paths.id(), &name);
-        named.err().map(|error| format!("the session could not be named: {error}."))
+    /// The session is done: it gets its name, if it was kept at all. What could not be done is said.
+    pub(crate) fn close(self) -> Vec<String> {
+        let mut notices = self.checkpoints.map(|checkpoints| checkpoints.take_notices()).unwrap_or_default();
+        if let Some((paths, name)) = self.name.filter(|(paths, _)| paths.file().exists())
+            && let Err(error) = rename(paths.file(), paths.id(), &name)
+        {
+            notices.push(format!("the session could not be named: {error}."));
+        }
+        notices
     }
 }
 

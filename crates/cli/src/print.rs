@@ -196,7 +196,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
 /// The session is done, and so is its log.
 fn finish(session: Session, keep: Keep) {
     drop(session);
-    if let Some(notice) = keep.close() {
+    for notice in keep.close() {
         complain(&notice);
     }
 }

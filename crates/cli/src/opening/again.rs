@@ -15,6 +15,7 @@ pub(crate) struct Again {
     pub(super) origins: Origins,
     pub(super) paths: SessionPaths,
     pub(super) key: SessionKey,
+    pub(super) checkpoints: Option<Arc<Checkpoints>>,
 }
 
 impl Again {
@@ -27,8 +28,9 @@ impl Again {
     }
 
     /// What files were before calls changed them.
-    pub(crate) fn checkpoints(&self) -> Checkpoints {
-        Checkpoints::new(self.paths.checkpoints(), self.key)
+    pub(crate) fn checkpoints(&self) -> Arc<Checkpoints> {
+        let kept = self.checkpoints.clone();
+        kept.unwrap_or_else(|| Arc::new(Checkpoints::new(self.paths.checkpoints(), self.key)))
     }
 
     /// The directory that paths are shown from.
@@ -49,7 +51,7 @@ impl Again {
         // The log has one writer: the former one ends with its session.
         *session = self.engine.session();
         let (header, options) =
-            (self.origins.header(self.key, &self.engine), self.origins.options(self.key, &self.paths));
+            (self.origins.header(self.key, &self.engine), self.origins.options(self.checkpoints.as_ref()));
         let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, options);
         let log = log.map_err(|error| failed(error.to_string()))?;
         let mut recall = Recall::new(self.cwd().to_owned());

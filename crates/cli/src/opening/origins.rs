@@ -59,9 +59,14 @@ impl Origins {
         }
     }
 
-    pub(super) fn options(&self, key: SessionKey, paths: &SessionPaths) -> LogOptions {
-        let keeper = || Arc::new(Checkpoints::new(paths.checkpoints(), key)) as Arc<dyn Keeper>;
-        LogOptions { sync: policy(self.sync), keeper: self.checkpoints.then(keeper) }
+    /// Who keeps files before calls change them, unless that is off.
+    pub(super) fn checkpoints(&self, key: SessionKey, paths: &SessionPaths) -> Option<Arc<Checkpoints>> {
+        self.checkpoints.then(|| Arc::new(Checkpoints::new(paths.checkpoints(), key)))
+    }
+
+    pub(super) fn options(&self, checkpoints: Option<&Arc<Checkpoints>>) -> LogOptions {
+        let keeper = checkpoints.map(|checkpoints| Arc::clone(checkpoints) as Arc<dyn Keeper>);
+        LogOptions { sync: policy(self.sync), keeper }
     }
 
     /// Notes which repository the session belongs to, so that it is found when the project has moved. What takes a while is

@@ -82,3 +82,11 @@ fn a_host_goes_back_while_the_session_is_open() {
     let text = stage.last_user_text();
     assert!(text.contains("first") && text.contains("third") && !text.contains("second"), "{text}");
 }
+
+#[test]
+fn a_copy_can_go_back_to_prompts_of_its_original() {
+    let stage = changed();
+    let rewound = stage.run(&["-p", "--continue", "--fork-session", "/rewind 2"]);
+    assert!(rewound.stdout.contains("The conversation is back to before: second"), "{rewound:?}");
+    assert_eq!(stage.project.read("note.txt").unwrap(), "one\n");
+}
