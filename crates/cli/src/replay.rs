@@ -88,18 +88,16 @@ fn play(wanted: &Wanted) -> Result<i32, String> {
         ));
     }
     let is_equal = !matches!(played.end, End::Differs(_));
-    match wanted.with_model.as_deref().filter(|_| is_equal) {
-        Some(model) => go_on(wanted, model, &session, &played),
-        None => {
-            let text = if wanted.json {
-                report::json(&session, &played, ms)
-            } else {
-                report::text(&session, &played, ms, wanted.until.is_some())
-            };
-            print(&text)?;
-            Ok(i32::from(!is_equal))
-        }
+    if let Some(model) = wanted.with_model.as_deref().filter(|_| is_equal) {
+        return go_on(wanted, model, &session, &played);
     }
+    let text = if wanted.json {
+        report::json(&session, &played, ms)
+    } else {
+        report::text(&session, &played, ms, wanted.until.is_some())
+    };
+    print(&text)?;
+    Ok(i32::from(!is_equal))
 }
 
 /// Goes on live in a copy of the session that ends where it was played to.

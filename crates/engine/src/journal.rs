@@ -49,7 +49,8 @@ impl Journal {
     /// Notes what the core is told. Progress changes nothing; the pieces of a block only count if the block never comes. That the
     /// log could not be written is the first thing it is told when it can be: whoever reads it knows that something is missing.
     pub(crate) fn hear(&mut self, input: &Input) {
-        if !self.is_on() && !(self.lost && matches!(input.event, Event::StoreFailed { .. })) {
+        let is_failure = self.lost && matches!(input.event, Event::StoreFailed { .. });
+        if !(self.is_on() || is_failure) {
             return;
         }
         match &input.event {

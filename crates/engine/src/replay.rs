@@ -32,7 +32,7 @@ pub struct Replay {
     /// The log could not be written for a while: only what is restated next is known.
     lost: bool,
     /// What differed when a run seemed to be dropped, in case it goes on after all.
-    doubt: Option<Box<Mismatch>>,
+    doubt: Option<Mismatch>,
 }
 
 /// An event that was played, in the words in which a [`Mismatch`] speaks of it.
@@ -117,7 +117,7 @@ impl Replay {
 
     /// Takes the next record of the log. What was shown to the caller at that moment comes back, but for pieces of blocks and
     /// the progress of tools, which no log keeps.
-    pub fn take(&mut self, record: &Record) -> Result<Vec<Update>, Box<Mismatch>> {
+    pub fn take(&mut self, record: &Record) -> Result<Vec<Update>, Mismatch> {
         match record {
             Record::Heard(input) => return self.hear(input),
             Record::Facts(facts) => self.compare_facts(facts)?,
@@ -158,7 +158,7 @@ impl Replay {
         self.due.is_empty() && !self.lost
     }
 
-    fn hear(&mut self, input: &Input) -> Result<Vec<Update>, Box<Mismatch>> {
+    fn hear(&mut self, input: &Input) -> Result<Vec<Update>, Mismatch> {
         if let Event::StoreFailed { .. } = input.event {
             self.count(&input.event);
             self.due.clear();
@@ -198,7 +198,7 @@ impl Replay {
     }
 
     /// Everything that followed from the last event must be there before the next one.
-    fn check_due(&self, next: &Event) -> Result<(), Box<Mismatch>> {
+    fn check_due(&self, next: &Event) -> Result<(), Mismatch> {
         if self.lost {
             return Err(self.mismatch("facts", Difference::missing(&"the facts, restated", event_name(next))));
         }
@@ -209,7 +209,7 @@ impl Replay {
     }
 
     /// A run begins at rest, and at rest nothing else is heard.
-    fn check_order(&mut self, event: &Event) -> Result<(), Box<Mismatch>> {
+    fn check_order(&mut self, event: &Event) -> Result<(), Mismatch> {
         let begins = matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn);
         if begins || matches!(event, Event::Steer(_)) {
             self.doubt = None;
@@ -225,7 +225,7 @@ impl Replay {
         Err(self.mismatch("heard", Difference::of_words(event_name(event), played)))
     }
 
-    fn compare(&mut self, record: &Record) -> Result<(), Box<Mismatch>> {
+    fn compare(&mut self, record: &Record) -> Result<(), Mismatch> {
         let Some(due) = self.due.pop_front() else {
             return Err(self.mismatch(kind(record), Difference::unasked(record)));
         };
@@ -241,7 +241,7 @@ impl Replay {
     }
 
     /// Facts are restated where the run goes on, or where it was dropped, or where the log was of no use before.
-    fn compare_facts(&mut self, facts: &Facts) -> Result<(), Box<Mismatch>> {
+    fn compare_facts(&mut self, facts: &Facts) -> Result<(), Mismatch> {
         if std::mem::take(&mut self.lost) {
             self.state = State::from_facts(facts.clone());
             return Ok(());
@@ -264,9 +264,9 @@ impl Replay {
         Err(missing.unwrap_or_else(|| self.mismatch("facts", Difference::between(facts, &played))))
     }
 
-    fn mismatch(&self, kind: &'static str, difference: Difference) -> Box<Mismatch> {
+    fn mismatch(&self, kind: &'static str, difference: Difference) -> Mismatch {
         let Difference { field, logged, played } = difference;
         let heard = self.trail.back().map_or("nothing yet", |last| last.heard);
-        Box::new(Mismatch { event: self.events, heard, kind, field, logged, played })
+        Mismatch { event: self.events, heard, kind, field, logged, played }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_engine::protocol::{Event, MessageId, Record, ToolUse};
+use windlass_engine::protocol::{Block, Event, MessageId, Record, ToolUse};
 use windlass_engine::{Engine, Mismatch, Recall, Recalled, Replay};
 use windlass_session::{Damage, Header, Mark, Scene, SessionInfo, Told, Upto, load, story};
 
@@ -17,8 +17,16 @@ pub(super) struct Played {
     pub(super) offset: u64,
     /// Calls the model had made that have no result yet.
     pub(super) open: BTreeMap<MessageId, ToolUse>,
+    /// What was said last.
+    pub(super) last: Option<Words>,
     /// What was not as it was when the log was written.
     pub(super) differences: Vec<String>,
+}
+
+/// What somebody said.
+pub(super) struct Words {
+    pub(super) speaker: &'static str,
+    pub(super) blocks: Vec<Block>,
 }
 
 /// How it ended.
@@ -33,7 +41,7 @@ pub(super) enum End {
 
 pub(super) enum Difference {
     /// The engine would have written something else.
-    Played(Box<Mismatch>),
+    Played(Mismatch),
     /// The log cannot be read there.
     Damaged(Damage),
 }
@@ -65,8 +73,9 @@ pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> Result<Played, 
 /// Where something begins that does not belong to the event before.
 fn begins(scene: &Scene) -> Option<u64> {
     match scene {
-        Scene::Opened { offset, .. } => Some(*offset),
-        Scene::Told(Told { offset, record: Record::Heard(_), .. }) => Some(*offset),
+        Scene::Opened { offset, .. } | Scene::Told(Told { offset, record: Record::Heard(_), .. }) => {
+            Some(*offset)
+        }
         _ => None,
     }
 }
@@ -77,13 +86,14 @@ struct Player<'a> {
     /// The engine of the process that wrote this part of the log, and what it said.
     process: Option<(Engine, Box<Header>)>,
     open: BTreeMap<MessageId, ToolUse>,
+    last: Option<Words>,
     /// What cannot be read. At the end of what a process wrote, nothing is missed.
     damage: Option<Damage>,
 }
 
 impl<'a> Player<'a> {
     fn new(session: &'a SessionInfo) -> Self {
-        Self { session, replay: None, process: None, open: BTreeMap::new(), damage: None }
+        Self { session, replay: None, process: None, open: BTreeMap::new(), last: None, damage: None }
     }
 
     fn events(&self) -> u64 {
@@ -139,26 +149,37 @@ impl<'a> Player<'a> {
             match record {
                 // Whoever wrote it knows that something is missing.
                 Record::Heard(input) if matches!(input.event, Event::StoreFailed { .. }) => {
-                    self.damage = None
+                    self.damage = None;
                 }
                 Record::Heard(_) => return Err(Difference::Damaged(damage.clone())),
                 _ => return Ok(()),
             }
         }
         replay.take(record).map_err(Difference::Played)?;
+        self.note(record);
+        Ok(())
+    }
+
+    /// Keeps what is told about the end.
+    fn note(&mut self, record: &Record) {
         match record {
+            Record::Said(said) => {
+                let blocks = said.message.blocks.iter().skip(said.context).cloned().collect();
+                self.last = Some(Words { speaker: "user", blocks });
+            }
             Record::Answered(answered) => {
+                self.last = Some(Words { speaker: "model", blocks: vec![answered.block.clone()] });
                 let call = answered.block.as_tool_use();
                 self.open.extend(call.map(|call| (answered.id, call.clone())));
             }
             Record::Result(result) => {
+                self.last = Some(Words { speaker: "result", blocks: vec![result.result.clone()] });
                 self.open.remove(&result.asked_by);
             }
             Record::Retracted(messages) => self.open.retain(|id, _| !messages.contains(id)),
             Record::Ended { .. } => self.open.clear(),
             _ => {}
         }
-        Ok(())
     }
 
     fn finish(self, difference: Option<Difference>, offset: u64) -> Played {
@@ -170,13 +191,8 @@ impl<'a> Player<'a> {
             None if is_complete => End::Equal,
             None => End::CutOff,
         };
-        Played {
-            replay: self.replay,
-            end,
-            offset,
-            open: self.open,
-            differences: differences.unwrap_or_default(),
-        }
+        let Self { replay, open, last, .. } = self;
+        Played { replay, end, offset, open, last, differences: differences.unwrap_or_default() }
     }
 }
 
@@ -184,7 +200,9 @@ impl<'a> Player<'a> {
 fn recall(records: Vec<Record>, engine: &Engine) -> Recalled {
     let project = engine.working_directory();
     let mut recall = Recall::new(project.to_owned());
-    records.into_iter().for_each(|record| recall.take(record));
+    for record in records {
+        recall.take(record);
+    }
     let mut recalled = recall.finish();
     // As whoever resumes a session does; but whether the directory was there then is not known any more.
     if !recalled.state.cwd().starts_with(project) {

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use windlass_engine::Replay;
-use windlass_engine::protocol::{Message, Role};
+use windlass_engine::{Replay, Terminal};
 use windlass_session::SessionInfo;
 
-use super::play::{Difference, End, Played};
+use super::play::{Difference, End, Played, Words};
 use crate::display;
 
 /// As much of a message is shown.
@@ -27,7 +26,7 @@ pub(super) fn text(session: &SessionInfo, played: &Played, ms: u64, with_state: 
     let mut text = String::new();
     match (&played.end, &played.replay) {
         (End::Differs(difference), replay) => {
-            differs(session, played, difference, replay.as_ref(), &mut text)
+            differs(session, played, difference, replay.as_ref(), &mut text);
         }
         (_, Some(replay)) => {
             let _ = writeln!(text, "{} {}.", equal(played), display::duration(ms));
@@ -53,8 +52,10 @@ fn differs(
     }
     match difference {
         Difference::Played(mismatch) => {
-            let field =
-                if mismatch.field.is_empty() { String::new() } else { format!(" at {}", mismatch.field) };
+            let field = match &*mismatch.field {
+                "" => String::new(),
+                field => format!(", field `{field}`"),
+            };
             let _ = write!(
                 text,
                 "\nThe first difference is behind event {}, in the record `{}`{field}:\n  log:    {}\n  engine: {}\n",
@@ -100,8 +101,8 @@ fn state(replay: &Replay, played: &Played, text: &mut String) {
     );
     let output: u64 = state.spent_in_session().values().map(|spend| spend.usage.output_tokens).sum();
     let _ = writeln!(text, "  spent     {} output tokens", display::number(output));
-    if let Some(last) = state.messages().last() {
-        let _ = writeln!(text, "  last      {}: {}", speaker(last), display::line(&words(last)));
+    if let Some(last) = &played.last {
+        let _ = writeln!(text, "  last      {}: {}", last.speaker, display::line(&words(last)));
     }
     for call in played.open.values() {
         let _ = writeln!(text, "  open      {} ({})", display::line(&call.name), display::line(&call.id));
@@ -115,21 +116,11 @@ fn doing(replay: &Replay) -> String {
     }
 }
 
-fn speaker(message: &Message) -> &'static str {
-    match message.role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    }
-}
-
-/// The beginning of a message: its text, or what else it is.
-fn words(message: &Message) -> String {
-    let texts: Vec<&str> = message.blocks.iter().filter_map(|block| block.as_text()).collect();
-    let all = if texts.is_empty() {
-        message.blocks.iter().map(|block| block.json()).collect::<Vec<_>>().join(" ")
-    } else {
-        texts.join(" ")
-    };
+/// The beginning of what was said.
+fn words(said: &Words) -> String {
+    let words: Vec<&str> =
+        said.blocks.iter().map(|block| block.as_text().unwrap_or_else(|| block.json())).collect();
+    let all = words.join(" ");
     let mut shown: String = all.chars().take(MESSAGE_CHARS).collect();
     if shown.len() < all.len() {
         shown.push_str("...");
@@ -170,16 +161,15 @@ fn state_json(played: &Played) -> Value {
     let Some(replay) = &played.replay else { return Value::Null };
     let state = replay.state();
     let context = replay.context_report();
-    let last = state.messages().last();
     let open = played.open.values().map(|call| json!({ "id": &*call.id, "tool": &*call.name }));
     json!({
         "phase": format!("{:?}", state.phase()).to_lowercase(),
-        "terminal": state.terminal().map(|terminal| terminal.name()),
+        "terminal": state.terminal().map(Terminal::name),
         "turn": state.turn(),
         "messages": state.messages().len(),
         "contextTokens": context.used,
         "contextWindow": context.window,
-        "last": last.map(|last| json!({ "role": speaker(last), "text": words(last) })),
+        "last": played.last.as_ref().map(|last| json!({ "speaker": last.speaker, "text": words(last) })),
         "openCalls": open.collect::<Vec<_>>(),
     })
 }

@@ -222,7 +222,7 @@ impl Played {
 }
 
 /// Plays records of one process again; the number of the one that differs comes with it.
-pub(crate) fn play_records(engine: &Engine, records: &[Record]) -> Result<Replay, (usize, Box<Mismatch>)> {
+pub(crate) fn play_records(engine: &Engine, records: &[Record]) -> Result<Replay, (usize, Mismatch)> {
     let mut replay = engine.replay();
     for (place, record) in records.iter().enumerate() {
         replay.take(record).map_err(|mismatch| (place, mismatch))?;
