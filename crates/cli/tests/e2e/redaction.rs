@@ -15,7 +15,7 @@ fn secrets_in_a_file_reach_nobody() {
     let stage = Stage::call("Read", r#"{"file_path": "settings.env"}"#);
     let content = format!("GITHUB_TOKEN={}\nKEY={KEY}\nNAME=windlass\n", token());
     stage.project.write("settings.env", &content).unwrap();
-    let told = stage.told(&["what is in the settings?"], &[("ANTHROPIC_API_KEY", KEY)]);
+    let told = stage.told(&[], &[("ANTHROPIC_API_KEY", KEY)]);
     assert_eq!(told.finished.code(), Some(0), "{}", told.finished.stderr);
     let request = stage.request(1)["messages"].to_string();
     let log = std::fs::read_to_string(log(&stage)).unwrap();
@@ -31,8 +31,8 @@ fn secrets_in_a_file_reach_nobody() {
 fn secrets_that_a_command_prints_reach_nobody() {
     let stage = Stage::call("Bash", r#"{"command": "cat secret.txt | base64 -w0; cat secret.txt"}"#);
     stage.project.write("secret.txt", KEY).unwrap();
-    let flags = ["--dangerously-skip-permissions", "print it"];
-    let told = stage.told(&flags, &[("ANTHROPIC_API_KEY", KEY), ("IS_SANDBOX", "1")]);
+    let told =
+        stage.told(&["--dangerously-skip-permissions"], &[("ANTHROPIC_API_KEY", KEY), ("IS_SANDBOX", "1")]);
     assert_eq!(told.finished.code(), Some(0), "{}", told.finished.stderr);
     let request = stage.request(1)["messages"].to_string();
     assert!(!request.contains(KEY) && !told.finished.stdout.contains(KEY), "{request}");
