@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 
-use crate::cargo::{cargo, output, say};
+use crate::cargo::{cargo, say, target_folder};
 
 /// The package and the binary of each of the three. They are built one by one: together, cargo would give them the
 /// sum of their features, and the binary would not be the one that ships.
@@ -32,11 +31,4 @@ pub(crate) fn built<const N: usize>(binaries: &[(&str, &str); N]) -> Result<[Pat
     }
     let folder = target_folder()?.join("release");
     Ok(binaries.map(|(_, binary)| folder.join(binary)))
-}
-
-fn target_folder() -> Result<PathBuf> {
-    let metadata = output(cargo(&["metadata", "--format-version", "1", "--no-deps"]))?;
-    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata printed no JSON")?;
-    let folder = metadata["target_directory"].as_str().context("cargo metadata names no target directory")?;
-    Ok(folder.into())
 }

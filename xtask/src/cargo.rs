@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 
 /// Prints a line. The output of cargo goes to the same place, so what is said must be out before cargo runs.
 pub(crate) fn say(line: &str) {
@@ -34,6 +35,14 @@ pub(crate) fn output(mut command: Command) -> Result<String> {
         bail!("{shown} failed ({})", output.status);
     }
     String::from_utf8(output.stdout).with_context(|| format!("{shown} printed something that is not text"))
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_folder() -> Result<PathBuf> {
+    let metadata = output(cargo(&["metadata", "--format-version", "1", "--no-deps"]))?;
+    let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata printed no JSON")?;
+    let folder = metadata["target_directory"].as_str().context("cargo metadata names no target directory")?;
+    Ok(folder.into())
 }
 
 /// Whether a command can be run at all.

@@ -1,4 +1,4 @@
-//! `cargo xtask test`, `tidy`, `sim`, `crash` and `bench`: everything a change has to pass.
+//! `cargo xtask test`, `python`, `tidy`, `sim`, `crash` and `bench`: everything a change has to pass.
 //!
 //! Purpose: one command that a person and the continuous integration both run. Invariant: it depends on no crate
 //! of the workspace, so it builds in seconds and judges the others from outside.
@@ -6,6 +6,7 @@
 mod bench;
 mod cargo;
 mod crash;
+mod python;
 mod sim;
 mod stages;
 mod tidy;
@@ -18,6 +19,7 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test           format, lints, tidy, tests and documentation tests: what a change has to pass
+  python         the Python packages that some tests call, set up as `test` does it
   tidy           layering, sizes, names, documents: the rules that no lint knows
   sim            a million random walks over the core; --walks N and --seed S for others
   crash          kills of the release binary at random moments, each followed by a resume; --kills N and --seed S
@@ -41,6 +43,9 @@ fn run() -> Result<ExitCode> {
     match command.as_str() {
         "test" if rest.is_empty() => stages::test(),
         "tidy" if rest.is_empty() => tidy::main(),
+        "python" if rest.is_empty() => {
+            python::set_up().map(|ready| if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
         "sim" => sim::main(&rest),
         "crash" => crash::main(&rest),
         "bench" => bench::main(&rest),
@@ -48,7 +53,7 @@ fn run() -> Result<ExitCode> {
             cargo::say(USAGE.trim_end());
             Ok(ExitCode::SUCCESS)
         }
-        "test" | "tidy" => bail!("`{command}` takes no arguments\n\n{USAGE}"),
+        "test" | "tidy" | "python" => bail!("`{command}` takes no arguments\n\n{USAGE}"),
         _ => bail!("there is no command `{command}`\n\n{USAGE}"),
     }
 }

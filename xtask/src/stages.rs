@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::cargo::{cargo, root, say, works};
-use crate::tidy;
+use crate::{python, tidy};
 
 /// A program that some tests need beside Rust, and whether any test needs it yet.
-const PROGRAMS: &[(&str, bool)] = &[("python3", false), ("node", false), ("chromium", true)];
+const PROGRAMS: &[(&str, bool)] = &[("python3", true), ("node", false), ("chromium", true)];
 
 struct Stage {
     name: &'static str,
@@ -34,6 +34,7 @@ pub(crate) fn test() -> Result<ExitCode> {
     })?;
     stage("tidy", &tidy::passes)?;
     stage("binary", &|| run(cargo(&["build", "--quiet", "-p", "windlass-cli"])))?;
+    stage("python packages", &python::set_up)?;
     stage("tests", &|| run(tests()))?;
     stage("documentation tests", &|| run(cargo(&["test", "--workspace", "--doc", "--quiet"])))?;
     say(&format!("\n{}", summary(&stages)));
