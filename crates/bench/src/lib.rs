@@ -5,10 +5,12 @@
 //! noisy for both; a number without its limit is not printed.
 
 mod deltas;
+mod logging;
 mod long;
 mod memory;
 mod process;
 mod scenario;
+mod sessions;
 mod start;
 mod table;
 mod tools;
@@ -50,6 +52,8 @@ const PARTS: &[Part] = &[
     ("latency", deltas::latency),
     ("throughput", deltas::throughput),
     ("long", long::run),
+    ("sessions", sessions::run),
+    ("log", logging::run),
 ];
 
 /// Runs the named parts, or all, and hands each row to `show` when it is known. Whether all passed.

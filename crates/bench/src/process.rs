@@ -35,6 +35,8 @@ pub enum Program {
 /// A run of a program.
 #[derive(Debug)]
 pub(crate) struct Ran {
+    /// Just before its start.
+    pub(crate) began: Instant,
     /// From before its start to after its end.
     pub(crate) elapsed: Duration,
     /// Everything it printed, or only the end if lines were watched.
@@ -75,7 +77,7 @@ pub(crate) fn run(mut command: Command, watch: Option<&str>) -> Result<Ran> {
             command.get_program().display()
         );
     }
-    Ok(Ran { elapsed, stdout: output.bytes, stderr, lines: output.lines })
+    Ok(Ran { began, elapsed, stdout: output.bytes, stderr, lines: output.lines })
 }
 
 pub(crate) fn read_all(file: &mut File) -> Result<String> {

@@ -31,9 +31,22 @@ pub struct Scenario {
     mode: Mode,
 }
 
+/// In what way a program is run beside the usual.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Way<'a> {
+    /// The command line of a program that runs it.
+    pub(crate) wrapper: &'a [PathBuf],
+    /// Further arguments for the binary.
+    pub(crate) arguments: &'a [&'a str],
+    /// Further variables.
+    pub(crate) variables: &'a [(&'a str, &'a str)],
+}
+
 /// One run.
 #[derive(Debug)]
 pub struct Sample {
+    /// Just before the process was started.
+    pub began: Instant,
     /// The whole process.
     pub elapsed: Duration,
     /// The requests and their answers, with times.
@@ -65,7 +78,7 @@ impl Scenario {
     /// Gives the last of them.
     pub fn record(&self, windlass: &Subject) -> Result<Arc<[u8]>> {
         let server = Server::start(self.script.clone())?;
-        process::run(self.command(windlass, &server, &[]), None)?;
+        process::run(self.command(windlass, &server, Way::default()), None)?;
         let bodies: Vec<_> = server.exchanges().into_iter().map(|exchange| exchange.body).collect();
         ensure!(server.is_used_up(), "the binary did not go through the script: {} requests", bodies.len());
         self.keep_bodies(bodies.iter().map(|body| &**body))?;
@@ -90,10 +103,15 @@ impl Scenario {
 
     /// Runs a program once under another that is given its command line.
     pub(crate) fn run_under(&self, subject: &Subject, watch: bool, wrapper: &[PathBuf]) -> Result<Sample> {
+        self.run_as(subject, watch, Way { wrapper, ..Way::default() })
+    }
+
+    /// Runs a program once, in a way of its own.
+    pub(crate) fn run_as(&self, subject: &Subject, watch: bool, way: Way<'_>) -> Result<Sample> {
         let options = ServerOptions { keep_bodies: false, check_requests: false };
         let server = Server::start_with(self.script.clone(), options)?;
-        let command = self.command(subject, &server, wrapper);
-        let Ran { elapsed, stderr, lines, stdout } = process::run(command, watch.then_some(DELTA))?;
+        let command = self.command(subject, &server, way);
+        let Ran { began, elapsed, stderr, lines, stdout } = process::run(command, watch.then_some(DELTA))?;
         // The server notes the end of a response after the program has read it.
         ensure!(
             server.wait_until_quiet(QUIET_WITHIN),
@@ -107,15 +125,15 @@ impl Scenario {
             exchanges.len(),
             String::from_utf8_lossy(&stdout)
         );
-        Ok(Sample { elapsed, exchanges, lines, stderr })
+        Ok(Sample { began, elapsed, exchanges, lines, stderr })
     }
 
     fn bodies_path(&self) -> PathBuf {
         self.project.home().join("bodies")
     }
 
-    fn command(&self, subject: &Subject, server: &Server, wrapper: &[PathBuf]) -> Command {
-        let mut line: Vec<PathBuf> = wrapper.to_vec();
+    fn command(&self, subject: &Subject, server: &Server, way: Way<'_>) -> Command {
+        let mut line: Vec<PathBuf> = way.wrapper.to_vec();
         line.push(subject.binary.clone());
         let command = self.project.command(&line[0]).server(server).args(&line[1..]);
         let command = match subject.program {
@@ -137,6 +155,8 @@ impl Scenario {
                 &["--output-format", "stream-json", "--verbose", "--include-partial-messages"]
             }
         };
-        command.args(flags).into_command()
+        let variables = way.variables.iter();
+        let command = variables.fold(command, |command, (name, value)| command.env(name, value));
+        command.args(flags).args(way.arguments).into_command()
     }
 }

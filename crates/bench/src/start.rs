@@ -1,15 +1,22 @@
 //! Start-up: the version, the size, and the whole process for one short answer.
 
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde_json::json;
 
+use crate::scenario::Way;
 use crate::table::{median, milliseconds};
 use crate::{Contest, Mode, Row, Scenario, process};
 
 const VERSION_RUNS: usize = 80;
 const ANSWER_RUNS: usize = 60;
+/// About what the log of one answer holds.
+const LOG_BYTES: usize = 6_000;
 const MEBIBYTE: f64 = 1_048_576.0;
 
 pub(crate) fn version(contest: &Contest) -> Result<Vec<Row>> {
@@ -39,14 +46,35 @@ pub(crate) fn one_answer(contest: &Contest) -> Result<Scenario> {
     Ok(scenario)
 }
 
+/// A new session ends with its log on the disk. How long the disk takes for that is not for the binary to decide, so it is measured
+/// beside: a new file and its name.
 pub(crate) fn answer(contest: &Contest) -> Result<Vec<Row>> {
     let scenario = one_answer(contest)?;
-    let (mut ours, mut bare) = (Vec::new(), Vec::new());
-    for _ in 0..ANSWER_RUNS {
+    let (mut ours, mut unsynced, mut bare, mut syncs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let never = Way { variables: &[("WINDLASS_SYNC", "never")], ..Way::default() };
+    for number in 0..ANSWER_RUNS {
         ours.push(milliseconds(scenario.run(&contest.windlass, false)?.elapsed));
+        unsynced.push(milliseconds(scenario.run_as(&contest.windlass, false, never)?.elapsed));
         bare.push(milliseconds(scenario.run(&contest.bare, false)?.elapsed));
+        syncs.push(new_file_ms(&scenario.project().home().join(format!("probe-{number}")))?);
     }
-    let (ours, bare) = (median(ours), median(bare));
+    let [ours, unsynced, bare, sync] = [ours, unsynced, bare, syncs].map(median);
+    let synced_limit = (2.0 * bare + sync, format!("≤ 2 × bare + {sync:.2} ms for the disk"));
     let limit = (2.0 * bare, "≤ 2 × bare".to_owned());
-    Ok(vec![Row::limited("one \"ok\" answer, whole process", "ms", (ours, Some(bare)), limit)])
+    let name = "one \"ok\" answer, whole process";
+    Ok(vec![
+        Row::limited(name, "ms", (ours, Some(bare)), synced_limit),
+        Row::limited(&format!("{name}, sync never"), "ms", (unsynced, Some(bare)), limit),
+    ])
+}
+
+/// What it takes to get a new file of a few lines and its name onto the disk.
+fn new_file_ms(path: &Path) -> Result<f64> {
+    let mut file = File::create_new(path)?;
+    file.write_all(&[b'x'; LOG_BYTES])?;
+    let folder = path.parent().context("a file without a folder")?;
+    let began = Instant::now();
+    file.sync_data()?;
+    File::open(folder)?.sync_all()?;
+    Ok(milliseconds(began.elapsed()))
 }

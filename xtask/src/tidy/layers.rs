@@ -27,7 +27,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sim", &["core", "protocol"]),
     ("testkit", &["models", "ports", "protocol"]),
     ("bare", &[]),
-    ("bench", &["testkit"]),
+    ("bench", &["ports", "protocol", "session", "testkit"]),
     ("crash", &["testkit"]),
 ];
 

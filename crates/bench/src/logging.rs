@@ -1,0 +1,218 @@
+//! What the log of a session costs: the binary with its log against the same without.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+use crate::scenario::Way;
+use crate::table::{median, milliseconds};
+use crate::{Contest, Mode, Row, Sample, Scenario};
+
+const RUNS: usize = 9;
+/// What the log may add to any turn, besides waiting for the disk.
+const ADDED_MS_MAX: f64 = 1.0;
+/// What a model takes at least, and what the log may add to a turn of it.
+const MODEL_MS: u64 = 50;
+const MODEL_TURNS: usize = 30;
+const MODEL_RUNS: usize = 5;
+const SHARE_MAX: f64 = 1.1;
+/// So many syncs are measured beside each run.
+const PROBES: usize = 12;
+/// Turns at the beginning that do not count.
+const WARM_UP: usize = 2;
+/// Where turns write; emptied before each run.
+const OUTPUT: &str = "out";
+
+/// How often the disk is waited for, by the word that users write.
+const POLICIES: [&str; 3] = ["turn", "never", "always"];
+const OFF: Way<'static> = Way { wrapper: &[], arguments: &["--no-session-persistence"], variables: &[] };
+
+/// A kind of turn.
+struct Kind {
+    name: &'static str,
+    turns: usize,
+    calls: fn(usize) -> Vec<Value>,
+    /// How large the files are that are read.
+    file_bytes: usize,
+    /// How much goes into the log at a time.
+    append_bytes: usize,
+}
+
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "one read",
+        turns: 60,
+        calls: |turn| vec![read(turn)],
+        file_bytes: 2_000,
+        append_bytes: 4_000,
+    },
+    Kind {
+        name: "one write",
+        turns: 40,
+        calls: |turn| vec![write(turn)],
+        file_bytes: 0,
+        append_bytes: 2_000,
+    },
+    Kind {
+        name: "one command",
+        turns: 30,
+        calls: |turn| vec![command(turn)],
+        file_bytes: 0,
+        append_bytes: 2_000,
+    },
+    Kind {
+        name: "ten reads",
+        turns: 30,
+        calls: |turn| (10 * turn..10 * (turn + 1)).map(read).collect(),
+        file_bytes: 2_000,
+        append_bytes: 4_000,
+    },
+    Kind {
+        name: "one read of 80 KB",
+        turns: 10,
+        calls: |turn| vec![read(turn)],
+        file_bytes: 80_000,
+        append_bytes: 200_000,
+    },
+];
+
+fn read(turn: usize) -> Value {
+    json!({ "tool": "Read", "input": { "file_path": file_name(turn) } })
+}
+
+fn write(turn: usize) -> Value {
+    let path = format!("{OUTPUT}/file-{turn}.txt");
+    json!({ "tool": "Write", "input": { "file_path": path, "content": "one line\n".repeat(20) } })
+}
+
+fn command(turn: usize) -> Value {
+    json!({ "tool": "Bash", "input": { "command": format!("mkdir -p {OUTPUT}; echo {turn} >> {OUTPUT}/notes") } })
+}
+
+fn file_name(turn: usize) -> String {
+    format!("file-{turn}.txt")
+}
+
+pub(crate) fn run(contest: &Contest) -> Result<Vec<Row>> {
+    let mut rows = vec![with_a_model(contest)?];
+    for kind in KINDS {
+        rows.extend(kind.measure(contest)?);
+    }
+    Ok(rows)
+}
+
+/// One read in each turn of a model that takes its time.
+fn with_a_model(contest: &Contest) -> Result<Row> {
+    let kind = Kind { turns: MODEL_TURNS, ..KINDS[0] };
+    let scenario = kind.scenario(MODEL_MS)?;
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for _ in 0..MODEL_RUNS {
+        with.extend(turns(&scenario.run(&contest.windlass, false)?));
+        without.extend(turns(&scenario.run_as(&contest.windlass, false, OFF)?));
+    }
+    let (with, without) = (median(with), median(without));
+    let limit = (SHARE_MAX * without, format!("≤ {SHARE_MAX} × {without:.2} ms without a log"));
+    Ok(Row::limited(&format!("log: a turn of a {MODEL_MS} ms model, one read"), "ms", (with, None), limit))
+}
+
+impl Kind {
+    fn scenario(&self, delay_ms: u64) -> Result<Scenario> {
+        let turn = |turn: usize| json!({ "delay_ms": delay_ms, "blocks": (self.calls)(turn) });
+        let mut responses: Vec<Value> = (0..self.turns).map(turn).collect();
+        responses.push(json!({ "blocks": [{ "text": "ok" }] }));
+        let scenario = Scenario::new(&json!({ "responses": responses }), Mode::Answer)?;
+        let line = "let answer = question.ponder(7_500_000).await;\n";
+        for turn in 0..10 * self.turns {
+            let start = format!("// {turn}\n");
+            let text: String = start.chars().chain(line.chars().cycle()).take(self.file_bytes).collect();
+            scenario.project().write(file_name(turn), text)?;
+        }
+        Ok(scenario)
+    }
+
+    /// What the log adds to a turn under each policy: the median over the rounds, in which every way has its turn.
+    fn measure(&self, contest: &Contest) -> Result<Vec<Row>> {
+        let scenario = self.scenario(0)?;
+        let mut added = POLICIES.map(|_| Vec::new());
+        let mut probes = Vec::new();
+        for _ in 0..RUNS {
+            let without = median_turn(contest, &scenario, OFF)?;
+            for (policy, added) in POLICIES.iter().zip(&mut added) {
+                added.push(median_turn(contest, &scenario, under(&[("WINDLASS_SYNC", policy)]))? - without);
+            }
+            probes.extend(sync_times(&scenario.project().home(), self.append_bytes)?);
+        }
+        let sync = median(probes);
+        let mut rows = Vec::new();
+        for (policy, added) in POLICIES.iter().zip(added) {
+            let syncs = self.syncs(contest, &scenario, policy)?;
+            let limit = ADDED_MS_MAX + syncs * sync;
+            let text = format!("≤ {ADDED_MS_MAX} ms + {syncs:.1} syncs of {sync:.2} ms");
+            let name = format!("log: added to a turn, {}, sync {policy}", self.name);
+            rows.push(Row::limited(&name, "ms", (median(added), None), (limit, text)));
+        }
+        Ok(rows)
+    }
+
+    /// How many syncs a turn has, counted by a tracer.
+    fn syncs(&self, contest: &Contest, scenario: &Scenario, policy: &str) -> Result<f64> {
+        clear_output(scenario)?;
+        let trace = tempfile::NamedTempFile::new()?;
+        let wrapper = ["strace", "-f", "-q", "-e", "trace=fsync,fdatasync", "-o"].map(PathBuf::from);
+        let wrapper = [&wrapper[..], &[trace.path().to_owned()]].concat();
+        let variables = [("WINDLASS_SYNC", policy)];
+        let way = Way { wrapper: &wrapper, ..under(&variables) };
+        scenario.run_as(&contest.windlass, false, way).context("syncs are counted with strace")?;
+        let text = std::fs::read_to_string(trace.path())?;
+        let syncs = text.lines().filter(|line| line.contains("sync(")).count();
+        Ok(number(syncs) / number(self.turns))
+    }
+}
+
+/// The median turn of one run.
+fn median_turn(contest: &Contest, scenario: &Scenario, way: Way<'_>) -> Result<f64> {
+    clear_output(scenario)?;
+    let sample = scenario.run_as(&contest.windlass, false, way)?;
+    Ok(median(turns(&sample)))
+}
+
+fn under<'a>(variables: &'a [(&'a str, &'a str)]) -> Way<'a> {
+    Way { variables, ..Way::default() }
+}
+
+/// From each request to the next, in milliseconds.
+fn turns(sample: &Sample) -> Vec<f64> {
+    let starts = sample.exchanges.iter().map(|exchange| exchange.first_byte);
+    let starts: Vec<Instant> = starts.skip(WARM_UP).collect();
+    starts.windows(2).map(|pair| milliseconds(pair[1].saturating_duration_since(pair[0]))).collect()
+}
+
+fn clear_output(scenario: &Scenario) -> Result<()> {
+    match std::fs::remove_dir_all(scenario.project().path().join(OUTPUT)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).context("cannot empty the output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What it takes to get appends of this size onto the disk.
+fn sync_times(folder: &Path, bytes: usize) -> Result<Vec<f64>> {
+    let mut file = OpenOptions::new().create(true).append(true).open(folder.join("probe"))?;
+    let bytes = vec![b'x'; bytes];
+    let probe = |_| {
+        file.write_all(&bytes)?;
+        let began = Instant::now();
+        file.sync_data()?;
+        Ok(milliseconds(began.elapsed()))
+    };
+    (0..PROBES).map(probe).collect()
+}
+
+fn number(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::INFINITY, f64::from)
+}
