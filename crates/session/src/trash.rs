@@ -3,7 +3,6 @@
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -79,8 +78,7 @@ struct Note {
 pub fn remove(layout: &Layout, session: &SessionInfo) -> Result<PathBuf, TrashError> {
     let from = session.paths();
     let lease = Lease::take(&from.lock())?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    let now = crate::time::now_ms();
     let directory = layout.trash().join(format!("{now}-{}", from.id()));
     let failed = |error| TrashError::Failed { path: from.file().to_owned(), error };
     let note = Note { project: name(from.project()), file: name(from.file()), removed_ms: now };

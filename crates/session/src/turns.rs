@@ -53,17 +53,20 @@ pub fn prompts(path: &Path) -> io::Result<Vec<PromptLine>> {
 pub fn check_dropped(path: &Path, behind: Uuid, turn: &str) -> Result<(), String> {
     let turn =
         Uuid::parse_str(turn.trim()).map_err(|_| "the value is not the UUID of a prompt".to_owned())?;
-    let lines = lines(path).map_err(|error| format!("the session cannot be read: {error}"))?;
-    let entries = lines.filter_map(|located| match located.ok()?.line {
-        Ok(Line::Entry(entry)) if !entry.is_aside => Some(entry),
-        _ => None,
-    });
-    let mut dropped = entries.skip_while(|entry| entry.uuid != behind);
-    if dropped.next().is_none() {
+    let unreadable = |error: io::Error| format!("the session cannot be read: {error}");
+    let entries =
+        lines(path).map_err(unreadable)?.filter_map(|located| match located.map(|found| found.line) {
+            Ok(Ok(Line::Entry(entry))) => (!entry.is_aside).then_some(Ok(entry)),
+            Ok(_) => None,
+            Err(error) => Some(Err(unreadable(error))),
+        });
+    let mut dropped = entries.skip_while(|entry| entry.as_ref().is_ok_and(|entry| entry.uuid != behind));
+    if dropped.next().transpose()?.is_none() {
         return Err(format!("there is no message {behind}"));
     }
     let mut is_in_turn = false;
     for entry in dropped {
+        let entry = entry?;
         let prompts = is_prompt(&entry);
         if prompts && (entry.uuid != turn || is_in_turn) {
             return Err(format!("the prompt {} would be dropped too", entry.uuid));

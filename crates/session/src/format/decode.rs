@@ -13,6 +13,9 @@ use super::header::Header;
 use super::json::{Fields, Json, Plain, Unfit, text};
 use super::own::{self, Own};
 
+/// No log has so many lines, and readers in other languages could not tell larger numbers apart.
+const SEQ_MAX: u64 = 1 << 53;
+
 /// What a line says.
 #[derive(Clone, Debug)]
 pub enum Line {
@@ -183,7 +186,11 @@ fn own_line(line: &str, fields: &Fields<'_>) -> Result<OwnLine, Flaw> {
     let kind: String = fields.read::<_, Plain>("kind")?;
     let at = At { at_ms: fields.read::<_, Plain>("at")?, wall_ms: fields.read::<_, Plain>("wall")? };
     let own = own::take(&kind, at, fields).map_err(|Unfit(why)| Flaw(format!("`{kind}`: {why}")))?;
-    Ok(OwnLine { seq: fields.read::<_, Plain>("seq")?, at, sum, own })
+    let seq = fields.read::<_, Plain>("seq")?;
+    if seq > SEQ_MAX {
+        return Err(Flaw("its number is too large to be counted".into()));
+    }
+    Ok(OwnLine { seq, at, sum, own })
 }
 
 fn entry(kind: EntryKind, uuid: Uuid, fields: &Fields<'_>) -> Entry {

@@ -4,7 +4,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use memchr::memmem;
 use uuid::Uuid;
@@ -72,8 +71,7 @@ fn copy(mut lines: LineReader, to: &File, session: Uuid, mark: &Mark) -> Result<
         out.write_all(&line).map_err(Fault::Write)?;
     }
     line.clear();
-    let wall_ms = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
-    let at = At { at_ms: 0, wall_ms: u64::try_from(wall_ms).unwrap_or(u64::MAX) };
+    let at = At { at_ms: 0, wall_ms: crate::time::now_ms() };
     Frame { kind: mark.kind(), seq: seq + 1, at }.put(&mut line, |object| mark.put(object));
     length += line.len() as u64;
     out.write_all(&line).and_then(|()| out.flush()).and_then(|()| to.sync_all()).map_err(Fault::Write)?;

@@ -14,6 +14,7 @@ use crate::format::{Flaw, Line, Told, decode_line};
 #[derive(Debug)]
 pub struct Lines {
     reader: LineReader,
+    is_done: bool,
 }
 
 /// A line and its place.
@@ -27,20 +28,26 @@ pub struct Located {
     pub line: Result<Line, Flaw>,
 }
 
-/// All lines of a log, in order. Only one is in memory at a time.
+/// All lines of a log, in order. Only one is in memory at a time. An error ends them.
 pub fn lines(path: &Path) -> io::Result<Lines> {
     let file = File::open(path)?;
     let end = file.metadata()?.len();
-    Ok(Lines { reader: LineReader::new(file, 0, end)? })
+    Ok(Lines { reader: LineReader::new(file, 0, end)?, is_done: false })
 }
 
 impl Iterator for Lines {
     type Item = io::Result<Located>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if self.is_done {
+            return None;
+        }
         let raw = match self.reader.next() {
             Ok(raw) => raw?,
-            Err(error) => return Some(Err(error)),
+            Err(error) => {
+                self.is_done = true;
+                return Some(Err(error));
+            }
         };
         let line = raw.bytes.map_or_else(|| Err(Flaw::too_long()), decode_line);
         Some(Ok(Located { offset: raw.offset, length: raw.length, line }))

@@ -237,3 +237,13 @@ fn a_log_can_be_read_up_to_an_entry_or_an_offset() {
     assert_eq!(show(&upto_offset.records), show(&upto_entry.records));
     assert_eq!((upto_offset.length, upto_offset.torn), (length, None));
 }
+
+#[test]
+fn numbers_that_nobody_counted_to_are_damage() {
+    let line = |seq: u64| {
+        format!("{{\"type\":\"windlass\",\"kind\":\"dequeued\",\"seq\":{seq},\"at\":0,\"wall\":0}}\n")
+    };
+    let loaded = load_bytes([line(1), line(u64::MAX), line(2)].concat().as_bytes());
+    assert_eq!((loaded.records.len(), loaded.tail.seq()), (2, 2));
+    assert!(loaded.damage[0].what.contains("too large"), "{:?}", loaded.damage);
+}
