@@ -16,7 +16,7 @@ use windlass_ports::SessionLog;
 use windlass_protocol::SessionKey;
 use windlass_session::{
     Catalogue, Checkpoints, Layout, Lease, LeaseError, Loaded, LogWriter, SessionInfo, SessionPaths, Upto,
-    Wanted, copy_checkpoints, fork, load, rename,
+    Wanted, copy_checkpoints, fork, load_back, rename,
 };
 
 use crate::wiring::Kept;
@@ -130,7 +130,7 @@ impl Opening {
     }
 
     fn read(paths: &SessionPaths, upto: Upto, lease: Option<Lease>) -> Result<Self, String> {
-        let loaded = load(paths.file(), upto).map_err(|error| unread(paths.id(), &error.to_string()))?;
+        let loaded = load_back(paths.file(), upto).map_err(|error| unread(paths.id(), &error.to_string()))?;
         let process = SessionSeed(Uuid::new_v4().as_u128());
         // What is left out stays in the log under its ids, so that what is said in its place gets others.
         let kept = loaded.header.as_ref().filter(|_| upto == Upto::End);
@@ -196,6 +196,7 @@ impl Opening {
             Some(loaded) => {
                 let mut recall = Recall::new(engine.working_directory().to_owned());
                 loaded.records.into_iter().for_each(|record| recall.take(record));
+                recall.leave_out(loaded.last_left_out);
                 let mut recalled = recall.finish();
                 notices.extend(notices::cut_off(&recalled));
                 notices.extend(notices::directory(&mut recalled, engine.working_directory()));

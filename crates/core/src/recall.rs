@@ -112,6 +112,11 @@ impl Recall {
         }
     }
 
+    /// Messages up to this one were left out of what is recalled. They are still in the log, so their ids are not given again.
+    pub fn leave_out(&mut self, last: MessageId) {
+        self.state.ids.saw_message(last);
+    }
+
     /// The conversation so far, without the response that is open.
     #[must_use]
     pub fn messages(&self) -> &Transcript {

@@ -251,7 +251,7 @@ impl Ids {
 
     /// The id that the next message gets.
     pub(crate) fn next_message(&self) -> MessageId {
-        MessageId(self.message + 1)
+        MessageId(self.message.saturating_add(1))
     }
 
     /// This id was given before.
@@ -260,7 +260,7 @@ impl Ids {
     }
 
     pub(crate) fn message(&mut self) -> MessageId {
-        self.message += 1;
+        self.message = self.message.saturating_add(1);
         MessageId(self.message)
     }
 }

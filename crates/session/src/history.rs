@@ -3,15 +3,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader};
+use std::io;
 use std::path::Path;
 
 use serde_json::Value;
 
 use crate::glance::{Members, OWN, flag, members, text};
-
-/// A longer line is passed over.
-const LINE_BYTES_MAX: usize = 64 * 1024 * 1024;
+use crate::read::{LineReader, RawLine};
 
 /// Who said something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -232,50 +230,21 @@ fn result(content: &Value) -> String {
     }
 }
 
-/// The lines of a file, one at a time, in a buffer that is used again.
-struct Lines {
-    file: BufReader<File>,
-    line: Vec<u8>,
-}
+/// The lines of a file.
+struct Lines(LineReader);
 
 impl Lines {
     fn open(path: &Path) -> io::Result<Self> {
-        const BUFFER: usize = 256 * 1024;
-        Ok(Self { file: BufReader::with_capacity(BUFFER, File::open(path)?), line: Vec::new() })
+        Ok(Self(LineReader::new(File::open(path)?, 0, u64::MAX)?))
     }
 
-    /// The next line that is not too long, without its end.
+    /// The next line that is not too long.
     fn next(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
-            self.line.clear();
-            match self.read()? {
+            match self.0.next()? {
                 None => return Ok(None),
-                Some(true) => return Ok(Some(&self.line)),
-                Some(false) => {}
-            }
-        }
-    }
-
-    /// Reads a line; says whether it is whole.
-    fn read(&mut self) -> io::Result<Option<bool>> {
-        let mut whole = true;
-        let mut any = false;
-        loop {
-            let bytes = self.file.fill_buf()?;
-            if bytes.is_empty() {
-                return Ok(any.then_some(whole));
-            }
-            any = true;
-            let end = memchr::memchr(b'\n', bytes);
-            let piece = &bytes[..end.unwrap_or(bytes.len())];
-            whole &= self.line.len() + piece.len() <= LINE_BYTES_MAX;
-            if whole {
-                self.line.extend_from_slice(piece);
-            }
-            let used = piece.len() + usize::from(end.is_some());
-            self.file.consume(used);
-            if end.is_some() {
-                return Ok(Some(whole));
+                Some(RawLine { bytes: None, .. }) => {}
+                Some(RawLine { bytes: Some(_), .. }) => return Ok(Some(self.0.bytes())),
             }
         }
     }

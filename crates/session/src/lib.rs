@@ -37,7 +37,7 @@ pub use lease::{Busy, Lease, LeaseError};
 pub use outline::{Outline, outline};
 pub use read::{
     Damage, Forked, Lines, LoadError, Loaded, Located, Records, Scene, Story, Torn, Upto, fork, lines, load,
-    records, story,
+    load_back, records, story,
 };
 pub use repository::{Identity, Repository};
 pub use search::{Hit, search};

@@ -12,13 +12,15 @@ mod walk;
 use std::path::PathBuf;
 
 use uuid::Uuid;
-use windlass_protocol::Record;
+use windlass_protocol::{MessageId, Record};
 
 use crate::format::{Header, Tail};
 
+pub(crate) use file::{LineReader, RawLine};
+
 pub use fork::{Forked, fork};
 pub use lines::{Lines, Located, Records, lines, records};
-pub use load::load;
+pub use load::{load, load_back};
 pub use story::{Scene, Story, story};
 
 /// Up to where a log is read.
@@ -51,6 +53,10 @@ pub struct Loaded {
     pub foreign: bool,
     /// How many bytes of the file were taken into account.
     pub length: u64,
+    /// Whether more stands behind them. Whoever goes on from there leaves that out for good.
+    pub is_cut: bool,
+    /// The highest number of a message in what is left out, see [`load_back`].
+    pub last_left_out: MessageId,
     /// How many bytes stand behind the line that restates everything; all, if there is none.
     pub since_facts: u64,
 }

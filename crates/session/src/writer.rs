@@ -80,7 +80,8 @@ impl LogWriter {
     }
 
     /// The log of a session that was read before. A torn end is set aside now, or before the first append if there is no room
-    /// for it; the file itself stays as it is until then.
+    /// for it; the file itself stays as it is until then. If it was not read to its end, the session goes back to there: the
+    /// next append says so, and the facts are wanted.
     pub fn resume(
         paths: &SessionPaths,
         header: Arc<Header>,
@@ -91,7 +92,7 @@ impl LogWriter {
         tape.open().map_err(|error| trouble::of_log(paths.file(), &error))?;
         let writer = Self::new(paths, Encoder::new(paths.id(), header, loaded.tail.clone()), tape, options);
         writer.log.pen().resume(loaded, paths);
-        let wants = loaded.foreign || !loaded.damage.is_empty() || loaded.since_facts >= FACTS_EVERY_BYTES;
+        let wants = loaded.foreign || loaded.is_cut || !loaded.damage.is_empty() || loaded.since_facts >= FACTS_EVERY_BYTES;
         writer.log.wants_facts.store(wants, Ordering::Release);
         Ok(writer)
     }

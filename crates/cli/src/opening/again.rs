@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_engine::{Engine, Recall, Session};
 use windlass_protocol::SessionKey;
-use windlass_session::{Checkpoints, LogWriter, PromptLine, SessionPaths, Upto, load, prompts};
+use windlass_session::{Checkpoints, LogWriter, PromptLine, SessionPaths, Upto, load_back, prompts};
 
 use super::Origins;
 
@@ -46,7 +46,7 @@ impl Again {
     /// The session goes on from before this prompt. What followed stays in the log and is not considered any more.
     pub(crate) async fn rewind(&self, session: &mut Session, prompt: &PromptLine) -> Result<(), String> {
         let failed = |error: String| format!("the conversation stays as it is: {error}.");
-        let loaded = load(self.paths.file(), Upto::Offset(prompt.starts_at))
+        let loaded = load_back(self.paths.file(), Upto::Offset(prompt.starts_at))
             .map_err(|error| failed(error.to_string()))?;
         // The log has one writer: the former one ends with its session.
         *session = self.engine.session();
@@ -56,6 +56,7 @@ impl Again {
         let log = log.map_err(|error| failed(error.to_string()))?;
         let mut recall = Recall::new(self.cwd().to_owned());
         loaded.records.into_iter().for_each(|record| recall.take(record));
+        recall.leave_out(loaded.last_left_out);
         *session = self.engine.resume(self.key.seed, recall.finish(), Some(Box::new(log)));
         session.restate().await.map_err(|error| failed(error.to_string()))
     }

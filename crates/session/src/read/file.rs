@@ -72,6 +72,11 @@ impl LineReader {
         }
     }
 
+    /// The bytes of the line that came last.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.line
+    }
+
     fn line(&self, offset: u64, length: u64, is_ended: bool) -> RawLine<'_> {
         let bytes = (length == self.line.len() as u64).then_some(&self.line[..]);
         RawLine { offset, length, bytes, is_ended }

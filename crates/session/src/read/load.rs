@@ -5,10 +5,12 @@ use std::io;
 use std::path::Path;
 
 use uuid::Uuid;
+use windlass_protocol::MessageId;
 
 use super::file::LineReader;
 use super::walk::Walk;
 use super::{LoadError, Loaded, Upto, find, foreign};
+use crate::format::{Line, decode_line};
 
 /// Reads a log. Only a file that cannot be read, and an entry that is not in it, are errors.
 pub fn load(path: &Path, upto: Upto) -> Result<Loaded, LoadError> {
@@ -23,6 +25,32 @@ pub fn load(path: &Path, upto: Upto) -> Result<Loaded, LoadError> {
         Upto::End | Upto::Offset(_) => None,
     };
     load_file(file, end, leaf).map_err(read)
+}
+
+/// Reads a log for a session that goes on from there. What stands behind stays in the file, so that none of its numbers is
+/// given again.
+pub fn load_back(path: &Path, upto: Upto) -> Result<Loaded, LoadError> {
+    let mut loaded = load(path, upto)?;
+    if loaded.is_cut {
+        let left_out = File::open(path).and_then(|file| pass_over(file, &mut loaded));
+        left_out.map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    }
+    Ok(loaded)
+}
+
+/// Notes the numbers of what is left out.
+fn pass_over(file: File, loaded: &mut Loaded) -> io::Result<()> {
+    let mut lines = LineReader::new(file, loaded.length, u64::MAX)?;
+    while let Some(raw) = lines.next()? {
+        match raw.bytes.map(decode_line) {
+            Some(Ok(Line::Own(own))) => loaded.tail.seq = loaded.tail.seq.max(own.seq),
+            Some(Ok(Line::Entry(entry))) => {
+                loaded.last_left_out = loaded.last_left_out.max(entry.number().unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Where reading stops.
@@ -48,6 +76,7 @@ pub(crate) fn end(file: &File, upto: Upto) -> io::Result<End> {
 fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<Loaded> {
     let mut walk = Walk::default();
     walk.leaf = leaf;
+    let is_cut = end < file.metadata()?.len();
     let mut records = Vec::new();
     let facts = find::last_facts(&file, end)?;
     let facts_end = facts.as_ref().map(|facts| facts.place.end);
@@ -68,6 +97,19 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<Loaded> {
     walk.finish();
     records.extend(walk.ready().map(|told| told.record));
     let since_facts = end - facts_end.unwrap_or(0);
+    let last_left_out = MessageId::default();
     let Walk { tail, header, damage, torn, ends_open, foreign, .. } = walk;
-    Ok(Loaded { header, records, tail, damage, torn, ends_open, foreign, length: end, since_facts })
+    Ok(Loaded {
+        header,
+        records,
+        tail,
+        damage,
+        torn,
+        ends_open,
+        foreign,
+        length: end,
+        is_cut,
+        last_left_out,
+        since_facts,
+    })
 }

@@ -47,6 +47,10 @@ impl Pen {
     /// Takes over what a reader found.
     pub(super) fn resume(&mut self, loaded: &Loaded, paths: &SessionPaths) {
         self.since_facts = loaded.since_facts;
+        if loaded.is_cut {
+            let at = At { at_ms: 0, wall_ms: crate::time::now_ms() };
+            self.marks.push((Mark::Rewound { to: loaded.tail.parent() }, at));
+        }
         self.torn = loaded.torn.map(|torn| TornPiece::new(paths, torn));
         // If there is no room for it now, there may be when something is written.
         let _ = self.set_aside_torn();

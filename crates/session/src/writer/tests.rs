@@ -14,6 +14,7 @@ mod faults;
 mod keeping;
 mod power_loss;
 mod resumed;
+mod rewound;
 
 const SEED: SessionSeed = SessionSeed(7);
 

@@ -1,0 +1,40 @@
+use super::*;
+use crate::{Scene, Upto, load, load_back, story};
+
+/// A log of three batches, and where the second one begins.
+fn three(paths: &SessionPaths) -> u64 {
+    let mut log = LogWriter::create(paths, header(), options(SyncPolicy::Turn));
+    append(&mut log, 1, Durability::Synced).unwrap();
+    let end = std::fs::metadata(paths.file()).unwrap().len();
+    append(&mut log, 2, Durability::Synced).unwrap();
+    append(&mut log, 3, Durability::Synced).unwrap();
+    end
+}
+
+fn check(upto: impl Fn(u64) -> Upto, kept: &[u64]) {
+    let directory = tempfile::tempdir().unwrap();
+    let paths = paths(directory.path());
+    let upto = upto(three(&paths));
+    let loaded = load_back(paths.file(), upto).unwrap();
+    assert_eq!((&*batches(&loaded.records), loaded.is_cut), (kept, true), "{upto:?}");
+    assert_eq!(loaded.last_left_out, MessageId(3), "{upto:?}");
+    let mut log = LogWriter::resume(&paths, header(), &loaded, options(SyncPolicy::Turn)).unwrap();
+    assert!(log.wants_facts(), "{upto:?}");
+    now(log.append(&[facts(&[1])], Durability::Synced)).unwrap();
+    append(&mut log, 4, Durability::Synced).unwrap();
+    assert!(!log.wants_facts(), "{upto:?}");
+    drop(log);
+    let again = load(paths.file(), Upto::End).unwrap();
+    assert_eq!((batches(&again.records), again.is_cut), (vec![1, 4], false), "{upto:?}");
+    let scenes: Vec<Scene> = story(paths.file()).unwrap().map(Result::unwrap).collect();
+    let back = scenes.iter().filter(|scene| matches!(scene, Scene::Marked(Mark::Rewound { to: Some(_) })));
+    assert_eq!(back.count(), 1, "{upto:?}");
+    assert!(!scenes.iter().any(|scene| matches!(scene, Scene::Damaged(_))), "{upto:?} {scenes:?}");
+}
+
+#[test]
+fn a_session_that_goes_back_leaves_the_rest_out_for_good() {
+    check(Upto::Offset, &[1]);
+    let said = SEED.message_uuid(MessageId(1));
+    check(|_| Upto::Entry(said), &[]);
+}
