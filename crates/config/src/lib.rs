@@ -15,7 +15,7 @@ mod numbers;
 mod parse;
 mod secrets;
 mod settings;
-mod shared;
+mod shared_file;
 mod thinking;
 mod variables;
 
@@ -25,5 +25,5 @@ pub use error::ConfigError;
 pub use flags::{Flags, PromptText};
 pub use home::Home;
 pub use settings::{Api, Context, Files, HomeSettings, Limits, Memory, Models, Settings, Shell, Sync};
-pub use shared::{SharedFile, SharedFileError};
+pub use shared_file::{SharedFile, SharedFileError};
 pub use variables::{Area, VARIABLES, Variable};
