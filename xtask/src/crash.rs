@@ -1,10 +1,14 @@
-//! `cargo xtask crash`: builds the release binary and kills it many times.
+//! `cargo xtask crash`: builds the release binary and kills it many times; then many processes change one shared file.
 
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 
 use crate::bench::built;
+use crate::cargo::{cargo, say};
+
+/// So many updates of a shared file are made, by all processes together.
+const UPDATES: &str = "160000";
 
 /// The package and the binary of each; built one by one, so that the binary is the one that ships.
 const BINARIES: &[(&str, &str); 2] = &[("windlass-cli", "windlass"), ("windlass-crash", "windlass-crash")];
@@ -18,5 +22,12 @@ pub(crate) fn main(arguments: &[String]) -> Result<ExitCode> {
         .args(arguments)
         .status()
         .context("cannot run the crash test")?;
+    if !status.success() || arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    say(&format!("16 processes make {UPDATES} updates of one shared file"));
+    let test = ["test", "--release", "--quiet", "-p", "windlass-config", "--test", "shared_file"];
+    let mut command = cargo(&test);
+    let status = command.args(["--", "--exact", "no_update_is_lost"]).env("SHARED_FILE_UPDATES", UPDATES).status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

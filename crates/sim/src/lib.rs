@@ -26,4 +26,4 @@ pub use mutant::Mutant;
 pub use play::{Played, play};
 pub use rng::Rng;
 pub use validity::check_request;
-pub use world::{walk, walk_mutant, walk_told};
+pub use world::{walk, walk_log, walk_mutant, walk_told};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use windlass_core::{
     Config, Effect, Effects, Event, Input, Interrupt, PhaseName, Priority, Prompt, Speaker, State, step,
 };
-use windlass_protocol::{Block, CallId, CallKind, ModelEvent, StopReason, TimerId, Update};
+use windlass_protocol::{Record, Block, CallId, CallKind, ModelEvent, StopReason, TimerId, Update};
 
 use crate::checker::{Checker, Step};
 use crate::coverage::Coverage;
@@ -37,6 +37,15 @@ pub fn walk(seed: u64) -> Result<Coverage, String> {
     let mut world = World::new(seed, None);
     world.play()?;
     Ok(world.coverage)
+}
+
+/// Plays the same session as [`walk`] and gives what its log holds, for whoever wants a log of real life.
+#[must_use]
+pub fn walk_log(seed: u64) -> Vec<Record> {
+    let mut world = World::new(seed, None);
+    // What the checkers think of it is told by the walk itself.
+    let _ = world.play();
+    world.journal.records
 }
 
 /// Plays the same session as [`walk`] and says what happened, a line for each event and for what the core made of it.
