@@ -51,6 +51,7 @@ fn files_and_conversation_go_back_together_and_stay_there() {
     assert_eq!(third.stdout.trim(), "Third.", "{}", third.stderr);
     let text = stage.last_user_text();
     assert!(text.contains("first") && text.contains("third") && !text.contains("second"), "{text}");
+    check_ids(&stage);
 }
 
 #[test]
@@ -89,4 +90,33 @@ fn a_copy_can_go_back_to_prompts_of_its_original() {
     let rewound = stage.run(&["-p", "--continue", "--fork-session", "/rewind 2"]);
     assert!(rewound.stdout.contains("The conversation is back to before: second"), "{rewound:?}");
     assert_eq!(stage.project.read("note.txt").unwrap(), "one\n");
+}
+
+/// Every message has an id of its own, also those that do not count any more.
+#[track_caller]
+fn check_ids(stage: &Stage) {
+    let log = std::fs::read_to_string(crate::resume::log(stage)).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let mut ids: Vec<String> = lines.filter_map(|line| Some(line["uuid"].as_str()?.to_owned())).collect();
+    ids.sort_unstable();
+    let count = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "{log}");
+}
+
+#[test]
+fn what_was_left_out_once_is_left_out_for_good() {
+    let say = |text: &str| format!(r#"{{"blocks": [{{"text": "{text}"}}]}}"#);
+    let stage = Stage::new(&format!("[{},{},{},{}]", say("One."), say("Two."), say("Three."), say("Four.")));
+    let first = stage.run(&["-p", "first", "--output-format", "stream-json", "--verbose"]);
+    let lines = first.stdout.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let answer = lines.into_iter().find(|line| line["type"] == "assistant").unwrap();
+    stage.run(&["-p", "--continue", "second"]);
+    let at = ["--resume-session-at", answer["uuid"].as_str().unwrap()];
+    stage.run(&[&["-p", "--continue", "third"], &at[..]].concat());
+    let fourth = stage.run(&["-p", "--continue", "fourth"]);
+    assert_eq!((fourth.stdout.trim(), &*fourth.stderr), ("Four.", ""));
+    let text = stage.last_user_text();
+    assert!(text.contains("third") && !text.contains("second"), "{text}");
+    check_ids(&stage);
 }
