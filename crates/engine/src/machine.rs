@@ -204,7 +204,11 @@ impl Machine {
                 return Poll::Ready(Err(error));
             }
         }
-        self.journal.poll(cx)
+        let restated = ready!(self.journal.poll(cx));
+        if restated.is_err() {
+            self.journal.left_behind();
+        }
+        Poll::Ready(restated)
     }
 
     fn on_log_failed(&mut self, error: &LogError) {
