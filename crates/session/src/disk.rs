@@ -67,7 +67,7 @@ pub(crate) enum Refused {
     Kind,
     #[error("there is already a session with this id")]
     Taken,
-    #[error("it was removed or replaced while the session was open")]
+    #[error("it was removed, replaced or cut while the session was open")]
     Removed,
 }
 
@@ -204,8 +204,8 @@ impl LogFile for RealFile {
     }
 }
 
-/// Some file systems keep names safe by themselves and refuse to be asked.
-fn sync_directory(directory: &File) -> io::Result<()> {
+/// Waits until the names in a directory are on the disk. Some file systems keep them safe by themselves and refuse to be asked.
+pub(crate) fn sync_directory(directory: &File) -> io::Result<()> {
     match directory.sync_all() {
         Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
             Ok(())

@@ -47,7 +47,7 @@ pub(crate) struct Owner {
 /// Another process writes the session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the session is being written by process {pid} on {host}. Stop that process, or go on in a fork (--fork-session)"
+    "the session is being written by process {pid} on {host}. Stop that process, or go on in a copy of it (--fork-session)"
 )]
 pub struct Busy {
     /// The process; 0 if it does not say.
@@ -141,6 +141,10 @@ fn try_lock(path: &Path) -> io::Result<Tried> {
 /// Opens the lock; nothing if its directory went away meanwhile.
 fn open(path: &Path) -> io::Result<Option<File>> {
     let parent = path.parent().unwrap_or(Path::new("."));
+    // Nothing is made behind a link that stands in the place of the project's folder.
+    if parent.parent().is_some_and(Path::is_symlink) {
+        return Err(disk::Refused::Link.into());
+    }
     disk::make_private(parent)?;
     let opened = disk::open_directory(parent).and_then(|directory| {
         disk::open_private(&directory, path.file_name().unwrap_or_default(), OFlags::CREATE)

@@ -92,7 +92,9 @@ impl LogWriter {
         tape.open().map_err(|error| trouble::of_log(paths.file(), &error))?;
         let writer = Self::new(paths, Encoder::new(paths.id(), header, loaded.tail.clone()), tape, options);
         writer.log.pen().resume(loaded, paths);
-        let wants = loaded.foreign || loaded.is_cut || !loaded.damage.is_empty() || loaded.since_facts >= FACTS_EVERY_BYTES;
+        // What is torn or damaged is told once: whoever reads behind the facts does not come across it again.
+        let is_flawed = loaded.torn.is_some() || !loaded.damage.is_empty();
+        let wants = loaded.foreign || loaded.is_cut || is_flawed || loaded.since_facts >= FACTS_EVERY_BYTES;
         writer.log.wants_facts.store(wants, Ordering::Release);
         Ok(writer)
     }

@@ -101,6 +101,17 @@ fn a_link_in_its_place_is_refused() {
 }
 
 #[test]
+fn nothing_is_made_behind_a_link_to_another_folder() {
+    let (dir, path) = lock();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let project = dir.path().join("project");
+    std::os::unix::fs::symlink(elsewhere.path(), &project).unwrap();
+    let error = Lease::take(&project.join(path.strip_prefix(dir.path()).unwrap())).unwrap_err().to_string();
+    assert!(error.contains("symbolic link"), "{error}");
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn one_of_many_gets_it() {
     let (_dir, path) = lock();
     let check = |take: fn(&Path) -> Option<Lease>| {

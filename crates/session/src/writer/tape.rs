@@ -42,7 +42,7 @@ impl Tape {
 
     /// Opens the file, if it is not open, and makes sure that it is still the one that others find under its name.
     ///
-    /// A file that was removed is given up with an error; the next call makes it anew.
+    /// A file that was removed or cut is given up with an error; the next call makes it anew, or goes on behind what is left.
     pub(super) fn open(&mut self) -> io::Result<Place> {
         let file = match self.file.clone() {
             Some(file) => file,
@@ -50,7 +50,8 @@ impl Tape {
         };
         self.file = Some(Arc::clone(&file));
         let look = uninterrupted(|| file.look())?;
-        if !look.named {
+        let is_cut = self.last.is_some_and(|(_, end)| look.len < end);
+        if !look.named || is_cut {
             self.file = None;
             self.last = None;
             self.opening = Opening::Any;

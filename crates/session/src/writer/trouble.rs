@@ -64,7 +64,7 @@ fn explain(error: &io::Error) -> String {
         ),
         ErrorKind::FileTooLarge => (
             "the file is as large as it may get",
-            "Raise the limit on file sizes, or go on in a fork of the session",
+            "Raise the limit on file sizes, or go on in a copy of the session (--fork-session)",
         ),
         ErrorKind::NotFound | ErrorKind::NotADirectory => {
             ("its directory is not there any more", "Send the prompt again to make it anew")
@@ -82,7 +82,7 @@ fn explain(error: &io::Error) -> String {
 fn after_refusal(refused: Refused) -> &'static str {
     match refused {
         Refused::Link => "Put a real file or directory in its place; logs are not written through links",
-        Refused::Owner(_) => "Run as that user, or go on in a fork of the session",
+        Refused::Owner(_) => "Run as that user, or go on in a copy of the session (--fork-session)",
         Refused::Kind => "Move away what stands in its place",
         Refused::Taken => "Resume it, or choose another id",
         Refused::Removed => "Send the prompt again to write down anew what the session still knows",
@@ -111,7 +111,7 @@ mod tests {
         check(Errno::ROFS, &["read-only", "WINDLASS_HOME"]);
         check(Errno::ACCESS, &["permission is denied", "WINDLASS_HOME"]);
         check(Errno::PERM, &["permission is denied", "WINDLASS_HOME"]);
-        check(Errno::FBIG, &["as large as it may get", "fork"]);
+        check(Errno::FBIG, &["as large as it may get", "copy"]);
         check(Errno::NOENT, &["not there any more", "again"]);
         check(io::ErrorKind::WriteZero, &["takes no more", "Free some space"]);
         check(Errno::STALE, &["when that is solved"]);
@@ -119,6 +119,6 @@ mod tests {
         check(Refused::Owner(7), &["uid 7", "Run as that user"]);
         check(Refused::Kind, &["not a regular file", "Move away"]);
         check(Refused::Taken, &["already a session", "another id"]);
-        check(Refused::Removed, &["removed or replaced", "anew"]);
+        check(Refused::Removed, &["removed, replaced or cut", "anew"]);
     }
 }

@@ -80,6 +80,33 @@ fn a_torn_piece_is_kept_once_and_private() {
 }
 
 #[test]
+fn a_log_that_somebody_cut_tells_everything_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let paths = paths(directory.path());
+    let mut log = LogWriter::create(&paths, header(), options(SyncPolicy::Turn));
+    append(&mut log, 1, Durability::Synced).unwrap();
+    fs::File::options().write(true).open(paths.file()).unwrap().set_len(10).unwrap();
+    let error = append(&mut log, 2, Durability::Synced).unwrap_err();
+    assert!(error.0.contains("removed, replaced or cut"), "{error}");
+    now(log.append(&[facts(&[1])], Durability::Synced)).unwrap();
+    append(&mut log, 2, Durability::Synced).unwrap();
+    assert_eq!(batches(&load(&fs::read(paths.file()).unwrap()).records), [1, 2]);
+}
+
+#[test]
+fn a_torn_piece_is_told_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let paths = paths(directory.path());
+    fs::write(paths.file(), [&three()[..], b"{\"type\":\"user\",\"mess"].concat()).unwrap();
+    let (loaded, mut log) = resume(&paths);
+    assert!(loaded.torn.is_some() && log.wants_facts());
+    now(log.append(&[facts(&[1, 2, 3])], Durability::Synced)).unwrap();
+    append(&mut log, 4, Durability::Synced).unwrap();
+    let (loaded, log) = resume(&paths);
+    assert!(loaded.torn.is_none() && loaded.damage.is_empty() && !log.wants_facts(), "{loaded:?}");
+}
+
+#[test]
 fn a_log_of_somebody_else_wants_facts() {
     let directory = tempfile::tempdir().unwrap();
     let paths = paths(directory.path());
