@@ -174,8 +174,8 @@ impl Ledger {
                  session, or let the work use smaller files and results."
                 .into(),
             Terminal::StoreFailed => {
-                let why = self.store_failure.as_deref().unwrap_or("for an unknown reason");
-                format!("The session's log cannot be written: {why}. Free space or correct its permissions.")
+                let why = self.store_failure.as_deref().unwrap_or("the log cannot be written");
+                format!("Stopped, since nothing may happen that the log does not know of: {why}.")
             }
             Terminal::PromptTooLong if self.failure.is_none() => "The context window is full, and everything that makes \
                  room was tried. Use /compact, or begin a new session."

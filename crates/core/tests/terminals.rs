@@ -716,7 +716,7 @@ fn store_failed() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Well
-        > log fails                  cancel-model #1 | settling done | = store_failed after 1 (badly) Well ! The session's log cannot be written: the disk is full. Free space or correct its permissions.
+        > log fails                  cancel-model #1 | settling done | = store_failed after 1 (badly) Well ! Stopped, since nothing may happen that the log does not know of: the disk is full.
         ",
     );
 }

@@ -1,5 +1,5 @@
 //! Every reason for which a run ends, seen from outside: subtype, reason, exit code, and words that say what to do next.
-//! A log that cannot be written is not among them: there is none yet.
+//! A log that cannot be written has a file of its own.
 
 use serde_json::{Value, json};
 
