@@ -16,7 +16,7 @@ use windlass_ports::SessionLog;
 use windlass_protocol::SessionKey;
 use windlass_session::{
     Catalogue, Checkpoints, Layout, Lease, LeaseError, Loaded, LogWriter, SessionInfo, SessionPaths, Upto,
-    Wanted, copy_checkpoints, fork, load_back, rename,
+    Wanted, copy_checkpoints, copy_log, load_back, rename,
 };
 
 use crate::wiring::Kept;
@@ -65,16 +65,18 @@ impl Opening {
         if wish.forget {
             return Ok(opening);
         }
-        let layout = layout(home)?;
-        if wish.id.is_some() && Catalogue::new(layout.clone()).find(cwd, &key.id.to_string()).is_ok() {
-            return Err(format!(
-                "the session {} exists already. Go on with it by --resume {}.",
-                key.id, key.id
-            ));
-        }
-        let paths = layout.session(cwd, key.id);
-        // If the directory cannot be written, the first record says so.
-        opening.lease = Lease::take(&paths.lock()).ok();
+        let paths = new_paths(wish, key.id, home, cwd)?;
+        opening.lease = match Lease::take(&paths.lock()) {
+            Ok(lease) => Some(lease),
+            Err(LeaseError::Busy(busy)) => {
+                return Err(format!(
+                    "the session {} is being begun by another process (pid {}). Choose another id.",
+                    key.id, busy.pid
+                ));
+            }
+            // If the directory cannot be written, the first record says so.
+            Err(LeaseError::Failed { .. }) => None,
+        };
         opening.paths = Some(paths);
         Ok(opening)
     }
@@ -116,12 +118,12 @@ impl Opening {
             let read = Self::read(source, upto, None)?;
             return Ok(Self { key, ..read });
         }
-        let target = layout(home)?.session(cwd, key.id);
+        let target = new_paths(wish, key.id, home, cwd)?;
         target.create().map_err(|error| unmade(&error))?;
-        fork(source.file(), upto, target.file(), key.id)
+        copy_log(source.file(), upto, target.file(), key.id)
             .map_err(|error| unread(source.id(), &error.to_string()))?;
-        let lease = Lease::take(&target.lock()).ok();
-        let mut copy = Self::read(&target, Upto::End, lease)?;
+        let lease = Lease::take(&target.lock()).map_err(|error| unread(key.id, &error.to_string()))?;
+        let mut copy = Self::read(&target, Upto::End, Some(lease))?;
         if let Err(error) = copy_checkpoints(&source.checkpoints(), &target.checkpoints()) {
             copy.notices
                 .push(format!("Files cannot be rewound in the copy to what they were before it: {error}."));
@@ -194,13 +196,21 @@ impl Opening {
                 }
             }
             Some(loaded) => {
-                let mut recall = Recall::new(engine.working_directory().to_owned());
+                let cwd = engine.working_directory();
+                let mut recall = Recall::new(cwd.to_owned());
                 loaded.records.into_iter().for_each(|record| recall.take(record));
                 recall.leave_out(loaded.last_left_out);
                 let mut recalled = recall.finish();
                 notices.extend(notices::cut_off(&recalled));
-                notices.extend(notices::directory(&mut recalled, engine.working_directory()));
-                engine.resume(key.seed, recalled, log)
+                let reset = notices::directory(&mut recalled, cwd);
+                let is_elsewhere = loaded.header.is_none_or(|header| *header.cwd != *cwd);
+                let has_moved = reset.is_some() || is_elsewhere;
+                notices.extend(reset);
+                let mut session = engine.resume(key.seed, recalled, log);
+                if has_moved {
+                    session.moved();
+                }
+                session
             }
         };
         let keep = Keep { _lease: lease, name: paths.clone().zip(name), checkpoints: checkpoints.clone() };
@@ -243,6 +253,15 @@ impl Keep {
 fn new_key(id: Option<Uuid>) -> SessionKey {
     let key = SessionKey::from(SessionSeed(Uuid::new_v4().as_u128()));
     SessionKey { id: id.unwrap_or(key.id), ..key }
+}
+
+/// Where a new session goes. An id that was given must not be that of another one.
+fn new_paths(wish: &Wish, id: Uuid, home: &Home, cwd: &Path) -> Result<SessionPaths, String> {
+    let layout = layout(home)?;
+    if wish.id.is_some() && Catalogue::new(layout.clone()).find(cwd, &id.to_string()).is_ok() {
+        return Err(format!("the session {id} exists already. Go on with it by --resume {id}."));
+    }
+    Ok(layout.session(cwd, id))
 }
 
 fn layout(home: &Home) -> Result<Layout, String> {

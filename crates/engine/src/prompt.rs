@@ -88,7 +88,8 @@ fn budget_in_word(word: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(factor).filter(|tokens| *tokens > 0)
 }
 
-fn environment_note(cwd: &Path) -> Block {
+/// Where and when the session takes place.
+pub(crate) fn environment_note(cwd: &Path) -> Block {
     let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
     let (year, month, day) = civil_date(days);
     Block::text(&format!(

@@ -12,7 +12,7 @@ use windlass_protocol::{ContextReport, ModelSpend, Role, SessionSeed, Transcript
 use crate::builder::Shared;
 use crate::inbox::{Handle, Inbox, inbox};
 use crate::machine::{Machine, World};
-use crate::prompt::{introduction, token_budget};
+use crate::prompt::{environment_note, introduction, token_budget};
 use crate::results::ResultFiles;
 use crate::run::Run;
 
@@ -22,9 +22,17 @@ pub struct Session {
     pub(crate) inbox: Inbox,
     shared: Arc<Shared>,
     seed: SessionSeed,
-    /// Whether a prompt has told the model where it is.
-    introduced: bool,
+    untold: Untold,
     handle: Handle,
+}
+
+/// What the model was not told yet about its surroundings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Untold {
+    Everything,
+    /// That it works elsewhere than before.
+    Place,
+    Nothing,
 }
 
 impl Session {
@@ -37,15 +45,15 @@ impl Session {
         let results = Arc::new(ResultFiles::new(shared.results_directory.clone()));
         let world = World { shared: shared.clone(), results, started: Instant::now() };
         let (inbox, handle) = inbox(shared.tasks.clone());
-        let introduced = !state.messages().is_empty();
+        let untold = if state.messages().is_empty() { Untold::Everything } else { Untold::Nothing };
         let machine = Machine::new(world, shared.config.clone(), state, seed);
-        Self { machine, inbox, shared, seed, introduced, handle }
+        Self { machine, inbox, shared, seed, untold, handle }
     }
 
-    /// Puts everything that happens from now on into a log.
+    /// Puts everything that happens from now on into a new log. What was said before goes in first.
     #[must_use]
     pub fn logged(mut self, log: Box<dyn SessionLog>) -> Self {
-        self.machine.log_to(log, Vec::new());
+        self.machine.log_to(log);
         self
     }
 
@@ -56,8 +64,12 @@ impl Session {
     pub fn run(&mut self, prompt: impl Into<Prompt>) -> Run<'_> {
         let mut prompt = prompt.into();
         prompt.token_budget = prompt.token_budget.or_else(|| token_budget(&prompt.blocks));
-        if !std::mem::replace(&mut self.introduced, true) {
-            prompt.context = introduction(&self.shared.cwd, &self.shared.config.memory);
+        match std::mem::replace(&mut self.untold, Untold::Nothing) {
+            Untold::Everything => {
+                prompt.context = introduction(&self.shared.cwd, &self.shared.config.memory);
+            }
+            Untold::Place => prompt.context = vec![environment_note(self.cwd())],
+            Untold::Nothing => (),
         }
         self.start(Event::Submit(prompt))
     }
@@ -76,6 +88,7 @@ impl Session {
     /// Puts everything that counts into the log now, without a run. For a session that was made to say something else, such as
     /// one that was rewound.
     pub async fn restate(&mut self) -> Result<(), LogError> {
+        self.machine.rest();
         let mut begun = false;
         std::future::poll_fn(|cx| self.machine.poll_restated(&mut begun, cx)).await
     }
@@ -83,6 +96,13 @@ impl Session {
     fn start(&mut self, event: Event) -> Run<'_> {
         self.take_messages();
         Run::new(self, event)
+    }
+
+    /// The session goes on in another directory than before: the next prompt tells the model.
+    pub fn moved(&mut self) {
+        if self.untold == Untold::Nothing {
+            self.untold = Untold::Place;
+        }
     }
 
     /// A handle for other tasks.
@@ -126,7 +146,7 @@ impl Session {
     #[must_use]
     pub fn context_report(&self) -> ContextReport {
         let mut report = self.machine.state.context_report(&self.shared.config);
-        if !self.introduced {
+        if self.untold == Untold::Everything {
             let blocks = introduction(&self.shared.cwd, &self.shared.config.memory);
             let tokens = blocks.iter().map(|block| u64::from(estimate_tokens(block))).sum();
             report.used += tokens;

@@ -31,9 +31,9 @@ pub(crate) fn damage(loaded: &Loaded) -> Vec<String> {
         ));
     }
     if let Some(first) = loaded.damage.first() {
-        let lines = display::counted(u64::try_from(loaded.damage.len()).unwrap_or(u64::MAX), "line");
+        let flaws = display::counted(u64::try_from(loaded.damage.len()).unwrap_or(u64::MAX), "flaw");
         notices.push(format!(
-            "{lines} of the session's log could not be read and are left out; the first at byte {}: {}. The file stays as it is.",
+            "The session's log has {flaws}; the first at byte {}: {}. What can be read of it counts, and the file stays as it is.",
             first.offset, first.what
         ));
     }

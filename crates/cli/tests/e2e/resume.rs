@@ -156,9 +156,27 @@ fn a_session_has_the_id_it_was_given_and_only_once() {
     let again = stage.run(&["-p", "--session-id", given, "hi"]);
     assert_eq!(again.code(), Some(1));
     assert!(again.stderr.contains("exists already"), "{}", again.stderr);
+    let copy = stage.run(&["-p", "--resume", given, "--fork-session", "--session-id", given, "hi"]);
+    assert!(copy.stderr.contains("exists already"), "{}", copy.stderr);
     let other = stage.run(&["-p", "--resume", "99999999-2222-4333-8444-555555555555", "hi"]);
     assert_eq!(other.code(), Some(1));
     assert!(other.stderr.contains("99999999"), "{}", other.stderr);
+}
+
+/// The first one has not said anything yet, so there is no log that the second could find.
+#[test]
+fn one_process_begins_a_session_with_an_id() {
+    let given = "11111111-2222-4333-8444-555555555555";
+    let stage = Stage::hello();
+    let mut host = Host::start(&stage, &["--session-id", given]);
+    host.say(&json!({"type": "control_request", "request_id": "r1", "request": {"subtype": "interrupt"}}));
+    host.hear_until("control_response");
+    let second = stage.run(&["-p", "--session-id", given, "second"]);
+    assert_eq!(second.code(), Some(1), "{}", second.stdout);
+    assert!(second.stderr.contains("by another process"), "{}", second.stderr);
+    host.say(&prompt("first", given));
+    assert_eq!(host.hear_until("result").pop().unwrap()["result"], "Hello.");
+    host.end();
 }
 
 #[test]
@@ -222,6 +240,26 @@ fn a_session_that_is_open_elsewhere_goes_on_in_a_copy() {
     host.end();
     assert_eq!(logs(&stage).len(), 2);
     assert!(stage.last_user_text().contains("first"));
+}
+
+#[test]
+fn a_session_that_goes_on_elsewhere_tells_the_model_where_it_is() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"text": "One."}]}, {"blocks": [{"text": "Two."}]}, {"blocks": [{"text": "Three."}]}]"#,
+    );
+    stage.run(&["-p", "first"]);
+    let session = id(&log(&stage));
+    let elsewhere = stage.project.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    for text in ["second", "third"] {
+        let command = stage.command(&["-p", "--resume", &session, text]).current_dir(&elsewhere);
+        assert_eq!(command.run().unwrap().code(), Some(0));
+    }
+    let place = format!("Working directory: {}", elsewhere.canonicalize().unwrap().display());
+    let told = |message: &Value| message.to_string().contains(&place);
+    let messages = stage.request(2)["messages"].clone();
+    let messages: Vec<bool> = messages.as_array().unwrap().iter().map(told).collect();
+    assert_eq!(messages, [false, false, true, false, false], "once, with the first prompt there");
 }
 
 #[test]
