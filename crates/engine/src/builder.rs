@@ -161,7 +161,7 @@ impl Engine {
         let mut session = Session::with_state(self.shared.clone(), seed, recalled.state);
         if let Some(log) = log {
             let results = recalled.results.into_iter().map(Record::Result).collect();
-            session.machine.log_to(log, results);
+            session.machine.log_on(log, results);
         }
         session
     }

@@ -37,9 +37,9 @@ struct Partial {
 }
 
 impl Journal {
-    /// A journal whose log lacks these records.
-    pub(crate) fn new(log: Box<dyn SessionLog>, missing: Vec<Record>) -> Self {
-        Self { log: Some(log), stale: !missing.is_empty(), batch: missing, ..Self::default() }
+    /// A journal whose log lacks these records, or anything else that the state says.
+    pub(crate) fn new(log: Box<dyn SessionLog>, missing: Vec<Record>, stale: bool) -> Self {
+        Self { log: Some(log), stale: stale || !missing.is_empty(), batch: missing, ..Self::default() }
     }
 
     fn is_on(&self) -> bool {
@@ -60,8 +60,7 @@ impl Journal {
             }
             Event::Model { event: ModelEvent::Block { .. }, .. } => self.partial = None,
             Event::Model { event: ModelEvent::Ended { .. } | ModelEvent::Failed(_), .. }
-            | Event::Interrupt(_)
-            | Event::StoreFailed { .. } => self.flush_partial(),
+            | Event::Interrupt(_) => self.flush_partial(),
             _ => (),
         }
         self.batch.push(Record::Heard(Box::new(input.clone())));
@@ -143,6 +142,11 @@ impl Journal {
         let is_unknown = self.pending.take().is_some();
         self.lost |= is_unknown;
         is_unknown
+    }
+
+    /// The log is to be told everything that counts, whatever it knows.
+    pub(crate) fn outdate(&mut self) {
+        self.stale = true;
     }
 
     /// Whether the facts are to be restated.

@@ -67,9 +67,15 @@ impl Machine {
         }
     }
 
-    /// Everything that happens from now on goes into this log, behind these records.
-    pub(crate) fn log_to(&mut self, log: Box<dyn SessionLog>, first: Vec<Record>) {
-        self.journal = Journal::new(log, first);
+    /// Everything that happens from now on goes into this new log, behind what was said so far.
+    pub(crate) fn log_to(&mut self, log: Box<dyn SessionLog>) {
+        let has_begun = !self.state.messages().is_empty() || self.state.waiting() > 0;
+        self.journal = Journal::new(log, Vec::new(), has_begun);
+    }
+
+    /// Everything that happens from now on goes into the log that the state comes from, behind the records that it lacks.
+    pub(crate) fn log_on(&mut self, log: Box<dyn SessionLog>, missing: Vec<Record>) {
+        self.journal = Journal::new(log, missing, false);
     }
 
     /// The next update; nothing after the end. Whoever speaks to the machine from outside does so through the inbox.
@@ -123,10 +129,16 @@ impl Machine {
         self.go_on(restated);
     }
 
-    /// One step of the core.
+    /// One step of the core. At rest something may be said while records of what was said before still wait for the log: then
+    /// this waits behind them.
     fn hear(&mut self, event: Event) {
         let input = self.input(event);
-        self.journal.hear(&input);
+        if self.todo.is_empty() {
+            self.journal.hear(&input);
+        } else {
+            let record = Record::Heard(Box::new(input.clone()));
+            self.todo.push_back(Effect::Persist { record, durability: Durability::Written });
+        }
         let (state, effects) = step(std::mem::take(&mut self.state), input, &self.config);
         self.state = state;
         self.todo.extend(effects);
@@ -152,8 +164,10 @@ impl Machine {
                 return;
             }
             logged = match self.todo.pop_front() {
-                None if self.journal.wants_facts() && self.state.facts().is_some() => self.restate(),
-                None => return,
+                None => match self.restate() {
+                    Ok(()) => return,
+                    failed => failed,
+                },
                 Some(Effect::Persist { record, durability }) => self.persist(record, durability),
                 Some(Effect::Emit(update)) => {
                     self.emit(update);
@@ -170,8 +184,8 @@ impl Machine {
     /// Records that follow each other are one append.
     fn persist(&mut self, record: Record, mut durability: Durability) -> Result<(), LogError> {
         let mut records = vec![record];
-        while let Some(Effect::Persist { .. }) = self.todo.front() {
-            let Some(Effect::Persist { record, durability: wanted }) = self.todo.pop_front() else { break };
+        let is_record = |effect: &mut Effect| matches!(effect, Effect::Persist { .. });
+        while let Some(Effect::Persist { record, durability: wanted }) = self.todo.pop_front_if(is_record) {
             durability = durability.max(wanted);
             records.push(record);
         }
@@ -191,26 +205,35 @@ impl Machine {
         self.journal.append([Record::Facts(Box::new(facts))], Durability::Written)
     }
 
-    /// Restates the facts now, and waits until they are in the log.
+    /// Restates the facts now, behind everything that was said, and waits until they are in the log. For a machine at rest.
     pub(crate) fn poll_restated(
         &mut self,
         begun: &mut bool,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), LogError>> {
-        if !std::mem::replace(begun, true) {
-            self.journal.left_behind();
+        while !*begun {
+            if self.journal.is_pending() {
+                let done = ready!(self.journal.poll(cx));
+                self.go_on(done);
+                continue;
+            }
+            *begun = true;
+            self.journal.next_run();
+            self.journal.outdate();
             if let Err(error) = self.restate() {
-                self.journal.left_behind();
+                self.on_log_failed(&error);
                 return Poll::Ready(Err(error));
             }
         }
-        let restated = ready!(self.journal.poll(cx));
-        if restated.is_err() {
-            self.journal.left_behind();
+        let done = ready!(self.journal.poll(cx));
+        if let Err(error) = &done {
+            self.on_log_failed(error);
         }
-        Poll::Ready(restated)
+        Poll::Ready(done)
     }
 
+    /// Nothing that stands behind the records happens, and the core is told so. A run that is over is the exception: how it
+    /// ended is still told, with a word of warning in front.
     fn on_log_failed(&mut self, error: &LogError) {
         self.journal.fail();
         let behind = std::mem::take(&mut self.todo);
@@ -219,12 +242,14 @@ impl Machine {
             _ => None,
         });
         let unstarted = unstarted.collect();
-        if self.state.terminal().is_some() {
-            // The run is over: how it ended is still told.
-            self.emit(Update::Notice(format!("The session's log could not be completed: {error}.")));
+        let is_over = self.state.terminal().is_some();
+        self.hear(Event::StoreFailed { why: error.to_string(), unstarted });
+        if is_over {
+            if self.running {
+                self.emit(Update::Notice(format!("The session's log could not be completed: {error}.")));
+            }
             self.todo = behind;
         }
-        self.hear(Event::StoreFailed { why: error.to_string(), unstarted });
     }
 
     fn emit(&mut self, update: Update) {
