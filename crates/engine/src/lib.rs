@@ -95,6 +95,51 @@
 //! by a *fork*: the same machine at work on a conversation of its own. Nobody sees its updates; what it took is part of the
 //! run's [`Outcome`], of [`Session::spent`] and of the budget.
 //!
+//! # A session that is kept
+//!
+//! A session that is given a log puts everything into it before it is shown or done. Whichever way the program ends, another goes
+//! on from there. The crate `windlass-session` keeps a log in a file; any other [`SessionLog`](ports::SessionLog) will do.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use futures_util::StreamExt;
+//! use windlass_engine::{Engine, Recall, Update};
+//! use windlass_models::{Script, ScriptModel, model_card};
+//! use windlass_session::{Header, Layout, LogOptions, LogWriter, Upto, load};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let home = tempfile::tempdir()?;
+//! # let script = Script::parse(r#"{"then": "repeat", "responses": [{"blocks": [{"text": "Hello."}]}]}"#)?;
+//! # let engine = Engine::builder(Arc::new(ScriptModel::new(script)), model_card("scripted")).build()?;
+//! let session = engine.session();
+//! let seed = session.seed();
+//! let paths = Layout::new(home.path()).session(engine.working_directory(), seed.session_uuid());
+//! let header = Arc::new(Header::new(seed, engine.working_directory(), /* when it began */ 0));
+//! let log = LogWriter::create(&paths, header.clone(), LogOptions::default());
+//! let mut session = session.logged(Box::new(log));
+//! // The program is cut off as soon as anything happens.
+//! session.run("Say hello.").next().await;
+//! drop(session);
+//!
+//! let loaded = load(paths.file(), Upto::End)?;
+//! let log = LogWriter::resume(&paths, header, &loaded, LogOptions::default())?;
+//! let mut recall = Recall::new(engine.working_directory().to_owned());
+//! loaded.records.into_iter().for_each(|record| recall.take(record));
+//! let recalled = recall.finish();
+//! assert!(recalled.cut_off);
+//! let mut session = engine.resume(seed, recalled, Some(Box::new(log)));
+//! assert!(session.awaits_answer(), "the prompt is known");
+//! let updates: Vec<Update> = session.go_on().collect().await;
+//! let Some(Update::Done(outcome)) = updates.last() else { return Err("no outcome".into()) };
+//! assert_eq!(outcome.text, "Hello.");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A log that cannot be written ends the run with [`Terminal::StoreFailed`], and nothing happens that it would not know of. The next
+//! run tries again, and puts everything into it that it lacks.
+//!
 //! The driver makes no decision that a rule is about: it performs the effects of [`windlass_core::step`] and tells it
 //! what happened. Nothing happens while nobody polls; dropping a [`Run`] at any point leaves no task, process or lock.
 

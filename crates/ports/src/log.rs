@@ -6,16 +6,17 @@ use windlass_protocol::{Durability, Record};
 /// Where the facts of one session go. It has one writer.
 ///
 /// Records that are appended together are one write: after a crash all of them are there, or a beginning of them. The driver
-/// waits for an answer before it does anything that stands behind them, and appends nothing else meanwhile.
+/// waits for an answer before it does anything that stands behind them, and appends nothing else meanwhile. Only when a run is
+/// dropped does nobody wait any more: whatever becomes of that append, the next stands behind it.
 pub trait SessionLog: Send {
-    /// Puts facts behind all others, at least as durable as asked for. The first is what the core heard, the others follow from
-    /// it.
+    /// Puts facts behind all others, at least as durable as asked for. What the core heard stands before what follows from it.
+    /// Answers that the log of a resumed session lacks, and facts that are restated, follow from nothing.
     ///
     /// A file that an [`Intended`](windlass_protocol::Intended) call may change is kept before its record is written.
     fn append(&mut self, records: &[Record], durability: Durability) -> Appended;
 
     /// Whether it is time to restate the facts, so that whoever opens the session need not read from the start: after a boundary,
-    /// after much was written, and after a failure left something out.
+    /// after much was written, and after a failure left something out. Not right after they were.
     fn wants_facts(&self) -> bool;
 }
 
