@@ -352,7 +352,7 @@ fn short(text: &str) -> String {
     text.trim().chars().take(TEXT_CHARS_MAX).collect()
 }
 
-/// Copies checkpoints for a fork of the session, in which prompts keep their ids. Contents are shared.
+/// Copies checkpoints for a copy of the session, in which prompts keep their ids. Contents are shared.
 pub fn copy_checkpoints(from: &Path, to: &Path) -> io::Result<()> {
     let journal = match std::fs::read(from.join(JOURNAL)) {
         Ok(journal) => journal,

@@ -1,4 +1,4 @@
-//! The log of a session on disk: append, read, list, repair, fork.
+//! The log of a session on disk: append, read, list, repair, copy.
 //!
 //! One JSONL file per session holds everything that was said, decided and done. It is only ever appended to, and it can always
 //! be read: what is damaged is skipped and reported, never fatal. This crate never interprets what it stores.
@@ -36,8 +36,8 @@ pub use layout::{Layout, SessionPaths, create_private};
 pub use lease::{Busy, Lease, LeaseError};
 pub use outline::{Outline, outline};
 pub use read::{
-    Damage, Forked, Lines, LoadError, Loaded, Located, Records, Scene, Story, Torn, Upto, fork, lines, load,
-    load_back, records, story,
+    Copied, Damage, Lines, LoadError, Loaded, Located, Records, Scene, Story, Torn, Upto, copy_log, lines,
+    load, load_back, records, story,
 };
 pub use repository::{Identity, Repository};
 pub use search::{Hit, search};

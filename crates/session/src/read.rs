@@ -1,9 +1,9 @@
 //! Reading a log. It never fails but for a file that cannot be read at all: what is damaged is skipped and reported.
 
+mod copy;
 mod file;
 mod find;
 mod foreign;
-mod fork;
 mod lines;
 mod load;
 mod story;
@@ -18,7 +18,7 @@ use crate::format::{Header, Tail};
 
 pub(crate) use file::{LineReader, RawLine};
 
-pub use fork::{Forked, fork};
+pub use copy::{Copied, copy_log};
 pub use lines::{Lines, Located, Records, lines, records};
 pub use load::{load, load_back};
 pub use story::{Scene, Story, story};

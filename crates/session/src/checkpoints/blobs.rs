@@ -11,6 +11,7 @@ use ring::digest::{Context, SHA256};
 
 use super::state::Digest;
 use crate::create_private;
+use crate::disk::sync_directory;
 
 /// Up to this size a content is held in memory; larger ones go from file to file.
 const SMALL_BYTES: u64 = 256 << 10;
@@ -44,11 +45,13 @@ pub(crate) struct Blobs {
     directory: PathBuf,
     /// What has been stored and not been flushed.
     unflushed: Vec<PathBuf>,
+    /// The name of the directory is on the disk.
+    named: bool,
 }
 
 impl Blobs {
     pub(crate) fn new(directory: PathBuf) -> Self {
-        Self { directory, unflushed: Vec::new() }
+        Self { directory, unflushed: Vec::new(), named: false }
     }
 
     /// Where a content lies.
@@ -119,7 +122,11 @@ impl Blobs {
             flush_system(&directory)?;
         } else {
             self.unflushed.iter().try_for_each(|path| File::open(path)?.sync_data())?;
-            directory.sync_all()?;
+            sync_directory(&directory)?;
+        }
+        if let Some(parent) = self.directory.parent().filter(|_| !self.named) {
+            sync_directory(&File::open(parent)?)?;
+            self.named = true;
         }
         self.unflushed.clear();
         Ok(())

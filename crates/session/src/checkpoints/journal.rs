@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::state::{Name, State};
 use crate::create_private;
+use crate::disk::sync_directory;
 
 const SUM_START: &[u8] = b",\"sum\":\"";
 /// `,"sum":"01234567"}`
@@ -70,11 +71,13 @@ pub(crate) struct Journal {
     file: Option<File>,
     /// The file may end in the middle of a line.
     torn: bool,
+    /// Its name is on the disk.
+    named: bool,
 }
 
 impl Journal {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, file: None, torn: false }
+        Self { path, file: None, torn: false, named: false }
     }
 
     /// Puts lines behind all others, with one write.
@@ -94,7 +97,21 @@ impl Journal {
         self.torn = true;
         file.write_all(&bytes)?;
         self.torn = false;
-        if sync { file.sync_data() } else { Ok(()) }
+        if sync {
+            file.sync_data()?;
+            self.sync_name()?;
+        }
+        Ok(())
+    }
+
+    /// The file's directory may be as new as the file.
+    fn sync_name(&mut self) -> io::Result<()> {
+        if !self.named {
+            let directories = self.path.ancestors().skip(1).take(2);
+            directories.map(File::open).try_for_each(|directory| sync_directory(&directory?))?;
+            self.named = true;
+        }
+        Ok(())
     }
 
     fn open(&mut self) -> io::Result<()> {

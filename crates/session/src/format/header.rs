@@ -8,7 +8,7 @@ use windlass_protocol::{RawValueEq, SessionSeed};
 
 use super::json::object;
 
-/// What a process says about itself when it opens a session: the line `opened`. It does not name the session, so that a fork
+/// What a process says about itself when it opens a session: the line `opened`. It does not name the session, so that a copy
 /// can take it as it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {

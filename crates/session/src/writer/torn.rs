@@ -36,6 +36,6 @@ impl TornPiece {
         log.seek(SeekFrom::Start(self.torn.offset))?;
         io::copy(&mut log.take(self.torn.length), &mut copy)?;
         copy.sync_all()?;
-        directory.sync_all()
+        disk::sync_directory(&directory)
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use uuid::Uuid;
 use windlass_protocol::{Block, CompactTrigger, Decision, MessageId, Origin, Record};
-use windlass_session::{Loaded, Upto, fork, load};
+use windlass_session::{Loaded, Upto, copy_log, load};
 
 use crate::golden::session;
 use crate::support::{SessionFile, encode, load_bytes};
@@ -241,7 +241,7 @@ fn a_conversation_of_another_can_end_at_any_entry() {
     let entry = Upto::Entry(Uuid::from_u128(3));
     check(&load(&file.path, entry).unwrap());
     let target = file.beside("copy.jsonl");
-    fork(&file.path, entry, &target, Uuid::from_u128(9)).unwrap();
+    copy_log(&file.path, entry, &target, Uuid::from_u128(9)).unwrap();
     check(&load(&target, Upto::End).unwrap());
 }
 

@@ -1,11 +1,11 @@
-//! Forks of a file.
+//! Copies of a log.
 
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 use windlass_protocol::{MessageId, Record};
-use windlass_session::{Upto, fork, load};
+use windlass_session::{Upto, copy_log, load};
 
 use crate::golden::session;
 use crate::support::{SEED, SESSION, SessionFile, encode, show};
@@ -17,14 +17,14 @@ fn values(bytes: &[u8]) -> Vec<Value> {
 }
 
 #[test]
-fn a_fork_says_the_same_under_another_id() {
+fn a_copy_says_the_same_under_another_id() {
     let bytes = encode(&session());
     let file = SessionFile::new(&bytes);
     let target = file.beside(&format!("{NEW}.jsonl"));
-    let forked = fork(&file.path, Upto::End, &target, NEW).unwrap();
+    let copied = copy_log(&file.path, Upto::End, &target, NEW).unwrap();
     assert_eq!(std::fs::read(&file.path).unwrap(), bytes, "the source is not touched");
     let copy = std::fs::read(&target).unwrap();
-    assert_eq!(forked.length, copy.len() as u64);
+    assert_eq!(copied.length, copy.len() as u64);
     assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
     let (old, mut new) = (values(&bytes), values(&copy));
     let mark = new.pop().unwrap();
@@ -46,11 +46,11 @@ fn a_fork_says_the_same_under_another_id() {
 }
 
 #[test]
-fn a_fork_of_a_fork_names_the_session_it_was_made_from() {
+fn a_copy_of_a_copy_names_the_session_it_was_made_from() {
     let file = SessionFile::new(&encode(&session()));
     let (first, second) = (file.beside(&format!("{NEW}.jsonl")), file.beside("other.jsonl"));
-    fork(&file.path, Upto::End, &first, NEW).unwrap();
-    fork(&first, Upto::End, &second, Uuid::from_u128(5)).unwrap();
+    copy_log(&file.path, Upto::End, &first, NEW).unwrap();
+    copy_log(&first, Upto::End, &second, Uuid::from_u128(5)).unwrap();
     let copy = String::from_utf8(std::fs::read(&second).unwrap()).unwrap();
     let entry = copy.lines().find(|line| line.contains("\"type\":\"user\"")).unwrap();
     assert_eq!(entry.matches("forkedFrom").count(), 1);
@@ -60,11 +60,11 @@ fn a_fork_of_a_fork_names_the_session_it_was_made_from() {
 }
 
 #[test]
-fn a_fork_can_end_at_an_entry() {
+fn a_copy_can_end_at_an_entry() {
     let file = SessionFile::new(&encode(&session()));
     let target = file.beside(&format!("{NEW}.jsonl"));
     let entry = SEED.message_uuid(MessageId(3));
-    fork(&file.path, Upto::Entry(entry), &target, NEW).unwrap();
+    copy_log(&file.path, Upto::Entry(entry), &target, NEW).unwrap();
     let copy = load(&target, Upto::End).unwrap();
     assert!(
         matches!(copy.records.last().unwrap(), Record::Answered(answered) if answered.id == MessageId(3))
@@ -74,12 +74,12 @@ fn a_fork_can_end_at_an_entry() {
 }
 
 #[test]
-fn a_fork_of_another_programs_file_keeps_what_it_does_not_know() {
+fn a_copy_of_another_programs_file_keeps_what_it_does_not_know() {
     let line = r#"{"parentUuid":null,"message":{"role":"user","content":"\"sessionId\":\"x\""},"type":"user","n":1e400,"uuid":"u1","sessionId":"s1"}"#;
     let bytes = format!("{line}\nno line\n{{\"type\":\"tag\",\"tag\":\"t\",\"sessionId\":\"s1\"}}\n{{\"half");
     let file = SessionFile::new(bytes.as_bytes());
     let target = file.beside("copy.jsonl");
-    fork(&file.path, Upto::End, &target, NEW).unwrap();
+    copy_log(&file.path, Upto::End, &target, NEW).unwrap();
     let copy = std::fs::read_to_string(&target).unwrap();
     let lines: Vec<&str> = copy.lines().collect();
     let expected = line.replace(
@@ -95,12 +95,12 @@ fn a_fork_of_another_programs_file_keeps_what_it_does_not_know() {
 }
 
 #[test]
-fn a_fork_never_takes_the_place_of_a_file() {
+fn a_copy_never_takes_the_place_of_a_file() {
     let file = SessionFile::new(&encode(&session()));
-    let error = fork(&file.path, Upto::End, &file.path, NEW).unwrap_err().to_string();
+    let error = copy_log(&file.path, Upto::End, &file.path, NEW).unwrap_err().to_string();
     assert!(error.starts_with("cannot write the session file"), "{error}");
     let nowhere = file.beside("no/such/directory.jsonl");
-    assert!(fork(&file.path, Upto::End, &nowhere, NEW).is_err());
+    assert!(copy_log(&file.path, Upto::End, &nowhere, NEW).is_err());
     let left = std::fs::read_dir(file.path.parent().unwrap()).unwrap().count();
     assert_eq!(left, 1, "nothing is left behind");
 }

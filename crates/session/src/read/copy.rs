@@ -12,11 +12,12 @@ use windlass_protocol::RawObject;
 use super::file::{LineReader, RawLine};
 use super::load::{End, end};
 use super::{LoadError, Upto};
+use crate::disk::sync_directory;
 use crate::format::{At, BEGINNING, Frame, Mark, decode_line};
 
 /// A copy that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Forked {
+pub struct Copied {
     /// How many bytes it has.
     pub length: u64,
 }
@@ -26,7 +27,7 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 
 /// Copies a log up to there into a new file, for the session of this id. The file is complete or not there; the source is not
 /// touched.
-pub fn fork(source: &Path, upto: Upto, target: &Path, session: Uuid) -> Result<Forked, LoadError> {
+pub fn copy_log(source: &Path, upto: Upto, target: &Path, session: Uuid) -> Result<Copied, LoadError> {
     let read = |error| LoadError::Read { path: source.to_owned(), source: error };
     let write = |error| LoadError::Write { path: target.to_owned(), source: error };
     let file = File::open(source).map_err(read)?;
@@ -50,7 +51,7 @@ pub fn fork(source: &Path, upto: Upto, target: &Path, session: Uuid) -> Result<F
         Fault::Write(error) => write(error),
     })?;
     temporary.put_in_place(target).map_err(write)?;
-    Ok(Forked { length })
+    Ok(Copied { length })
 }
 
 enum Fault {
@@ -135,14 +136,14 @@ fn readdress_in_place(line: &[u8], session: Uuid, out: &mut Vec<u8>) -> Option<(
         out.extend_from_slice(uuid);
         out.extend_from_slice(br#""}"#);
     }
-    out.extend_from_slice(without_fork(rest));
+    out.extend_from_slice(without_origin(rest));
     Some(())
 }
 
-/// What follows the session, without an earlier fork's word about it.
-fn without_fork(rest: &[u8]) -> &[u8] {
-    let fork = rest.strip_prefix(FORKED_KEY);
-    let end = fork.and_then(|fork| Some(&fork[memchr::memchr(b'}', fork)? + 1..]));
+/// What follows the session, without an earlier copy's word about where it came from.
+fn without_origin(rest: &[u8]) -> &[u8] {
+    let origin = rest.strip_prefix(FORKED_KEY);
+    let end = origin.and_then(|origin| Some(&origin[memchr::memchr(b'}', origin)? + 1..]));
     end.unwrap_or(rest)
 }
 
@@ -177,7 +178,7 @@ impl Temporary {
         std::fs::rename(&self.path, target)?;
         self.is_kept = true;
         let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+        sync_directory(&File::open(directory.unwrap_or(Path::new(".")))?)
     }
 }
 
