@@ -322,6 +322,14 @@ impl State {
         &self.carry.tools.cwd
     }
 
+    /// The session in another process: its ids are those of a state made from its facts, so that whoever knows only those goes
+    /// on in the same way.
+    #[must_use]
+    pub fn reopened(mut self) -> Self {
+        self.ids = Ids::after(self.ids.last_message());
+        self
+    }
+
     /// The next call works here. For a session at rest that goes on elsewhere.
     pub fn set_cwd(&mut self, cwd: PathBuf) {
         self.carry.tools.cwd = Arc::new(cwd);

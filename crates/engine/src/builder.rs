@@ -158,7 +158,7 @@ impl Engine {
     /// open, goes into it before anything new.
     #[must_use]
     pub fn resume(&self, seed: SessionSeed, recalled: Recalled, log: Option<Box<dyn SessionLog>>) -> Session {
-        let mut session = Session::with_state(self.shared.clone(), seed, recalled.state);
+        let mut session = Session::with_state(self.shared.clone(), seed, recalled.state.reopened());
         if let Some(log) = log {
             let results = recalled.results.into_iter().map(Record::Result).collect();
             session.machine.log_on(log, results);

@@ -70,6 +70,7 @@ impl Machine {
     /// Everything that happens from now on goes into this new log, behind what was said so far.
     pub(crate) fn log_to(&mut self, log: Box<dyn SessionLog>) {
         let has_begun = !self.state.messages().is_empty() || self.state.waiting() > 0;
+        self.state = std::mem::take(&mut self.state).reopened();
         self.journal = Journal::new(log, Vec::new(), has_begun);
     }
 

@@ -29,6 +29,8 @@ pub struct Replay {
     events: u64,
     /// The last few events, the latest last.
     trail: VecDeque<Played>,
+    /// Nothing was heard yet, and nobody said what the session was before.
+    is_new: bool,
     /// The log could not be written for a while: only what is restated next is known.
     lost: bool,
     /// What differed when a run seemed to be dropped, in case it goes on after all.
@@ -98,6 +100,7 @@ impl Engine {
             due: VecDeque::new(),
             events: 0,
             trail: VecDeque::new(),
+            is_new: true,
             lost: false,
             doubt: None,
         }
@@ -109,10 +112,18 @@ impl Replay {
     /// what that process could not know either.
     pub fn open(&mut self, engine: &Engine, recalled: Recalled) {
         self.config = engine.shared.config.clone();
-        self.state = recalled.state;
+        self.state = recalled.state.reopened();
         self.due = recalled.results.into_iter().map(Record::Result).collect();
+        self.is_new = false;
         self.lost = false;
         self.doubt = None;
+    }
+
+    /// The process went back to an earlier point of the session. What it restates next is all that counts.
+    pub fn rewind(&mut self) {
+        self.due.clear();
+        self.doubt = None;
+        self.lost = true;
     }
 
     /// Takes the next record of the log. What was shown to the caller at that moment comes back, but for pieces of blocks and
@@ -161,9 +172,7 @@ impl Replay {
     fn hear(&mut self, input: &Input) -> Result<Vec<Update>, Mismatch> {
         if let Event::StoreFailed { .. } = input.event {
             self.count(&input.event);
-            self.due.clear();
-            self.doubt = None;
-            self.lost = true;
+            self.rewind();
             return Ok(Vec::new());
         }
         self.check_due(&input.event)?;
@@ -187,6 +196,7 @@ impl Replay {
 
     fn count(&mut self, event: &Event) {
         self.events += 1;
+        self.is_new = false;
         self.trail.push_back(Played { event: self.events, heard: event_name(event), records: Vec::new() });
         if self.trail.len() > TRAIL {
             self.trail.pop_front();
@@ -226,6 +236,10 @@ impl Replay {
     }
 
     fn compare(&mut self, record: &Record) -> Result<(), Mismatch> {
+        if self.lost && matches!(record, Record::Result(_)) {
+            // The facts that follow say it too.
+            return Ok(());
+        }
         let Some(due) = self.due.pop_front() else {
             return Err(self.mismatch(kind(record), Difference::unasked(record)));
         };
@@ -242,7 +256,8 @@ impl Replay {
 
     /// Facts are restated where the run goes on, or where it was dropped, or where the log was of no use before.
     fn compare_facts(&mut self, facts: &Facts) -> Result<(), Mismatch> {
-        if std::mem::take(&mut self.lost) {
+        let is_new = std::mem::take(&mut self.is_new);
+        if std::mem::take(&mut self.lost) || is_new {
             self.state = State::from_facts(facts.clone());
             return Ok(());
         }

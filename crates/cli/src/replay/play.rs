@@ -103,7 +103,11 @@ impl<'a> Player<'a> {
     fn take(&mut self, scene: Scene) -> Result<Result<(), Difference>, String> {
         match scene {
             Scene::Opened { offset, header } => self.opened(offset, header)?,
-            Scene::Marked(Mark::Rewound { to }) => self.rewound(to)?,
+            Scene::Marked(Mark::Rewound { .. }) => {
+                if let Some(replay) = &mut self.replay {
+                    replay.rewind();
+                }
+            }
             Scene::Marked(_) => {}
             Scene::Damaged(damage) => {
                 if self.replay.is_some() && self.damage.is_none() {
@@ -118,7 +122,7 @@ impl<'a> Player<'a> {
     /// Another process goes on with what it could read.
     fn opened(&mut self, offset: u64, header: Box<Header>) -> Result<(), String> {
         let loaded = load(&self.session.path, Upto::Offset(offset)).map_err(|error| format!("{error}."))?;
-        let engine = rebuild::engine(self.session.id, &header, loaded.header.as_ref()).map_err(|error| {
+        let engine = rebuild::engine(self.session.id, &header).map_err(|error| {
             format!("the engine cannot be put together as it was when the session was recorded: {error}")
         })?;
         self.damage = None;
@@ -126,20 +130,6 @@ impl<'a> Player<'a> {
         let recalled = recall(loaded.records, &engine);
         self.replay.get_or_insert_with(|| engine.replay()).open(&engine, recalled);
         self.process = Some((engine, header));
-        Ok(())
-    }
-
-    /// The process went back to an earlier message.
-    fn rewound(&mut self, to: Option<uuid::Uuid>) -> Result<(), String> {
-        let (Some((engine, _)), Some(replay)) = (&self.process, &mut self.replay) else { return Ok(()) };
-        let records = match to {
-            Some(entry) => {
-                let loaded = load(&self.session.path, Upto::Entry(entry));
-                loaded.map_err(|error| format!("{error}."))?.records
-            }
-            None => Vec::new(),
-        };
-        replay.open(engine, recall(records, engine));
         Ok(())
     }
 

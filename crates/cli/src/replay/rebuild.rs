@@ -13,18 +13,18 @@ use crate::opening::{SUMS, Saved};
 use crate::print::MANAGED;
 use crate::wiring::{self, Form, Kept};
 
-/// The engine that this process had, and that asks nobody. What the session had been told before counts as it did then.
-pub(super) fn engine(id: Uuid, header: &Header, before: Option<&Header>) -> Result<Engine, String> {
+/// The engine that this process had, and that asks nobody. What had come back to it from the session before is among what it
+/// said.
+pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, String> {
     let given = given(header)?;
     let mut flags = given.flags();
-    if let Some(before) = before {
-        Saved::read(&before.settings).fill(&mut flags);
-    }
     let saved = Saved::read(&header.settings);
-    flags.model = saved.model.or(flags.model);
-    if let Some(text) = saved.system_prompt {
-        (flags.system_prompt, flags.append_system_prompt) = (Some(PromptText::Text(text)), None);
+    flags.model = saved.model.clone().or(flags.model);
+    if let Some(text) = &saved.system_prompt {
+        (flags.system_prompt, flags.append_system_prompt) = (Some(PromptText::Text(text.clone())), None);
     }
+    (flags.disallowed_tools, flags.add_directories) = (Vec::new(), Vec::new());
+    saved.fill(&mut flags);
     let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
     let settings = Settings::from_environment(variables.collect::<Vec<(OsString, OsString)>>())
         .map_err(|error| error.to_string())?;

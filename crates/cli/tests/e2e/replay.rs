@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use windlass_testkit::Finished;
 
+use crate::host::{Host, prompt};
 use crate::resume::{log, logs};
 use crate::support::{Stage, check_refused};
 
@@ -183,6 +184,41 @@ fn a_process_that_was_killed_is_played_too() {
     let id = id(&log(&stage));
     check_equal(&stage.run(&["replay", &id]));
     stage.run(&["-p", "--continue", "go on"]);
+    check_equal(&stage.run(&["replay", &id]));
+}
+
+#[test]
+fn a_session_that_went_back_is_played_too() {
+    let call = r#"{"blocks": [{"tool": "Read", "input": {"file_path": "notes.txt"}}]}"#;
+    let stage = Stage::new(&format!(
+        r#"[{call}, {{"blocks": [{{"text": "One."}}]}}, {{"blocks": [{{"text": "Two."}}]}}, {call}, {{"blocks": [{{"text": "Three."}}]}},
+            {call}, {{"blocks": [{{"text": "Four."}}]}}]"#
+    ));
+    let mut host = Host::start(&stage, &[]);
+    for text in ["first", "second", "/rewind 2", "third"] {
+        host.say(&prompt(text, &format!("11111111-2222-4333-8444-55555555555{}", text.len())));
+        host.hear_until("result");
+    }
+    host.end();
+    let (file, id) = (log(&stage), id(&log(&stage)));
+    check_equal(&stage.run(&["replay", &id]));
+    let entries = std::fs::read_to_string(&file).unwrap();
+    let asked = entries.lines().find(|line| line.contains(r#""type":"assistant""#)).unwrap();
+    let asked: Value = serde_json::from_str(asked).unwrap();
+    let at = ["--resume-session-at", asked["uuid"].as_str().unwrap()];
+    let finished = stage.run(&[&["-p", "--continue", "fourth"], &at[..]].concat());
+    assert_eq!(finished.stdout.trim(), "Four.", "{}", finished.stderr);
+    check_equal(&stage.run(&["replay", &id]));
+}
+
+#[test]
+fn settings_that_come_back_come_back_in_a_replay() {
+    let stage = stage();
+    std::fs::create_dir(stage.project.path().join("more")).unwrap();
+    let id = id(&log(&stage));
+    let flags = ["--disallowedTools", "Write", "--add-dir", "more", "--append-system-prompt", "Be brief."];
+    stage.run(&[&["-p", "--resume", &id, "thanks", "--effort", "low"], &flags[..]].concat());
+    stage.run(&["-p", "--resume", &id, "more thanks", "--fallback-model", "claude-haiku-4-5"]);
     check_equal(&stage.run(&["replay", &id]));
 }
 

@@ -270,6 +270,20 @@ async fn questions_and_their_answers() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_that_begins_with_messages() {
+    let stage = Stage::new();
+    let engine = stage.engine(CALLS);
+    let mut former = engine.session();
+    run(&mut former, "go").await;
+    let mut session = stage.begin_with(&engine, former.messages().clone());
+    let live = run(&mut session, "again").await;
+    let records = stage.records();
+    let mut replay = engine.replay();
+    let updates = records.iter().flat_map(|record| replay.take(record).unwrap()).collect();
+    check_shown(&live, &Played { replay, records, updates });
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_prompt_with_blocks_and_an_empty_answer() {
     let stage = Stage::new();
     let engine = stage.engine(

@@ -19,7 +19,9 @@ use windlass_ports::{
 use windlass_protocol::{
     CallFacts, CallKind, Durability, HookAnswer, HookCall, HookEvent, Record, ToolOutcome,
 };
-use windlass_session::{Header, Layout, LogOptions, LogWriter, Scene, SessionPaths, Upto, load, story};
+use windlass_session::{
+    Header, Layout, LogOptions, LogWriter, Scene, SessionPaths, Upto, load, records, story,
+};
 use windlass_tools::{Lookout, Read, ReadLimits};
 
 /// Takes its time, then says something; may write a file first.
@@ -157,8 +159,18 @@ impl Stage {
 
     /// A new session in a new log.
     pub(crate) fn begin(&self, engine: &Engine) -> Session {
+        self.begin_with(engine, Transcript::default())
+    }
+
+    /// A session that goes on from messages, in a new log.
+    pub(crate) fn begin_with(&self, engine: &Engine, messages: Transcript) -> Session {
         let log = LogWriter::create(&self.paths, self.header(), LogOptions::default());
-        engine.session_with(SEED, Transcript::default()).logged(self.log(log))
+        engine.session_with(SEED, messages).logged(self.log(log))
+    }
+
+    /// What the log holds.
+    pub(crate) fn records(&self) -> Vec<Record> {
+        records(self.file()).unwrap().map(|told| told.unwrap().record).collect()
     }
 
     /// The session as another process goes on with it.
