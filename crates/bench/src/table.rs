@@ -75,6 +75,12 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
+/// A quarter of the values is not above this one; 0 if there are none.
+pub(crate) fn lower_quartile(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 4).copied().unwrap_or(0.0)
+}
+
 pub(crate) fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
@@ -98,6 +104,13 @@ mod tests {
 | size       | 26.00 MiB | –       | –     | ≤ 25 MiB | FAILED |"
         );
         assert_eq!(rows.map(|row| row.passed), [true, false]);
+    }
+
+    #[test]
+    fn a_quarter_is_below_the_lower_quartile() {
+        assert!((lower_quartile(vec![4.0, 1.0, 3.0, 2.0, 5.0]) - 2.0).abs() < 1e-9);
+        assert!((lower_quartile(vec![4.0]) - 4.0).abs() < 1e-9);
+        assert!(lower_quartile(vec![]).abs() < 1e-9);
     }
 
     #[test]
