@@ -197,6 +197,9 @@ async fn tick(pause: Option<Duration>) {
     }
 }
 
+/// The number that Linux gives to the signal about the size of files.
+const SIGXFSZ: i32 = 25;
+
 /// A signal.
 pub(crate) enum Received {
     Interrupt,
@@ -221,6 +224,8 @@ pub(crate) struct Signals {
     terminate: Signal,
     /// None under `nohup`, which asks to go on.
     hang_up: Option<Signal>,
+    /// Listened to so that a file that may not grow any further is an error of its writer, and not the end of the process.
+    _file_size: Signal,
 }
 
 impl Signals {
@@ -230,6 +235,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) },
+            _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
         })
     }
 

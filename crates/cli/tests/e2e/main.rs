@@ -34,6 +34,7 @@ mod rewind;
 mod rewound;
 mod sessions;
 mod signals;
+mod store;
 mod structured;
 mod support;
 mod terminal;
