@@ -14,8 +14,8 @@ use crate::repeats::Repeats;
 use crate::step::Cx;
 use windlass_protocol::Interrupt;
 
-pub(crate) use call::apply;
 use call::{ABANDONED, Call, Shown, Stage, TRUNCATED};
+pub(crate) use call::{apply, input_hash};
 
 mod call;
 mod hooked;

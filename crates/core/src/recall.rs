@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Answered, Block, CallId, CallResult, Decision, Event, Fate, Intended, Message, MessageId, ModelEvent,
-    ModelSpend, Origin, Record, Requested, Said, SentFacts, Spent, ToolOutcome, ToolUse, Transcript,
+    ModelSpend, Origin, Record, Requested, Role, Said, SentFacts, Spent, ToolOutcome, ToolUse, Transcript,
 };
 
+use crate::calls::input_hash;
 use crate::gate;
 use crate::layers::{Staged, TokenCount, apply};
 use crate::prefix::Sent;
@@ -53,6 +54,9 @@ pub struct Recalled {
 /// The response that is being recalled, and its calls.
 #[derive(Clone, Debug, Default)]
 struct Open {
+    /// Whether the log says what was done for it, and not only what was said: then a call that it does not tell of was not
+    /// started. Other programs tell of none.
+    requested: bool,
     answered: Vec<Answered>,
     /// Its calls, once what it said is part of the conversation.
     calls: Vec<(MessageId, ToolUse)>,
@@ -127,9 +131,17 @@ impl Recall {
     #[must_use]
     pub fn finish(mut self) -> Recalled {
         let open = self.open.calls();
+        let cut_off = self.running && !self.is_answered(&open);
         let results = self.answer_open(&open);
         self.close();
-        Recalled { state: self.state, open, results, cut_off: self.running }
+        Recalled { state: self.state, open, results, cut_off }
+    }
+
+    /// Whether another program's log ends with an answer: it does not say that its runs end.
+    fn is_answered(&self, open: &[(ToolUse, Fate)]) -> bool {
+        let last = self.state.carry.messages.last();
+        let ends = !self.open.answered.is_empty() || last.is_some_and(|last| last.role == Role::Assistant);
+        !self.open.requested && open.is_empty() && ends
     }
 
     fn hear(&mut self, event: Event) {
@@ -152,6 +164,7 @@ impl Recall {
     fn requested(&mut self, requested: &Requested) {
         self.running = true;
         self.close();
+        self.open.requested = true;
         let carry = &mut self.state.carry;
         carry.compactions.decided_to = carry.messages.last().map(|message| message.id);
         let sent = carry.sent.as_ref().map(Sent::facts).filter(|sent| sent.model == requested.model);
@@ -284,7 +297,12 @@ impl Recall {
                 }
                 Fate::NeverStarted => unknown(NEVER_STARTED),
                 Fate::ReadOnly => unknown(READ_ONLY),
-                Fate::Unknown => unknown(UNKNOWN),
+                Fate::Unknown => {
+                    if !self.open.intended.contains_key(&tool_use.id) {
+                        self.state.carry.doubt(input_hash(&tool_use.name, tool_use));
+                    }
+                    unknown(UNKNOWN)
+                }
             };
             let id = self.state.ids.message();
             let result = Block::tool_result(&tool_use.id, &outcome.content, outcome.is_error);
@@ -327,9 +345,9 @@ impl Open {
     fn fate(&self, tool_use_id: &str) -> Fate {
         match self.intended.get(tool_use_id) {
             _ if self.finished.contains_key(tool_use_id) => Fate::Finished,
-            None => Fate::NeverStarted,
+            None if self.requested => Fate::NeverStarted,
             Some(intended) if intended.kind.is_read_only() => Fate::ReadOnly,
-            Some(_) => Fate::Unknown,
+            None | Some(_) => Fate::Unknown,
         }
     }
 

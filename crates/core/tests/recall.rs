@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use log::{Scenario, check, recall, records, requests, state, transcript};
 use windlass_core::{
-    Asking, Config, EarlyStart, Event, Input, Interrupt, PermissionMode, State, repair, step,
+    Asking, Config, EarlyStart, Event, Input, Interrupt, PermissionMode, Recalled, State, repair, step,
 };
 use windlass_protocol::{
-    Answer, Block, Decision, FailureClass, FileSeen, MemoryNote, Message, MessageId, ModelCard, Origin,
+    Answer, Block, Decision, FailureClass, Fate, FileSeen, MemoryNote, Message, MessageId, ModelCard, Origin,
     Record, StopReason, Surroundings, Terminal, ThinkingSupport, ToolOutcome, Transcript,
 };
 
@@ -57,6 +57,23 @@ fn a_call_is_called_what_it_is() {
         > submit y                   preparing streaming | call-model #1 [user assistant(text,write) user(result!) user]
         ",
     );
+}
+
+/// Another program's log, or a copy that it made of ours, has nothing but what was said.
+#[test]
+fn a_call_of_which_only_the_words_are_known_may_have_run() {
+    let said = |record: &Record| matches!(record, Record::Said(_) | Record::Answered(_) | Record::Result(_));
+    let words = |scenario: Scenario| recall(records(scenario).into_iter().filter(said));
+    let open = words(new().submit("x").call("write a"));
+    assert_eq!(open.open.iter().map(|(_, fate)| *fate).collect::<Vec<_>>(), [Fate::Unknown]);
+    assert!(open.cut_off);
+    let doubtful = |recalled: Recalled| recalled.state.facts().unwrap().doubtful;
+    let known = recall(records(new().submit("x").call("write a")));
+    assert_eq!(doubtful(open), doubtful(known), "the very same call needs a decision");
+
+    let over = words(new().submit("x").text("Done.").ended(StopReason::EndTurn));
+    assert!(!over.cut_off, "whoever answered has nothing left to say");
+    assert!(words(new().submit("x")).cut_off);
 }
 
 /// The later call has ended, but its result waits for the earlier one.

@@ -237,11 +237,8 @@ impl Call {
         self.ask_hooks_after(outcome, shared, cx);
     }
 
-    /// A hash of the tool's own name and the input, the same on every machine and in every version.
     pub(super) fn input_hash(&self) -> u64 {
-        let bytes = self.tool.bytes().chain([0]).chain(self.tool_use.input.get().bytes());
-        bytes
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+        input_hash(&self.tool, &self.tool_use)
     }
 
     /// Stops the call for this kind of interrupt. What has not started never will; what may finish is left to, within the
@@ -333,6 +330,12 @@ impl Call {
             _ => None,
         }
     }
+}
+
+/// A hash of a tool's own name and the input, the same on every machine and in every version.
+pub(crate) fn input_hash(tool: &str, tool_use: &ToolUse) -> u64 {
+    let bytes = tool.bytes().chain([0]).chain(tool_use.input.get().bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// What a finished call changes for later ones.
