@@ -18,6 +18,10 @@ use super::own::{self, Frame, Mark};
 /// The version whose files ours look like.
 const COMPATIBLE_VERSION: &str = "2.1.325";
 
+/// Lists look for the first prompt only near the beginning of a file. One that may be out of their sight is told at once, and
+/// not only at the end of its run.
+const IN_SIGHT_BYTES: usize = 32 * 1024;
+
 /// Where a log ends: what the next line has to follow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tail {
@@ -138,6 +142,15 @@ impl Encoder {
         entry::put_said(said, &self.place(uuid, parent, &self.timestamp()), out);
         self.tail.chain.add(id, uuid, Link::Said);
         self.tail.chain.heard_prompt(said, said.context);
+        if said.is_prompt() && out.len() > IN_SIGHT_BYTES {
+            self.last_prompt(out);
+        }
+    }
+
+    fn last_prompt(&self, out: &mut Vec<u8>) {
+        if let Some(prompt) = &self.tail.chain.last_prompt {
+            entry::put_last_prompt(prompt, &self.common, out);
+        }
     }
 
     fn answered(&mut self, answered: &Answered, out: &mut Vec<u8>) {
@@ -183,11 +196,7 @@ impl Encoder {
         match record {
             Record::Requested(_) => self.tail.chain.requested(),
             Record::Retracted(messages) => self.tail.chain.retracted(messages),
-            Record::Ended { .. } => {
-                if let Some(prompt) = &self.tail.chain.last_prompt {
-                    entry::put_last_prompt(prompt, &self.common, out);
-                }
-            }
+            Record::Ended { .. } => self.last_prompt(out),
             _ => {}
         }
     }

@@ -1,7 +1,17 @@
-//! Titles and tags. Lists read only the ends of a file, so what it is called has to stay near its end.
+//! Titles, tags and the last prompt. Lists read only the ends of a file, so what it is called has to stay near its end.
+
+use memchr::memmem;
 
 /// How lines begin that say what a session is called. Each counts until the next of its kind.
-const KINDS: [&[u8]; 3] = [b"{\"type\":\"custom-title\"", b"{\"type\":\"ai-title\"", b"{\"type\":\"tag\""];
+const KINDS: [&[u8]; 4] = [
+    b"{\"type\":\"last-prompt\"",
+    b"{\"type\":\"custom-title\"",
+    b"{\"type\":\"ai-title\"",
+    b"{\"type\":\"tag\"",
+];
+
+/// How the only one begins that the log itself writes, behind the line before it.
+const LAST_PROMPT: &[u8] = b"\n{\"type\":\"last-prompt\"";
 
 /// How far from the end they may be. Lists read twice as much.
 const DISTANCE_MAX: usize = 32 * 1024;
@@ -23,8 +33,12 @@ impl Labels {
         }
     }
 
-    /// Repeats the labels behind an append that takes them too far from the end.
+    /// Repeats the labels behind an append that takes them too far from the end. The append begins with a line feed.
     pub(super) fn follow(&mut self, append: &mut Vec<u8>) {
+        if let Some(at) = memmem::rfind(append, LAST_PROMPT) {
+            let line = append[at + 1..].split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
+            self.lines[0] = line.to_vec();
+        }
         self.distance = self.distance.saturating_add(append.len());
         if self.distance > DISTANCE_MAX {
             self.lines.iter().for_each(|line| append.extend_from_slice(line));
@@ -59,6 +73,22 @@ mod tests {
         assert_eq!(after(&written, DISTANCE_MAX), "");
         assert_eq!(after(&written, DISTANCE_MAX + 1), format!("{}{tag}", title("b")));
         assert_eq!(after(&format!("{tag}{}", title("cut").trim_end()), DISTANCE_MAX + 1), tag);
+    }
+
+    #[test]
+    fn the_last_prompt_is_repeated_as_it_is_now() {
+        let mut labels = Labels::default();
+        let prompt = |text: &str| format!("{{\"type\":\"last-prompt\",\"lastPrompt\":\"{text}\"}}\n");
+        let mut append = |text: &str, length: usize| {
+            let mut bytes = format!("\n{text}{}\n", " ".repeat(length)).into_bytes();
+            let before = bytes.len();
+            labels.follow(&mut bytes);
+            String::from_utf8(bytes.split_off(before)).unwrap()
+        };
+        assert_eq!(append(&format!("{}{}", prompt("a"), prompt("b")), 0), "");
+        assert_eq!(append("{}", DISTANCE_MAX), prompt("b"));
+        assert_eq!(append(&prompt("c"), 0), "");
+        assert_eq!(append("{}", DISTANCE_MAX), prompt("c"));
     }
 
     #[test]
