@@ -134,9 +134,7 @@ impl Opening {
     fn read(paths: &SessionPaths, upto: Upto, lease: Option<Lease>) -> Result<Self, String> {
         let loaded = load_back(paths.file(), upto).map_err(|error| unread(paths.id(), &error.to_string()))?;
         let process = SessionSeed(Uuid::new_v4().as_u128());
-        // What is left out stays in the log under its ids, so that what is said in its place gets others.
-        let kept = loaded.header.as_ref().filter(|_| upto == Upto::End);
-        let seed = kept.map_or(process, |header| header.seed);
+        let seed = loaded.header.as_ref().map_or(process, |header| header.seed);
         let notices = notices::damage(&loaded);
         let paths = lease.is_some().then(|| paths.clone());
         let key =

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::format::{Entry, EntryKind, Line};
+use crate::format::{Entry, EntryKind, Line, Mark};
 use crate::read::lines;
 
 /// A prompt in a log.
@@ -53,30 +53,48 @@ pub fn prompts(path: &Path) -> io::Result<Vec<PromptLine>> {
 pub fn check_dropped(path: &Path, behind: Uuid, turn: &str) -> Result<(), String> {
     let turn =
         Uuid::parse_str(turn.trim()).map_err(|_| "the value is not the UUID of a prompt".to_owned())?;
-    let unreadable = |error: io::Error| format!("the session cannot be read: {error}");
-    let entries =
-        lines(path).map_err(unreadable)?.filter_map(|located| match located.map(|found| found.line) {
-            Ok(Ok(Line::Entry(entry))) => (!entry.is_aside).then_some(Ok(entry)),
-            Ok(_) => None,
-            Err(error) => Some(Err(unreadable(error))),
-        });
-    let mut dropped = entries.skip_while(|entry| entry.as_ref().is_ok_and(|entry| entry.uuid != behind));
-    if dropped.next().transpose()?.is_none() {
+    let standing = standing(path).map_err(|error| format!("the session cannot be read: {error}"))?;
+    let Some(place) = standing.iter().position(|entry| entry.uuid == behind) else {
         return Err(format!("there is no message {behind}"));
-    }
+    };
     let mut is_in_turn = false;
-    for entry in dropped {
-        let entry = entry?;
-        let prompts = is_prompt(&entry);
-        if prompts && (entry.uuid != turn || is_in_turn) {
+    for entry in &standing[place + 1..] {
+        if entry.prompts && (entry.uuid != turn || is_in_turn) {
             return Err(format!("the prompt {} would be dropped too", entry.uuid));
         }
-        is_in_turn |= prompts;
+        is_in_turn |= entry.prompts;
         if !is_in_turn && !entry.is_meta {
             return Err(format!("the message {} is not of that turn", entry.uuid));
         }
     }
     if is_in_turn { Ok(()) } else { Err(format!("the turn of {turn} does not follow")) }
+}
+
+/// An entry of the conversation.
+struct Standing {
+    uuid: Uuid,
+    prompts: bool,
+    is_meta: bool,
+}
+
+/// The entries of a log, in their order, without those that the session went back behind.
+fn standing(path: &Path) -> io::Result<Vec<Standing>> {
+    let mut standing: Vec<Standing> = Vec::new();
+    for located in lines(path)? {
+        match located?.line {
+            Ok(Line::Own(own)) => {
+                let Some(Mark::Rewound { to }) = own.mark() else { continue };
+                let place = standing.iter().rposition(|entry| Some(entry.uuid) == *to);
+                standing.truncate(place.map_or(0, |place| place + 1));
+            }
+            Ok(Line::Entry(entry)) if !entry.is_aside => {
+                let (uuid, prompts) = (entry.uuid, is_prompt(&entry));
+                standing.push(Standing { uuid, prompts, is_meta: entry.is_meta });
+            }
+            _ => {}
+        }
+    }
+    Ok(standing)
 }
 
 fn is_prompt(entry: &Entry) -> bool {

@@ -97,6 +97,7 @@ impl Drop for Sdk {
 }
 
 /// The Python that has the package.
+#[expect(clippy::print_stderr, reason = "whoever runs the tests is told which were left out")]
 fn python() -> Option<PathBuf> {
     let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?.join("python");
     let installed = std::fs::read_to_string(environment.join("requirements.txt"));
@@ -161,15 +162,20 @@ fn uuids(messages: &[Value]) -> Vec<String> {
 fn outline(messages: &[Value]) -> Vec<String> {
     let block = |block: &Value| match block["type"].as_str().unwrap() {
         "text" => block["text"].as_str().unwrap().to_owned(),
-        "tool_use" => format!("{} {}", block["name"].as_str().unwrap(), block["input"]["command"].as_str().unwrap_or("")),
+        "tool_use" => format!(
+            "{} {}",
+            block["name"].as_str().unwrap(),
+            block["input"]["command"].as_str().unwrap_or("")
+        ),
         "tool_result" => format!("-> {}", block["content"].as_str().unwrap_or("blocks").trim()),
         other => other.to_owned(),
     };
     let brief = |message: &Value| {
         let content = &message["message"]["content"];
-        let said = content
-            .as_array()
-            .map_or_else(|| content.as_str().unwrap().to_owned(), |blocks| blocks.iter().map(block).collect::<Vec<_>>().join(" + "));
+        let said = content.as_array().map_or_else(
+            || content.as_str().unwrap().to_owned(),
+            |blocks| blocks.iter().map(block).collect::<Vec<_>>().join(" + "),
+        );
         format!("{}: {said}", message["type"].as_str().unwrap())
     };
     messages.iter().map(brief).collect()
