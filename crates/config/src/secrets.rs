@@ -9,7 +9,7 @@ impl Api {
     /// The secrets that are sent to the provider: whatever prints or keeps text hides these first.
     #[must_use]
     pub fn secrets(&self) -> Vec<&str> {
-        let keys = [&self.key, &self.token].into_iter().flatten().map(|secret| secret.reveal());
+        let keys = [&self.key, &self.token].into_iter().flatten().map(windlass_protocol::Secret::reveal);
         let headers = self.headers.iter().filter(|(name, _)| is_telling(name));
         let headers = headers.map(|(_, value)| without_scheme(value.reveal()));
         let password = self.base_url.as_ref().and_then(|url| password(url.reveal()));
