@@ -164,3 +164,19 @@ async fn another_configuration_is_noticed_at_the_first_request() {
     let (_, mismatch) = play_records(&other, &records).map(drop).unwrap_err();
     assert_eq!((mismatch.kind, &*mismatch.field), ("requested", "parts[0]"), "{mismatch}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_heard_at_that_point_is_noticed() {
+    let (_stage, engine, records) = recorded().await;
+    let first = |is_meant: fn(&Record) -> bool| records.iter().position(is_meant).unwrap();
+    let begun = first(|record| matches!(record, Record::Requested(_)));
+    let ended = first(|record| matches!(record, Record::Ended { .. }));
+    let answer = begun + 1;
+    assert!(matches!(&records[answer], Record::Heard(input) if matches!(input.event, Event::Model { .. })));
+    for (moved, behind, expected) in [(answer, ended, "the run is over"), (0, begun, "the run goes on")] {
+        let mut records = records.clone();
+        records.insert(behind + 1, records[moved].clone());
+        let (seen, mismatch) = play_records(&engine, &records).map(drop).unwrap_err();
+        assert_eq!((seen, mismatch.kind, &*mismatch.played), (behind + 1, "heard", expected), "{mismatch}");
+    }
+}
