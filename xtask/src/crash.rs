@@ -28,6 +28,7 @@ pub(crate) fn main(arguments: &[String]) -> Result<ExitCode> {
     say(&format!("16 processes make {UPDATES} updates of one shared file"));
     let test = ["test", "--release", "--quiet", "-p", "windlass-config", "--test", "shared_file"];
     let mut command = cargo(&test);
-    let status = command.args(["--", "--exact", "no_update_is_lost"]).env("SHARED_FILE_UPDATES", UPDATES).status()?;
+    let status =
+        command.args(["--", "--exact", "no_update_is_lost"]).env("SHARED_FILE_UPDATES", UPDATES).status()?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

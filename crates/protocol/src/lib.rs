@@ -26,7 +26,9 @@ pub use block::{Block, BlockError, BlockKind, ToolUse};
 pub use decision::{Collapse, CompactTrigger, Compaction, ContextReport, Decision, StoredResult};
 pub use event::{Event, Input, Interrupt, Priority, Prompt, Speaker};
 pub use hook::{HookAnswer, HookCall, HookEvent, HookPermission};
-pub use ids::{CallId, ForkId, HookId, LookId, MessageId, RequestId, SessionKey, SessionSeed, StoreId, TimerId};
+pub use ids::{
+    CallId, ForkId, HookId, LookId, MessageId, RequestId, SessionKey, SessionSeed, StoreId, TimerId,
+};
 pub use json::{RawObject, replace_lone_surrogates};
 pub use message::{Message, Origin, Role};
 pub use model::{

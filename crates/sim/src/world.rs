@@ -11,7 +11,7 @@ use std::sync::Arc;
 use windlass_core::{
     Config, Effect, Effects, Event, Input, Interrupt, PhaseName, Priority, Prompt, Speaker, State, step,
 };
-use windlass_protocol::{Record, Block, CallId, CallKind, ModelEvent, StopReason, TimerId, Update};
+use windlass_protocol::{Block, CallId, CallKind, ModelEvent, Record, StopReason, TimerId, Update};
 
 use crate::checker::{Checker, Step};
 use crate::coverage::Coverage;

@@ -456,7 +456,8 @@ fn what_is_left_of_a_long_line_is_its_most_useful_part() {
     assert_eq!(line["permission_denials"][0]["tool_input"], serde_json::json!({}));
 
     let blocks = vec![Block::text(&"b".repeat(60)); 20_000];
-    let line = first_line(&Update::UserText { id: MessageId(1), blocks, synthetic: false, prompts: Vec::new() });
+    let line =
+        first_line(&Update::UserText { id: MessageId(1), blocks, synthetic: false, prompts: Vec::new() });
     let content = line["message"]["content"].as_array().unwrap();
     assert_eq!(content.len(), 501);
     assert_eq!(content[499]["text"], "b".repeat(60));
