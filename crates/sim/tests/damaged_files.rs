@@ -1,10 +1,6 @@
 //! Logs of real life, as bytes on disk: cut, flipped, torn apart and mixed. Every one opens, and what is sent next is valid.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "tests fail by panicking and say what they did"
-)]
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::path::Path;
 use std::sync::Arc;
