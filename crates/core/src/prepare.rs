@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Block, ForkId, HookAnswer, HookId, LookId, Message, ModelRequest, Origin, Outcome, Record, Requested,
-    Said, StoreId, Surroundings, Terminal, Update,
+    Role, Said, StoreId, Surroundings, Terminal, Update,
 };
 
 use crate::budget::{self, TokenBudget};
@@ -132,6 +132,10 @@ impl Cx<'_> {
         self.submitted(TokenBudget { total: self.config.token_budget, ..TokenBudget::default() });
         for message in self.waiting_prompts() {
             self.state.carry.messages.push(message);
+        }
+        // An answer is never sent last: whoever is to go on has to be asked.
+        if self.state.carry.messages.last().is_some_and(|last| last.role == Role::Assistant) {
+            self.say(GO_ON);
         }
         self.prepare(self.at_ms)
     }
@@ -270,4 +274,6 @@ fn last_gate(cx: &mut Cx<'_>, preparing: &mut Preparing, _: Option<Reply>) -> St
     Step::Passed
 }
 
+/// Asks the model to go on where nothing new is said.
+const GO_ON: &str = "Go on.";
 const EMPTY: &str = "(The message is empty.)";
