@@ -238,7 +238,7 @@ fn a_run_goes_on_without_a_prompt() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Half
         > cut off
-        > go on                      repaired [AddedUser] | preparing streaming | call-model #1 [user assistant(text) user]
+        > go on                      note Go on. | preparing streaming | call-model #1 [user assistant(text) user]
         ",
     );
 }
