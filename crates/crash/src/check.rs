@@ -56,6 +56,8 @@ fn check_call(scenario: &Scenario, id: &str, told: Told) -> Result<()> {
         (Told::Finished, Some(content)) if content == whole => Ok(()),
         (Told::NeverStarted | Told::Unknown, None) => Ok(()),
         (Told::Unknown, Some(content)) if content == whole => Ok(()),
+        // A shell opens the file before it writes: one that dies in between leaves it empty. The Write tool never does.
+        (Told::Unknown, Some(content)) if kind == "count" && content.is_empty() => Ok(()),
         (told, content) => bail!("the model is told that {id} is {told:?}, and {file} holds {content:?}"),
     }
 }
@@ -66,7 +68,7 @@ fn check_traces(scenario: &Scenario) -> Result<()> {
         let name = file.file_name().to_string_lossy().into_owned();
         if name.starts_with("counter-") {
             let lines = scenario.project.read(&name)?.lines().count();
-            ensure!(lines == 1, "{name} has {lines} lines: a command ran twice");
+            ensure!(lines <= 1, "{name} has {lines} lines: a command ran twice");
         }
     }
     Ok(())
