@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 use windlass_config::Home;
-use windlass_engine::{Engine, Recall, Session, SessionSeed, Transcript};
+use windlass_engine::{Engine, Recall, Recalled, Session, SessionSeed, Transcript};
 use windlass_ports::SessionLog;
 use windlass_protocol::SessionKey;
 use windlass_session::{
@@ -195,13 +195,10 @@ impl Opening {
             }
             Some(loaded) => {
                 let cwd = engine.working_directory();
-                let mut recall = Recall::new(cwd.to_owned());
-                loaded.records.into_iter().for_each(|record| recall.take(record));
-                recall.leave_out(loaded.last_left_out);
-                let mut recalled = recall.finish();
+                let is_elsewhere = loaded.header.as_ref().is_none_or(|header| *header.cwd != *cwd);
+                let mut recalled = recalled(loaded, cwd);
                 notices.extend(notices::cut_off(&recalled));
                 let reset = notices::directory(&mut recalled, cwd);
-                let is_elsewhere = loaded.header.is_none_or(|header| *header.cwd != *cwd);
                 let has_moved = reset.is_some() || is_elsewhere;
                 notices.extend(reset);
                 let mut session = engine.resume(key.seed, recalled, log);
@@ -246,6 +243,14 @@ impl Keep {
         }
         notices
     }
+}
+
+/// The session as its log tells it.
+fn recalled(loaded: Loaded, cwd: &Path) -> Recalled {
+    let mut recall = Recall::new(cwd.to_owned());
+    loaded.records.into_iter().for_each(|record| recall.take(record));
+    recall.leave_out(loaded.last_left_out);
+    recall.finish()
 }
 
 fn new_key(id: Option<Uuid>) -> SessionKey {

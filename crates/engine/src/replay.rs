@@ -17,7 +17,7 @@ use windlass_protocol::{ContextReport, Facts, Record, Transcript, Update};
 pub use difference::Mismatch;
 
 use crate::builder::Engine;
-use difference::{Difference, event_name, is_same, kind};
+use difference::{Difference, event_name, is_same};
 
 /// A session that is played again; see [`Engine::replay`].
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl Replay {
             record => self.compare(record)?,
         }
         if let Some(last) = self.trail.back_mut() {
-            last.records.push(kind(record));
+            last.records.push(record.kind());
         }
         Ok(Vec::new())
     }
@@ -213,7 +213,7 @@ impl Replay {
             return Err(self.mismatch("facts", Difference::missing(&"the facts, restated", event_name(next))));
         }
         match self.due.front() {
-            Some(due) => Err(self.mismatch(kind(due), Difference::missing(due, event_name(next)))),
+            Some(due) => Err(self.mismatch(due.kind(), Difference::missing(due, event_name(next)))),
             None => Ok(()),
         }
     }
@@ -241,17 +241,17 @@ impl Replay {
             return Ok(());
         }
         let Some(due) = self.due.pop_front() else {
-            return Err(self.mismatch(kind(record), Difference::unasked(record)));
+            return Err(self.mismatch(record.kind(), Difference::unasked(record)));
         };
         if is_same(record, &due) {
             return Ok(());
         }
-        let difference = if kind(record) == kind(&due) {
+        let difference = if record.kind() == due.kind() {
             Difference::between(record, &due)
         } else {
             Difference::of_kinds(record, &due)
         };
-        Err(self.mismatch(kind(record), difference))
+        Err(self.mismatch(record.kind(), difference))
     }
 
     /// Facts are restated where the run goes on, or where it was dropped, or where the log was of no use before.
@@ -265,7 +265,8 @@ impl Replay {
         if self.due.is_empty() && here.as_ref() == Some(facts) {
             return Ok(());
         }
-        let missing = self.due.front().map(|due| self.mismatch(kind(due), Difference::missing(due, "facts")));
+        let missing =
+            self.due.front().map(|due| self.mismatch(due.kind(), Difference::missing(due, "facts")));
         let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
         let rested = self.state.clone().at_rest();
         let then = rested.facts();

@@ -257,6 +257,30 @@ pub enum Fate {
     ReadOnly,
 }
 
+impl Record {
+    /// The word for its kind, as logs have it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Heard(_) => "heard",
+            Self::Said(_) => "said",
+            Self::Answered(_) => "answered",
+            Self::Result(_) => "result",
+            Self::Retracted(_) => "retracted",
+            Self::Queued(_) => "queued",
+            Self::Dequeued => "dequeued",
+            Self::Requested(_) => "requested",
+            Self::Intended(_) => "intended",
+            Self::Finished { .. } => "finished",
+            Self::Decided(_) => "decided",
+            Self::Spent(_) => "spent",
+            Self::Repaired(_) => "repaired",
+            Self::Ended { .. } => "ended",
+            Self::Facts(_) => "facts",
+        }
+    }
+}
+
 impl Said {
     /// A message of the engine's own, or of the user's without anything in front.
     #[must_use]

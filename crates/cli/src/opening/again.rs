@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_engine::{Engine, Recall, Session};
+use windlass_engine::{Engine, Session};
 use windlass_protocol::SessionKey;
 use windlass_session::{Checkpoints, LogWriter, PromptLine, SessionPaths, Upto, load_back, prompts};
 
-use super::Origins;
+use super::{Origins, recalled};
 
 /// What it takes to go back. Whoever has it holds the session's lease.
 pub(crate) struct Again {
@@ -48,16 +48,13 @@ impl Again {
         let failed = |error: String| format!("the conversation stays as it is: {error}.");
         let loaded = load_back(self.paths.file(), Upto::Offset(prompt.starts_at))
             .map_err(|error| failed(error.to_string()))?;
-        // The log has one writer: the former one ends with its session.
-        *session = self.engine.session();
         let (header, options) =
             (self.origins.header(self.key, &self.engine), self.origins.options(self.checkpoints.as_ref()));
         let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, options);
         let log = log.map_err(|error| failed(error.to_string()))?;
-        let mut recall = Recall::new(self.cwd().to_owned());
-        loaded.records.into_iter().for_each(|record| recall.take(record));
-        recall.leave_out(loaded.last_left_out);
-        *session = self.engine.resume(self.key.seed, recall.finish(), Some(Box::new(log)));
-        session.restate().await.map_err(|error| failed(error.to_string()))
+        // Between runs nothing is on its way into the log, so the former writer can go once the new one is there.
+        *session = self.engine.resume(self.key.seed, recalled(loaded, self.cwd()), Some(Box::new(log)));
+        let unkept = |error| format!("the conversation is back, but its log could not be told yet: {error}.");
+        session.restate().await.map_err(unkept)
     }
 }

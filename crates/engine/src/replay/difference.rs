@@ -57,7 +57,7 @@ impl Difference {
 
     /// Two records of different kinds.
     pub(super) fn of_kinds(logged: &Record, played: &Record) -> Self {
-        let shown = |record: &Record| format!("`{}` {}", kind(record), cut(&format!("{record:?}"), 0));
+        let shown = |record: &Record| format!("`{}` {}", record.kind(), cut(&format!("{record:?}"), 0));
         Self::of_words(&shown(logged), &shown(played))
     }
 
@@ -171,27 +171,6 @@ pub(super) fn is_same(one: &Record, other: &Record) -> bool {
         }
         (Record::Facts(one), Record::Facts(other)) => one == other,
         _ => false,
-    }
-}
-
-/// The word for a kind of record, as logs have it.
-pub(super) fn kind(record: &Record) -> &'static str {
-    match record {
-        Record::Heard(_) => "heard",
-        Record::Said(_) => "said",
-        Record::Answered(_) => "answered",
-        Record::Result(_) => "result",
-        Record::Retracted(_) => "retracted",
-        Record::Queued(_) => "queued",
-        Record::Dequeued => "dequeued",
-        Record::Requested(_) => "requested",
-        Record::Intended(_) => "intended",
-        Record::Finished { .. } => "finished",
-        Record::Decided(_) => "decided",
-        Record::Spent(_) => "spent",
-        Record::Repaired(_) => "repaired",
-        Record::Ended { .. } => "ended",
-        Record::Facts(_) => "facts",
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use windlass_engine::{Session, Terminal, Update};
 use windlass_protocol::{Event, Record};
 
-use crate::stage::{Order, Stage, WORK, is_restating, kind, kinds, poll_until, watch};
+use crate::stage::{Order, Stage, WORK, is_restating, kinds, poll_until, watch};
 
 fn is_notice(update: &Update) -> bool {
     matches!(update, Update::Notice(text) if text.contains("the disk is full"))
@@ -33,7 +33,7 @@ async fn failed_at(number: usize, order: Order) -> Option<Vec<&'static str>> {
     let mut session = stage.begin();
     let (updates, terminal) = watch(session.run("go"), &stage.desk).await;
     let appends = stage.desk.appends();
-    let failed: Vec<&str> = appends.get(number)?.iter().map(kind).collect();
+    let failed: Vec<&str> = appends.get(number)?.iter().map(Record::kind).collect();
     assert_eq!(appends.len(), number + 1, "nothing else is tried in this run");
     stage.desk.check_order(0);
     assert_eq!(stage.desk.alive(), 0);

@@ -411,27 +411,7 @@ impl Desk {
 }
 
 pub(crate) fn kinds(records: &[Record]) -> String {
-    records.iter().map(kind).collect::<Vec<_>>().join(" ")
-}
-
-pub(crate) fn kind(record: &Record) -> &'static str {
-    match record {
-        Record::Heard(_) => "heard",
-        Record::Said(_) => "said",
-        Record::Answered(_) => "answered",
-        Record::Result(_) => "result",
-        Record::Retracted(_) => "retracted",
-        Record::Queued(_) => "queued",
-        Record::Dequeued => "dequeued",
-        Record::Requested(_) => "requested",
-        Record::Intended(_) => "intended",
-        Record::Finished { .. } => "finished",
-        Record::Decided(_) => "decided",
-        Record::Spent(_) => "spent",
-        Record::Repaired(_) => "repaired",
-        Record::Ended { .. } => "ended",
-        Record::Facts(_) => "facts",
-    }
+    records.iter().map(Record::kind).collect::<Vec<_>>().join(" ")
 }
 
 /// Polls until something is so, or the run is over; what was shown meanwhile.
