@@ -1,8 +1,9 @@
 //! Carries a run through to its end: updates to the view, signals to the run.
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, Read as _};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -257,7 +258,9 @@ async fn received(signal: &mut Option<Signal>) {
 
 /// Whether whoever started this process arranged that a hang-up does not end it.
 fn ignores_hang_up() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // Room enough, so that it is read at once.
+    let mut status = String::with_capacity(4096);
+    let _ = File::open("/proc/self/status").and_then(|mut file| file.read_to_string(&mut status));
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }

@@ -112,8 +112,12 @@ impl Found {
 
     /// The resolved path and content of a file that was not read yet.
     fn take(&mut self, path: &Path) -> Option<(PathBuf, String)> {
+        // Most of the files that are looked for are not there: one question is enough to know that.
+        if !path.is_file() {
+            return None;
+        }
         let resolved = path.canonicalize().ok()?;
-        if !resolved.is_file() || !self.seen.insert(resolved.clone()) {
+        if !self.seen.insert(resolved.clone()) {
             return None;
         }
         match read_text(&resolved) {

@@ -1,6 +1,7 @@
 //! Values the engine itself knows, such as its keys, in the forms in which they are printed.
 
 use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine;
@@ -13,35 +14,30 @@ const VALUE_BYTES_MIN: usize = 8;
 /// So much of a form must be left where it depends on what stands around it.
 const INSIDE_BYTES_MIN: usize = 12;
 
-/// Known values, ready to be found.
+/// Known values.
 #[derive(Clone, Default)]
 pub(crate) struct Known {
-    finder: Option<AhoCorasick>,
-    /// For lines that end in the middle of one.
     values: Vec<Box<str>>,
+    /// Made when the first text is looked through: many runs have none.
+    finder: Arc<OnceLock<Option<AhoCorasick>>>,
 }
 
 impl Known {
     pub(crate) fn new<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> Self {
         let mut known = Self::default();
-        let mut forms = Vec::new();
         for value in values {
             let value = value.as_ref().trim();
             // What stands for a secret must not be taken for one.
             if value.len() >= VALUE_BYTES_MIN && !"[redacted: known secret]".contains(value) {
                 known.values.push(value.into());
-                forms.extend(forms_of(value));
             }
         }
-        forms.sort();
-        forms.dedup();
-        let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms);
-        known.finder = finder.ok().filter(|_| !forms.is_empty());
         known
     }
 
     pub(crate) fn find(&self, text: &str) -> Vec<Span> {
-        let found = self.finder.iter().flat_map(|finder| finder.find_iter(text));
+        let finder = self.finder.get_or_init(|| finder(&self.values));
+        let found = finder.iter().flat_map(|finder| finder.find_iter(text));
         found.map(|at| Span { start: at.start(), end: at.end(), kind: Kind::Known }).collect()
     }
 
@@ -54,6 +50,14 @@ impl Known {
         let longest = self.values.iter().filter_map(|value| cut(value)).max()?;
         Some(text.len() - longest)
     }
+}
+
+fn finder(values: &[Box<str>]) -> Option<AhoCorasick> {
+    let mut forms: Vec<String> = values.iter().flat_map(|value| forms_of(value)).collect();
+    forms.sort();
+    forms.dedup();
+    let finder = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms);
+    finder.ok().filter(|_| !forms.is_empty())
 }
 
 /// A value as it is, in JSON, in an address, and in base64 wherever it may stand there.
