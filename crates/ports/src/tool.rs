@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -54,6 +55,8 @@ pub trait Tool: Send + Sync + 'static {
     /// A longer result is put into a file and stands in the transcript as a preview, in characters; `None` for a tool
     /// that limits its results itself.
     const RESULT_CHARS_MAX: Option<usize> = Some(50_000);
+    /// What [`generated_spec`] makes of the input, as JSON. It can be left out; then that is done at each start.
+    const SPEC: Option<&'static str> = None;
 
     /// Checks the input beyond its schema and says what the call would do. Called when the call's turn to be
     /// prepared has come, so that earlier exclusive calls have had their effect. Must be quick and change nothing.
@@ -178,16 +181,12 @@ pub trait AnyTool: Send + Sync + 'static {
 
 impl<T: Tool> AnyTool for T {
     fn spec(&self) -> ToolSpec {
-        let generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
-        let mut schema = generator.into_root_schema_for::<T::Input>().to_value();
-        let description = take(&mut schema, "description");
-        take(&mut schema, "title");
-        take(&mut schema, "$schema");
-        plain(&mut schema);
+        let spec = T::SPEC.and_then(|text| serde_json::from_str(text).ok());
+        let Spec { description, input_schema } = spec.unwrap_or_else(generate::<T>);
         ToolSpec {
             name: T::NAME.into(),
-            description: description.as_ref().and_then(Value::as_str).unwrap_or_default().into(),
-            input_schema: serde_json::value::to_raw_value(&schema).unwrap_or_default().into(),
+            description: description.into(),
+            input_schema: input_schema.into(),
             result_chars_max: T::RESULT_CHARS_MAX,
         }
     }
@@ -214,6 +213,32 @@ impl<T: Tool> AnyTool for T {
 /// Takes a field out and leaves the others in their order.
 fn take(schema: &mut Value, key: &str) -> Option<Value> {
     schema.as_object_mut()?.shift_remove(key)
+}
+
+/// What a model reads about a tool besides its name.
+#[derive(Serialize, Deserialize)]
+struct Spec {
+    description: String,
+    input_schema: Box<RawValue>,
+}
+
+/// What the type of a tool's input says about it, as JSON: the value of [`Tool::SPEC`].
+#[must_use]
+pub fn generated_spec<T: Tool>() -> String {
+    serde_json::to_string(&generate::<T>()).unwrap_or_default()
+}
+
+fn generate<T: Tool>() -> Spec {
+    let generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
+    let mut schema = generator.into_root_schema_for::<T::Input>().to_value();
+    let description = take(&mut schema, "description");
+    take(&mut schema, "title");
+    take(&mut schema, "$schema");
+    plain(&mut schema);
+    Spec {
+        description: description.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned(),
+        input_schema: serde_json::value::to_raw_value(&schema).unwrap_or_default(),
+    }
 }
 
 /// Leaves out what tells a model nothing: widths of integers, absent defaults, and that what is optional may be null.

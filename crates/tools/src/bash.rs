@@ -157,7 +157,7 @@ impl AnyTool for Bash {
 }
 
 #[derive(Debug)]
-struct Shell {
+pub(crate) struct Shell {
     settings: BashSettings,
     tasks: Arc<Tasks>,
     /// It has been said that the file to source does not exist.
@@ -181,6 +181,7 @@ impl Shell {
 impl Tool for Shell {
     type Input = BashInput;
     const NAME: &'static str = "Bash";
+    const SPEC: Option<&'static str> = Some(include_str!("../specs/Bash.json"));
 
     fn facts(&self, input: &BashInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         if input.command.trim().is_empty() {

@@ -53,6 +53,7 @@ pub struct Edit;
 impl Tool for Edit {
     type Input = EditInput;
     const NAME: &'static str = "Edit";
+    const SPEC: Option<&'static str> = Some(include_str!("../specs/Edit.json"));
 
     fn facts(&self, input: &EditInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         check_strings(input)?;

@@ -74,6 +74,7 @@ impl Glob {
 impl Tool for Glob {
     type Input = GlobInput;
     const NAME: &'static str = "Glob";
+    const SPEC: Option<&'static str> = Some(include_str!("../specs/Glob.json"));
 
     fn facts(&self, input: &GlobInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         let query = Query::new(input, &cx.cwd)?;

@@ -130,6 +130,7 @@ impl Grep {
 impl Tool for Grep {
     type Input = GrepInput;
     const NAME: &'static str = "Grep";
+    const SPEC: Option<&'static str> = Some(include_str!("../specs/Grep.json"));
 
     fn facts(&self, input: &GrepInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         let query = Query::new(input, &cx.cwd)?;

@@ -25,6 +25,8 @@ mod search;
 mod search_files;
 mod search_lines;
 mod seen;
+#[cfg(test)]
+mod specs;
 mod task_stop;
 mod tasks;
 mod write;

@@ -84,6 +84,7 @@ impl Read {
 impl Tool for Read {
     type Input = ReadInput;
     const NAME: &'static str = "Read";
+    const SPEC: Option<&'static str> = Some(include_str!("../specs/Read.json"));
 
     fn facts(&self, input: &ReadInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         Wanted::new(input)?;

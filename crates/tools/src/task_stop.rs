@@ -65,6 +65,7 @@ struct TaskStopOutput<'a> {
 impl Tool for TaskStop {
     type Input = TaskStopInput;
     const NAME: &'static str = "TaskStop";
+    const SPEC: Option<&'static str> = Some(include_str!("../specs/TaskStop.json"));
     const ALIASES: &'static [&'static str] = &["KillShell", "KillBash"];
 
     fn facts(&self, input: &TaskStopInput, _: &ExamineContext) -> Result<CallFacts, String> {

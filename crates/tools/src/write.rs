@@ -35,6 +35,7 @@ pub struct Write;
 impl Tool for Write {
     type Input = WriteInput;
     const NAME: &'static str = "Write";
+    const SPEC: Option<&'static str> = Some(include_str!("../specs/Write.json"));
 
     fn facts(&self, input: &WriteInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         facts(CallKind::Edit, &input.file_path, cx)
