@@ -66,16 +66,16 @@ impl Opening {
             return Ok(opening);
         }
         let paths = new_paths(wish, key.id, home, cwd)?;
-        opening.lease = match Lease::take(&paths.lock()) {
-            Ok(lease) => Some(lease),
-            Err(LeaseError::Busy(busy)) => {
+        opening.lease = match wish.id.map(|_| Lease::reserve(paths.file())) {
+            Some(Err(LeaseError::Busy(busy))) => {
                 return Err(format!(
                     "the session {} is being begun by another process (pid {}). Choose another id.",
                     key.id, busy.pid
                 ));
             }
+            Some(Ok(lease)) => Some(lease),
             // If the directory cannot be written, the first record says so.
-            Err(LeaseError::Failed { .. }) => None,
+            Some(Err(LeaseError::Failed { .. })) | None => Some(Lease::of_new(paths.file())),
         };
         opening.paths = Some(paths);
         Ok(opening)
@@ -99,7 +99,7 @@ impl Opening {
         if wish.forget {
             return Self::read(&paths, upto, None);
         }
-        match Lease::take(&paths.lock()) {
+        match Lease::take(paths.file()) {
             Ok(lease) => Self::read(&paths, upto, Some(lease)),
             Err(LeaseError::Busy(busy)) => {
                 let mut copy = Self::copy(wish, &paths, upto, home, cwd)?;
@@ -122,7 +122,7 @@ impl Opening {
         target.create().map_err(|error| unmade(&error))?;
         copy_log(source.file(), upto, target.file(), key.id)
             .map_err(|error| unread(source.id(), &error.to_string()))?;
-        let lease = Lease::take(&target.lock()).map_err(|error| unread(key.id, &error.to_string()))?;
+        let lease = Lease::take(target.file()).map_err(|error| unread(key.id, &error.to_string()))?;
         let mut copy = Self::read(&target, Upto::End, Some(lease))?;
         if let Err(error) = copy_checkpoints(&source.checkpoints(), &target.checkpoints()) {
             copy.notices
@@ -150,7 +150,8 @@ impl Opening {
         checkpoints: Option<&Arc<Checkpoints>>,
     ) -> Result<Option<LogWriter>, String> {
         let Some(paths) = &self.paths else { return Ok(None) };
-        let (header, options) = (Arc::new(origins.header(self.key, engine)), origins.options(checkpoints));
+        let (header, options) =
+            (Arc::new(origins.header(self.key, engine)), origins.options(checkpoints, self.lease.as_ref()));
         Ok(Some(match &self.loaded {
             None => {
                 let log = LogWriter::create(paths, header, options);
@@ -208,8 +209,9 @@ impl Opening {
                 session
             }
         };
-        let keep = Keep { _lease: lease, name: paths.clone().zip(name), checkpoints: checkpoints.clone() };
-        let again = paths.map(|paths| Again { engine: engine.clone(), origins, paths, key, checkpoints });
+        let keep = Keep { name: paths.clone().zip(name), checkpoints: checkpoints.clone() };
+        let again =
+            paths.map(|paths| Again { engine: engine.clone(), origins, paths, key, lease, checkpoints });
         Ok(Opened { session, notices, again, keep })
     }
 }
@@ -226,7 +228,6 @@ pub(crate) struct Opened {
 
 /// What is held as long as a session is open.
 pub(crate) struct Keep {
-    _lease: Option<Lease>,
     /// The log, and the name that the session is to have.
     name: Option<(SessionPaths, String)>,
     checkpoints: Option<Arc<Checkpoints>>,

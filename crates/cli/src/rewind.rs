@@ -98,11 +98,11 @@ fn attempt(wanted: &Wanted) -> Result<i32, String> {
 /// The checkpoints of a session in which nothing is said here.
 fn checkpoints(session: &SessionInfo) -> Checkpoints {
     let key = SessionKey::from(SessionSeed(session.id.as_u128()));
-    Checkpoints::new(session.paths().checkpoints(), key)
+    Checkpoints::new(&session.paths(), key)
 }
 
 fn lease(session: &SessionInfo) -> Result<Lease, String> {
-    Lease::take(&session.paths().lock()).map_err(|error| match error {
+    Lease::take(session.paths().file()).map_err(|error| match error {
         LeaseError::Busy(_) => format!(
             "the session {} is open elsewhere, so its files are not rewound from here. End it first, or look with --dry-run.",
             session.id

@@ -31,8 +31,9 @@ use windlass_protocol::{
     Answered, BlockKind, CallKind, Intended, MessageId, Record, Said, SessionKey, ToolUse,
 };
 
-use crate::Keeper;
+use crate::{Keeper, PromptLine, SessionPaths, prompts};
 use blobs::Blobs;
+use history::History;
 use journal::{Changed, Journal, Line, Seen};
 use look::{Found, Look, Memory};
 use state::{Name, State};
@@ -55,6 +56,7 @@ const NOTICES_MAX: usize = 20;
 /// The checkpoints of one session. Whoever lets it heed records or apply a plan holds the session's lease.
 pub struct Checkpoints {
     directory: PathBuf,
+    log: PathBuf,
     key: SessionKey,
     keeping: Mutex<Keeping>,
 }
@@ -96,6 +98,10 @@ struct Keeping {
     blobs: Blobs,
     journal: Journal,
     memory: Memory,
+    /// Prompts that no call has followed yet. Nothing depends on them before one does, so until then they are only in the log.
+    pending: Vec<Line>,
+    /// Whether it is certain that the last prompt is in the journal or pending.
+    prompted: bool,
     /// Calls that have started.
     open: BTreeMap<Arc<str>, Open>,
     /// What the calls of the last answers are about.
@@ -113,19 +119,21 @@ struct Open {
 }
 
 impl Checkpoints {
-    /// The checkpoints in a directory. Nothing is touched before there is something to keep.
-    pub fn new(directory: impl Into<PathBuf>, key: SessionKey) -> Self {
-        let directory = directory.into();
+    /// The checkpoints of a session. Nothing is touched before there is something to keep.
+    pub fn new(paths: &SessionPaths, key: SessionKey) -> Self {
+        let (directory, log) = (paths.checkpoints(), paths.file().to_owned());
         let keeping = Keeping {
             blobs: Blobs::new(directory.join(BLOBS)),
             journal: Journal::new(directory.join(JOURNAL)),
             memory: Memory::default(),
+            pending: Vec::new(),
+            prompted: false,
             open: BTreeMap::new(),
             about: BTreeMap::new(),
             watched: None,
             notices: Vec::new(),
         };
-        Self { directory, key, keeping: Mutex::new(keeping) }
+        Self { directory, log, key, keeping: Mutex::new(keeping) }
     }
 
     /// What could not be kept since the last time, for the user.
@@ -143,6 +151,29 @@ impl Checkpoints {
 
     fn failed(&self, error: io::Error) -> RewindError {
         RewindError::Io { directory: self.directory.clone(), error }
+    }
+
+    /// The prompts in the log; none if there is no log.
+    fn prompts(&self) -> io::Result<Vec<PromptLine>> {
+        match prompts(&self.log) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            prompts => prompts,
+        }
+    }
+
+    /// The last prompt of a session that goes on without another one, unless the journal has it.
+    fn last_prompt(&self) -> io::Result<Option<Line>> {
+        let Some(last) = self.prompts()?.pop().filter(|last| last.kept) else { return Ok(None) };
+        if History::since(&self.journal_path(), Point::Prompt(last.uuid))?.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(Line::Prompt {
+            n: last.number,
+            uuid: last.uuid.to_string(),
+            also: last.also.iter().map(Uuid::to_string).collect(),
+            text: short(&last.text),
+            wall: last.wall_ms.unwrap_or_default(),
+        }))
     }
 
     fn prompt(&self, said: &Said) -> Line {
@@ -165,7 +196,7 @@ impl Keeper for Checkpoints {
     fn works_on(&self, records: &[Record]) -> bool {
         let keeping = self.keeping();
         records.iter().any(|record| match record {
-            Record::Intended(call) => may_change_files(call.kind),
+            Record::Intended(call) => may_change_files(call),
             _ => over(record).is_some_and(|id| keeping.open.contains_key(id)),
         })
     }
@@ -178,11 +209,15 @@ impl Keeper for Checkpoints {
             match record {
                 Record::Said(said) if said.is_prompt() || !said.prompts.is_empty() => {
                     keeping.about.clear();
-                    lines.push(self.prompt(said));
+                    keeping.pending.push(self.prompt(said));
+                    keeping.prompted = true;
                 }
                 Record::Answered(answered) => keeping.note_input(answered),
-                Record::Intended(call) if may_change_files(call.kind) => {
+                Record::Intended(call) if may_change_files(call) => {
                     starts = true;
+                    if !std::mem::replace(&mut keeping.prompted, true) {
+                        keeping.pending.extend(self.last_prompt()?);
+                    }
                     lines.push(keeping.before(call, &self.journal_path())?);
                 }
                 record => {
@@ -196,11 +231,24 @@ impl Keeper for Checkpoints {
         if sync {
             keeping.blobs.flush()?;
         }
-        keeping.journal.append(&lines, sync)
+        if lines.is_empty() { Ok(()) } else { keeping.append(lines, sync) }
     }
 }
 
 impl Keeping {
+    /// Puts lines into the journal, behind those that wait. If that fails, only these go on waiting.
+    fn append(&mut self, lines: Vec<Line>, sync: bool) -> io::Result<()> {
+        let waiting = self.pending.len();
+        self.pending.extend(lines);
+        let appended = self.journal.append(&self.pending, sync);
+        if appended.is_ok() {
+            self.pending.clear();
+        } else {
+            self.pending.truncate(waiting);
+        }
+        appended
+    }
+
     fn note_input(&mut self, answered: &Answered) {
         if let Some(ToolUse { id, input, .. }) = answered.block.as_tool_use() {
             self.about.insert(Arc::clone(id), describe(input.get()));
@@ -291,8 +339,9 @@ impl Keeping {
     }
 }
 
-fn may_change_files(kind: CallKind) -> bool {
-    matches!(kind, CallKind::Edit | CallKind::Execute)
+/// Whether a call may change files.
+pub(crate) fn may_change_files(call: &Intended) -> bool {
+    matches!(call.kind, CallKind::Edit | CallKind::Execute)
 }
 
 /// The call that is over with this record.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 
+use crate::Lease;
 use crate::layout::create_private;
 
 #[cfg(test)]
@@ -87,8 +88,11 @@ pub(crate) fn uninterrupted<T>(mut act: impl FnMut() -> io::Result<T>) -> io::Re
     }
 }
 
-/// The disk of this machine.
-pub(crate) struct RealDisk;
+/// The disk of this machine. Whatever log is opened there, the lease covers it.
+#[derive(Default)]
+pub(crate) struct RealDisk {
+    pub(crate) lease: Option<Lease>,
+}
 
 struct RealFile {
     file: File,
@@ -108,6 +112,9 @@ impl Disk for RealDisk {
             Opening::Any => open_private(&directory, name, OFlags::CREATE)?,
             Opening::New => open_new(&directory, name)?,
         };
+        if let Some(lease) = &self.lease {
+            lease.cover(&file)?;
+        }
         Ok(Arc::new(RealFile { file, directory, parents }))
     }
 }
@@ -147,6 +154,12 @@ pub(crate) fn open_directory(path: &Path) -> io::Result<File> {
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Opens a log that is there.
+pub(crate) fn open_log(path: &Path) -> io::Result<File> {
+    let directory = open_directory(path.parent().unwrap_or(Path::new(".")))?;
+    open_private(&directory, path.file_name().unwrap_or_default(), OFlags::empty())
 }
 
 /// Opens a file to read and append, if it is a regular one of this user, and keeps it private.

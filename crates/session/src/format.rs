@@ -22,6 +22,7 @@ pub(crate) use assemble::Assembler;
 pub use assemble::Told;
 pub use decode::{Entry, EntryKind, Flaw, Line, OwnLine, decode_line};
 pub use encode::{Encoder, Tail};
+pub(crate) use entry::Meta;
 pub use header::Header;
 pub use own::Mark;
 pub(crate) use own::{BEGINNING, FACTS_BEGINNING, Frame, Own};

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
+use crate::lease::lock_file;
+
 /// A longer name of a project is cut and gets a hash.
 const NAME_CHARS_MAX: usize = 200;
 
@@ -132,9 +134,9 @@ impl SessionPaths {
         self.file.with_extension("")
     }
 
-    /// The file whose lock says that it is being written.
+    /// The file that says who is writing it where the file system has no locks.
     pub fn lock(&self) -> PathBuf {
-        self.side().join("lock")
+        lock_file(&self.file)
     }
 
     /// Former contents of files.

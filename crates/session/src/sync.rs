@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use tokio::sync::oneshot;
 use windlass_ports::LogError;
 use windlass_protocol::Durability;
 
@@ -16,6 +17,9 @@ use crate::writer::trouble;
 
 /// How long something written waits at most until its sync begins. With the sync itself it is on the disk within 100 ms.
 const GROUP_WAIT: Duration = Duration::from_millis(70);
+
+/// The same for a new file: long enough that a run which is over in an instant waits for the disk only once.
+const NAME_WAIT: Duration = Duration::from_millis(5);
 
 /// How eagerly the log is made safe against a loss of power. The end of the process alone never loses anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,11 +95,16 @@ struct State {
     lost: Option<Lost>,
     /// A failure that nobody was told of yet.
     untold: Option<LogError>,
-    /// Since when something waits to be synced soon.
-    waiting: Option<Instant>,
+    /// When something is to be synced that nobody waits for.
+    due: Option<Instant>,
+    /// Who waits for what.
+    asked: Vec<(Ticket, oneshot::Sender<Synced>)>,
     has_thread: bool,
     closing: bool,
 }
+
+/// What became of a sync.
+type Synced = Result<(), LogError>;
 
 /// Appends that a failed sync may have lost. No later success brings them back.
 struct Lost {
@@ -148,25 +157,39 @@ impl Commits {
     }
 
     /// Has the append synced soon; at once if there is no thread to do it.
-    pub(crate) fn soon(&self, ticket: Ticket) -> Result<(), LogError> {
+    pub(crate) fn soon(&self, ticket: Ticket) -> Synced {
         let mut state = self.state();
         if !state.has_thread {
             drop(state);
             return self.sync(ticket);
         }
-        if state.waiting.is_none() {
-            state.waiting = Some(Instant::now());
+        if state.due.is_none() {
+            // The name of a new file takes the disk longest. Nobody waits for it if it is done while the model thinks.
+            let wait = if state.named { GROUP_WAIT } else { NAME_WAIT };
+            state.due = Some(Instant::now() + wait);
             self.wake.notify_one();
         }
         Ok(())
     }
 
+    /// Has the append synced by the thread, which tells what became of it. None if there is no thread.
+    pub(crate) fn ask(&self, ticket: Ticket) -> Option<oneshot::Receiver<Synced>> {
+        let mut state = self.state();
+        if !state.has_thread {
+            return None;
+        }
+        let (tell, told) = oneshot::channel();
+        state.asked.push((ticket, tell));
+        self.wake.notify_one();
+        Some(told)
+    }
+
     /// Waits until the append is on the disk, with whatever else was written by then.
-    pub(crate) fn sync(&self, ticket: Ticket) -> Result<(), LogError> {
+    pub(crate) fn sync(&self, ticket: Ticket) -> Synced {
         self.sync_for(ticket, Asker::Append)
     }
 
-    fn sync_for(&self, ticket: Ticket, asker: Asker) -> Result<(), LogError> {
+    fn sync_for(&self, ticket: Ticket, asker: Asker) -> Synced {
         let _one_at_a_time = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         let (file, target, named) = {
             let mut state = self.state();
@@ -227,8 +250,7 @@ fn sync_file(file: &dyn LogFile, named: bool) -> io::Result<()> {
     if named { Ok(()) } else { uninterrupted(|| file.sync_name()) }
 }
 
-/// The thread that syncs what nobody waits for. It sleeps while there is nothing to do, and ends, after a last sync, when this is
-/// dropped.
+/// The thread that syncs. It sleeps while there is nothing to do, and ends, after a last sync, when this is dropped.
 pub(crate) struct GroupCommit {
     commits: Arc<Commits>,
     thread: Option<JoinHandle<()>>,
@@ -253,38 +275,64 @@ impl GroupCommit {
 
 impl Drop for GroupCommit {
     fn drop(&mut self) {
-        {
+        let is_done = {
             let mut state = self.commits.state();
             state.closing = true;
             state.has_thread = false;
-        }
+            let is_done = state.synced >= state.written && state.asked.is_empty();
+            if is_done {
+                // The thread may last a moment longer; the file must not.
+                state.file = None;
+            }
+            is_done
+        };
         self.commits.wake.notify_one();
-        if let Some(thread) = self.thread.take() {
+        // A thread that has nothing left to do ends without anybody waiting for it.
+        if let Some(thread) = self.thread.take().filter(|_| !is_done) {
             // It ends without a panic; and if not, there is nothing left to do for it.
             let _ = thread.join();
         }
     }
 }
 
+/// What the thread is to do.
+enum Job {
+    /// Sync for those who wait.
+    Asked(Vec<(Ticket, oneshot::Sender<Synced>)>),
+    /// Sync what nobody waits for.
+    Due(Ticket),
+}
+
 fn run(commits: &Commits) {
-    while let Some(ticket) = next(commits) {
-        // A failure is kept for the next append.
-        let _ = commits.sync_for(ticket, Asker::Thread);
+    while let Some(job) = next(commits) {
+        match job {
+            Job::Asked(asked) => {
+                for (ticket, tell) in asked {
+                    // Who asked may have gone; the failure stays known.
+                    let _ = tell.send(commits.sync(ticket));
+                }
+            }
+            // A failure is kept for the next append.
+            Job::Due(ticket) => drop(commits.sync_for(ticket, Asker::Thread)),
+        }
     }
 }
 
-/// Waits until something has waited long enough; nothing comes any more when the log is closed.
-fn next(commits: &Commits) -> Option<Ticket> {
+/// Waits until there is something to do; nothing comes any more when the log is closed.
+fn next(commits: &Commits) -> Option<Job> {
     let mut state = commits.state();
     loop {
-        if state.synced >= state.written {
-            state.waiting = None;
+        if !state.asked.is_empty() {
+            return Some(Job::Asked(std::mem::take(&mut state.asked)));
         }
-        let left = state.waiting.map(|since| GROUP_WAIT.saturating_sub(since.elapsed()));
+        if state.synced >= state.written {
+            state.due = None;
+        }
+        let left = state.due.map(|due| due.saturating_duration_since(Instant::now()));
         match left {
             Some(left) if state.closing || left.is_zero() => {
-                state.waiting = None;
-                return Some(Ticket(state.written));
+                state.due = None;
+                return Some(Job::Due(Ticket(state.written)));
             }
             None if state.closing => return None,
             Some(left) => {

@@ -77,7 +77,7 @@ struct Note {
 /// Moves a session aside, unless a process has it open. Returns where it lies now.
 pub fn remove(layout: &Layout, session: &SessionInfo) -> Result<PathBuf, TrashError> {
     let from = session.paths();
-    let lease = Lease::take(&from.lock())?;
+    let lease = Lease::take(from.file())?;
     let now = crate::time::now_ms();
     let directory = layout.trash().join(format!("{now}-{}", from.id()));
     let failed = |error| TrashError::Failed { path: from.file().to_owned(), error };
@@ -90,7 +90,7 @@ pub fn remove(layout: &Layout, session: &SessionInfo) -> Result<PathBuf, TrashEr
         let _ = fs::remove_dir(&directory);
         return Err(failed(error));
     }
-    // Its lock went along; nobody needs it there.
+    // Where a file stands for the lock, it went along; nobody needs it there.
     drop(lease);
     let _ = fs::remove_file(to.lock());
     let _ = fs::remove_dir(to.side());

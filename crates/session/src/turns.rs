@@ -6,7 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::format::{Entry, EntryKind, Line, Mark};
+use crate::checkpoints::may_change_files;
+use crate::format::{Entry, EntryKind, Header, Line, Mark, Meta};
 use crate::read::lines;
 
 /// A prompt in a log.
@@ -14,6 +15,14 @@ use crate::read::lines;
 pub struct PromptLine {
     /// Its id.
     pub uuid: Uuid,
+    /// Further ids under which it is known.
+    pub also: Vec<Uuid>,
+    /// Its number in the conversation; 0 in the files of others.
+    pub number: u64,
+    /// Whether what calls behind it change is kept, as far as the log says.
+    pub kept: bool,
+    /// Whether a call that may change files followed it, up to the next one; or something that cannot be read.
+    pub changing: bool,
     /// Up to here nothing of it is in the log.
     pub starts_at: u64,
     /// What it says, as far as it is text.
@@ -24,7 +33,7 @@ pub struct PromptLine {
 
 /// The prompts of a log, in their order. Those that were rewound or compacted away are among them.
 pub fn prompts(path: &Path) -> io::Result<Vec<PromptLine>> {
-    let (mut found, mut start) = (Vec::new(), None);
+    let (mut found, mut start, mut kept): (Vec<PromptLine>, _, _) = (Vec::new(), None, false);
     for located in lines(path)? {
         let located = located?;
         match located.line {
@@ -36,14 +45,32 @@ pub fn prompts(path: &Path) -> io::Result<Vec<PromptLine>> {
                 start.get_or_insert(located.offset);
             }
             Ok(Line::Entry(entry)) if is_prompt(&entry) => {
+                let (number, also) = ids(&entry);
                 found.push(PromptLine {
                     uuid: entry.uuid,
+                    also,
+                    number,
+                    kept,
+                    changing: false,
                     starts_at: start.take().unwrap_or(located.offset),
                     text: text(&entry),
                     wall_ms: entry.wall_ms,
                 });
             }
-            _ => start = None,
+            other => {
+                start = None;
+                let (keeps, changes) = match &other {
+                    Ok(Line::Own(own)) => {
+                        (own.header().map(Header::has_keeper), own.intended().is_some_and(may_change_files))
+                    }
+                    Ok(_) => (None, false),
+                    Err(_) => (None, true),
+                };
+                kept = keeps.unwrap_or(kept);
+                if let Some(last) = found.last_mut() {
+                    last.changing |= changes;
+                }
+            }
         }
     }
     Ok(found)
@@ -95,6 +122,13 @@ fn standing(path: &Path) -> io::Result<Vec<Standing>> {
         }
     }
     Ok(standing)
+}
+
+/// The number of a prompt, and its ids besides the entry's own.
+fn ids(entry: &Entry) -> (u64, Vec<Uuid>) {
+    let Some(Meta::Said { n, prompts, .. }) = &entry.meta else { return (0, Vec::new()) };
+    let ids = prompts.iter().filter_map(|prompt| Uuid::parse_str(prompt).ok());
+    (n.0, ids.filter(|id| *id != entry.uuid).collect())
 }
 
 fn is_prompt(entry: &Entry) -> bool {

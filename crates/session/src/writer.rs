@@ -12,7 +12,7 @@ use windlass_protocol::{Decision, Durability, Record};
 
 use crate::disk::{Disk, Opening, RealDisk};
 use crate::sync::{Commits, Due, GroupCommit, SyncPolicy, Ticket};
-use crate::{At, Encoder, Header, Loaded, Mark, SessionPaths, Tail};
+use crate::{At, Encoder, Header, Lease, Loaded, Mark, SessionPaths, Tail};
 
 mod labels;
 mod pen;
@@ -44,9 +44,21 @@ pub struct LogOptions {
     pub sync: SyncPolicy,
     /// Who keeps what calls are about to change; nobody if that is off.
     pub keeper: Option<Arc<dyn Keeper>>,
+    /// The right to write. Without one, nothing keeps others from writing as well.
+    pub lease: Option<Lease>,
 }
 
-/// Writes the log of one session. Whoever has it should hold the session's [`Lease`](crate::Lease).
+impl LogOptions {
+    /// The log says whether anybody keeps what calls change: which prompts files can be brought back to follows from that.
+    fn noted_in(&self, mut header: Arc<Header>) -> Arc<Header> {
+        if self.keeper.is_some() {
+            Arc::make_mut(&mut header).note_keeper();
+        }
+        header
+    }
+}
+
+/// Writes the log of one session.
 pub struct LogWriter {
     log: Arc<Log>,
     group: GroupCommit,
@@ -66,7 +78,7 @@ impl LogWriter {
     /// The log of a new session. The file is made by the first append; a session in which nothing is said leaves none.
     #[must_use]
     pub fn create(paths: &SessionPaths, header: Arc<Header>, options: LogOptions) -> Self {
-        Self::create_on(Arc::new(RealDisk), paths, header, options)
+        Self::create_on(disk(&options), paths, header, options)
     }
 
     fn create_on(
@@ -76,7 +88,7 @@ impl LogWriter {
         options: LogOptions,
     ) -> Self {
         let tape = Tape::new(disk, paths.file(), Opening::New);
-        Self::new(paths, Encoder::new(paths.id(), header, Tail::default()), tape, options)
+        Self::new(paths, Encoder::new(paths.id(), options.noted_in(header), Tail::default()), tape, options)
     }
 
     /// The log of a session that was read before. A torn end is set aside now, or before the first append if there is no room
@@ -88,9 +100,14 @@ impl LogWriter {
         loaded: &Loaded,
         options: LogOptions,
     ) -> Result<Self, LogError> {
-        let mut tape = Tape::new(Arc::new(RealDisk), paths.file(), Opening::Existing);
+        let mut tape = Tape::new(disk(&options), paths.file(), Opening::Existing);
         tape.open().map_err(|error| trouble::of_log(paths.file(), &error))?;
-        let writer = Self::new(paths, Encoder::new(paths.id(), header, loaded.tail.clone()), tape, options);
+        let writer = Self::new(
+            paths,
+            Encoder::new(paths.id(), options.noted_in(header), loaded.tail.clone()),
+            tape,
+            options,
+        );
         writer.log.pen().resume(loaded, paths);
         // What is torn or damaged is told once: whoever reads behind the facts does not come across it again.
         let is_flawed = loaded.torn.is_some() || !loaded.damage.is_empty();
@@ -135,7 +152,7 @@ impl Marker {
 impl SessionLog for LogWriter {
     fn append(&mut self, records: &[Record], durability: Durability) -> Appended {
         let due = self.log.options.sync.due(durability);
-        if due == Due::Soon {
+        if due != Due::Never {
             self.group.start();
         }
         if self.log.options.keeper.as_ref().is_some_and(|keeper| keeper.works_on(records)) {
@@ -143,10 +160,7 @@ impl SessionLog for LogWriter {
         }
         match self.log.write(records, due) {
             Err(error) => Appended::Now(Err(error)),
-            Ok(written) if due == Due::Now => {
-                let log = Arc::clone(&self.log);
-                self.log.blocking(move || log.settle(written, due))
-            }
+            Ok(written) if due == Due::Now => self.log.settle_later(written),
             Ok(written) => Appended::Now(self.log.settle(written, due)),
         }
     }
@@ -234,15 +248,39 @@ impl Log {
             Due::Soon => self.commits.soon(written.ticket)?,
             Due::Never => {}
         }
+        self.make_good(written);
+        Ok(())
+    }
+
+    /// Settles an append without holding up whoever made it.
+    fn settle_later(self: &Arc<Self>, written: Written) -> Appended {
+        let Some(told) = Handle::try_current().ok().and_then(|_| self.commits.ask(written.ticket)) else {
+            return Appended::Now(self.settle(written, Due::Now));
+        };
+        let log = Arc::clone(self);
+        Appended::Later(
+            async move {
+                told.await.unwrap_or_else(|_| Err(trouble::given_up(&log.path)))?;
+                log.make_good(written);
+                Ok(())
+            }
+            .boxed(),
+        )
+    }
+
+    fn make_good(&self, written: Written) {
         if let Some(failures) = written.makes_good {
             self.commits.make_good(failures);
         }
-        Ok(())
     }
 
     fn pen(&self) -> MutexGuard<'_, Pen> {
         self.pen.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn disk(options: &LogOptions) -> Arc<dyn Disk> {
+    Arc::new(RealDisk { lease: options.lease.clone() })
 }
 
 /// Whether the facts are to be restated behind these records.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use windlass_ports::{Appended, LogError, SessionLog};
 use windlass_protocol::{Block, Durability, Facts, Message, MessageId, Origin, Record, Said, SessionSeed};
-use windlass_session::{Header, Lease, LogOptions, LogWriter, SessionPaths, Upto, load};
+use windlass_session::{Header, Lease, LeaseError, LogOptions, LogWriter, SessionPaths, Upto, load};
 
 const SEED: SessionSeed = SessionSeed(7);
 const PLACE: &str = "WINDLASS_TEST_SMALL_DISK";
@@ -52,7 +52,8 @@ fn session(place: &Path) -> SessionPaths {
 }
 
 fn create(paths: &SessionPaths) -> LogWriter {
-    LogWriter::create(paths, Arc::new(Header::new(SEED, Path::new("/project"), 0)), LogOptions::default())
+    let options = LogOptions { lease: Some(Lease::of_new(paths.file())), ..LogOptions::default() };
+    LogWriter::create(paths, Arc::new(Header::new(SEED, Path::new("/project"), 0)), options)
 }
 
 fn message(n: u64) -> Arc<Message> {
@@ -110,7 +111,6 @@ fn fill(place: &Path) -> PathBuf {
 fn a_full_disk_is_told_and_survived() {
     on_a_small_disk("a_full_disk_is_told_and_survived", |place| {
         let paths = session(place);
-        let _lease = Lease::take(&paths.lock()).unwrap();
         let mut log = create(&paths);
         let mut said = 0;
         let error = loop {
@@ -140,8 +140,6 @@ fn a_disk_that_is_full_from_the_start_holds_a_session_later() {
         let paths = session(place);
         fs::create_dir_all(paths.side()).unwrap();
         let filler = fill(place);
-        let lease = Lease::take(&paths.lock());
-        assert!(lease.is_ok(), "the lock needs no room: {lease:?}");
         let mut log = create(&paths);
         let error = say(&mut log, 1).unwrap_err();
         assert!(error.0.contains("disk is full"), "{error}");
@@ -149,6 +147,8 @@ fn a_disk_that_is_full_from_the_start_holds_a_session_later() {
         restate(&mut log, 1).unwrap();
         say(&mut log, 2).unwrap();
         assert_eq!(messages(&paths), [1, 2]);
+        let taken = Lease::take(paths.file());
+        assert!(matches!(taken, Err(LeaseError::Busy(_))), "the lock needs no room: {taken:?}");
     });
 }
 
@@ -182,7 +182,7 @@ fn a_read_only_directory_is_told_and_survived() {
     on_a_small_disk("a_read_only_directory_is_told_and_survived", |place| {
         let paths = session(place);
         mount("remount,ro", place);
-        assert!(Lease::take(&paths.lock()).unwrap_err().to_string().contains("lock"));
+        assert!(Lease::take(paths.file()).unwrap_err().to_string().contains("lock"));
         let mut log = create(&paths);
         let error = say(&mut log, 1).unwrap_err();
         assert!(error.0.contains("read-only") && error.0.contains("WINDLASS_HOME"), "{error}");

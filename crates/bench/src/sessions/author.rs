@@ -48,7 +48,7 @@ impl Author {
     pub(super) fn new(paths: &SessionPaths, cwd: &Path) -> Self {
         let seed = SessionSeed(paths.id().as_u128());
         let header = Arc::new(Header::new(seed, cwd, WALL_MS));
-        let options = LogOptions { sync: SyncPolicy::Never, keeper: None };
+        let options = LogOptions { sync: SyncPolicy::Never, ..LogOptions::default() };
         let log = LogWriter::create(paths, header, options);
         Self { log, live: Vec::new(), live_bytes: 0, cleared: 0, message: 0, call: 0, at_ms: 0 }
     }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 
 use windlass_engine::{Engine, Session};
 use windlass_protocol::SessionKey;
-use windlass_session::{Checkpoints, LogWriter, PromptLine, SessionPaths, Upto, load_back, prompts};
+use windlass_session::{Checkpoints, Lease, LogWriter, PromptLine, SessionPaths, Upto, load_back, prompts};
 
 use super::{Origins, recalled};
 
-/// What it takes to go back. Whoever has it holds the session's lease.
+/// What it takes to go back.
 pub(crate) struct Again {
     pub(super) engine: Engine,
     pub(super) origins: Origins,
     pub(super) paths: SessionPaths,
     pub(super) key: SessionKey,
+    pub(super) lease: Option<Lease>,
     pub(super) checkpoints: Option<Arc<Checkpoints>>,
 }
 
@@ -30,7 +31,7 @@ impl Again {
     /// What files were before calls changed them.
     pub(crate) fn checkpoints(&self) -> Arc<Checkpoints> {
         let kept = self.checkpoints.clone();
-        kept.unwrap_or_else(|| Arc::new(Checkpoints::new(self.paths.checkpoints(), self.key)))
+        kept.unwrap_or_else(|| Arc::new(Checkpoints::new(&self.paths, self.key)))
     }
 
     /// The directory that paths are shown from.
@@ -48,8 +49,8 @@ impl Again {
         let failed = |error: String| format!("the conversation stays as it is: {error}.");
         let loaded = load_back(self.paths.file(), Upto::Offset(prompt.starts_at))
             .map_err(|error| failed(error.to_string()))?;
-        let (header, options) =
-            (self.origins.header(self.key, &self.engine), self.origins.options(self.checkpoints.as_ref()));
+        let header = self.origins.header(self.key, &self.engine);
+        let options = self.origins.options(self.checkpoints.as_ref(), self.lease.as_ref());
         let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, options);
         let log = log.map_err(|error| failed(error.to_string()))?;
         // Between runs nothing is on its way into the log, so the former writer can go once the new one is there.

@@ -14,10 +14,8 @@ const INPUT_CHARS: usize = 80;
 
 /// Somebody else has the session open.
 pub(crate) fn busy(id: Uuid, copy: Uuid, busy: &Busy) -> String {
-    format!(
-        "The session {id} is open in another process (pid {}), so this goes on in a copy of it: {copy}.",
-        busy.pid
-    )
+    let pid = if busy.pid == 0 { String::new() } else { format!(" (pid {})", busy.pid) };
+    format!("The session {id} is open in another process{pid}, so this goes on in a copy of it: {copy}.")
 }
 
 /// What could not be read.

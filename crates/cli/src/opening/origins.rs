@@ -10,7 +10,7 @@ use windlass_config::{Config, Flags, Sync, VARIABLES};
 use windlass_engine::Engine;
 use windlass_protocol::{RawValueEq, SessionKey};
 use windlass_session::{
-    At, Checkpoints, Header, Keeper, LogOptions, LogWriter, Mark, Marker, Repository, SessionPaths,
+    At, Checkpoints, Header, Keeper, Lease, LogOptions, LogWriter, Mark, Marker, Repository, SessionPaths,
     SyncPolicy,
 };
 
@@ -61,12 +61,16 @@ impl Origins {
 
     /// Who keeps files before calls change them, unless that is off.
     pub(super) fn checkpoints(&self, key: SessionKey, paths: &SessionPaths) -> Option<Arc<Checkpoints>> {
-        self.checkpoints.then(|| Arc::new(Checkpoints::new(paths.checkpoints(), key)))
+        self.checkpoints.then(|| Arc::new(Checkpoints::new(paths, key)))
     }
 
-    pub(super) fn options(&self, checkpoints: Option<&Arc<Checkpoints>>) -> LogOptions {
+    pub(super) fn options(
+        &self,
+        checkpoints: Option<&Arc<Checkpoints>>,
+        lease: Option<&Lease>,
+    ) -> LogOptions {
         let keeper = checkpoints.map(|checkpoints| Arc::clone(checkpoints) as Arc<dyn Keeper>);
-        LogOptions { sync: policy(self.sync), keeper }
+        LogOptions { sync: policy(self.sync), keeper, lease: lease.cloned() }
     }
 
     /// Notes which repository the session belongs to, so that it is found when the project has moved. What takes a while is

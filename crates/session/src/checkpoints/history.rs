@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::journal::{self, Changed, Line, Seen};
 use super::plan::Command;
 use super::state::{Kind, State};
-use super::{Checkpoints, Point, RewindError};
+use super::{Checkpoints, Point, RewindError, short};
+use crate::PromptLine;
 
 /// A prompt that one can go back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +150,57 @@ fn is_point(line: &Line, point: Point) -> bool {
     }
 }
 
+/// A prompt that no call followed.
+fn unwritten(prompt: &PromptLine) -> PointInfo {
+    PointInfo {
+        uuid: prompt.uuid.to_string(),
+        number: prompt.number,
+        text: short(&prompt.text),
+        wall_ms: prompt.wall_ms.unwrap_or_default(),
+        files: 0,
+        commands: 0,
+    }
+}
+
+fn is_prompt(prompt: &PromptLine, point: Point) -> bool {
+    match point {
+        Point::Prompt(uuid) => prompt.uuid == uuid || prompt.also.contains(&uuid),
+        Point::Number(number) => prompt.number == number.0,
+        Point::Undo => false,
+    }
+}
+
 impl Checkpoints {
+    /// What happened since a point; nothing if there is no such point.
+    pub(crate) fn since(&self, point: Point) -> io::Result<Option<History>> {
+        let journal = self.journal_path();
+        let history = History::since(&journal, point)?;
+        if history.is_some() || point == Point::Undo {
+            return Ok(history);
+        }
+        // A prompt that no call followed is only in the log. Files were what they are at the next that is in the journal.
+        let prompts = self.prompts()?;
+        let Some(place) = prompts.iter().rposition(|prompt| prompt.kept && is_prompt(prompt, point)) else {
+            return Ok(None);
+        };
+        let mut written = BTreeSet::new();
+        journal::read(&journal, None, |line| {
+            if let Line::Prompt { uuid, .. } = line {
+                written.insert(uuid);
+            }
+        })?;
+        for prompt in &prompts[place..] {
+            if written.contains(&prompt.uuid.to_string()) {
+                return History::since(&journal, Point::Prompt(prompt.uuid));
+            }
+            // A journal that lacks what a call changed cannot tell.
+            if prompt.changing {
+                return Ok(None);
+            }
+        }
+        Ok(Some(History::default()))
+    }
+
     /// The prompts that one can go back to, the oldest first.
     pub fn points(&self) -> Result<Vec<PointInfo>, RewindError> {
         let mut points: Vec<PointInfo> = Vec::new();
@@ -174,6 +225,17 @@ impl Checkpoints {
             _ => {}
         });
         read.map_err(|error| self.failed(error))?;
+        let prompts = self.prompts().map_err(|error| self.failed(error))?;
+        for prompt in prompts.iter().filter(|prompt| prompt.kept) {
+            let uuid = prompt.uuid.to_string();
+            // In the order of the log, each with what the journal says about it.
+            let point = match points.iter().position(|point| point.uuid == uuid) {
+                Some(place) => points.remove(place),
+                None if prompt.changing => continue,
+                None => unwritten(prompt),
+            };
+            points.push(point);
+        }
         Ok(points)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::history::{History, Track};
+use super::history::Track;
 use super::lines;
 use super::look::{Look, Memory};
 use super::place::Place;
@@ -94,7 +94,7 @@ enum Verdict {
 impl Checkpoints {
     /// What would have to be done to bring files back to how they were at a point. Nothing is changed or written.
     pub fn plan(&self, to: Point) -> Result<RewindPlan, RewindError> {
-        let history = History::since(&self.journal_path(), to).map_err(|error| self.failed(error))?;
+        let history = self.since(to).map_err(|error| self.failed(error))?;
         let history = history.ok_or_else(|| match to {
             Point::Prompt(uuid) => RewindError::Unknown(format!("the message {uuid}")),
             Point::Number(number) => RewindError::Unknown(format!("message {}", number.0)),

@@ -14,7 +14,7 @@ fn refusal(opened: io::Result<Arc<dyn LogFile>>) -> Refused {
 fn files_and_directories_are_private() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("projects/p/s.jsonl");
-    let file = RealDisk.open(&path, Opening::New).unwrap();
+    let file = RealDisk::default().open(&path, Opening::New).unwrap();
     assert_eq!(file.append(b"a line\n").unwrap(), 7);
     file.sync().unwrap();
     file.sync_name().unwrap();
@@ -30,7 +30,7 @@ fn a_file_that_others_could_read_is_made_private() {
     let path = dir.path().join("s.jsonl");
     fs::write(&path, "a line\n").unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
-    RealDisk.open(&path, Opening::Existing).unwrap();
+    RealDisk::default().open(&path, Opening::Existing).unwrap();
     assert_eq!(mode(&path), 0o600);
 }
 
@@ -39,11 +39,11 @@ fn a_new_file_takes_nobodys_place() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
     fs::write(&path, "a line\n").unwrap();
-    assert_eq!(refusal(RealDisk.open(&path, Opening::New)), Refused::Taken);
+    assert_eq!(refusal(RealDisk::default().open(&path, Opening::New)), Refused::Taken);
     // An empty one counts as missing.
     fs::write(&path, "").unwrap();
-    RealDisk.open(&path, Opening::New).unwrap();
-    let missing = RealDisk.open(&dir.path().join("none.jsonl"), Opening::Existing).err().unwrap();
+    RealDisk::default().open(&path, Opening::New).unwrap();
+    let missing = RealDisk::default().open(&dir.path().join("none.jsonl"), Opening::Existing).err().unwrap();
     assert_eq!(missing.kind(), io::ErrorKind::NotFound);
 }
 
@@ -66,14 +66,14 @@ fn links_and_things_that_are_no_files_are_refused() {
     .unwrap();
     for how in [Opening::New, Opening::Existing, Opening::Any] {
         let check = |name: &str, expected| {
-            assert_eq!(refusal(RealDisk.open(&at(name), how)), expected, "{name} {how:?}");
+            assert_eq!(refusal(RealDisk::default().open(&at(name), how)), expected, "{name} {how:?}");
         };
         check("linked/s.jsonl", Refused::Link);
         check("link.jsonl", Refused::Link);
         check("dangling.jsonl", Refused::Link);
         check("real", Refused::Kind);
     }
-    assert_eq!(refusal(RealDisk.open(&at("pipe.jsonl"), Opening::Existing)), Refused::Kind);
+    assert_eq!(refusal(RealDisk::default().open(&at("pipe.jsonl"), Opening::Existing)), Refused::Kind);
     assert!(!at("nowhere").exists());
 }
 
@@ -86,14 +86,14 @@ fn a_file_of_another_user_is_refused() {
         println!("skipped: only root can give a file away");
         return;
     }
-    assert_eq!(refusal(RealDisk.open(&path, Opening::Existing)), Refused::Owner(4711));
+    assert_eq!(refusal(RealDisk::default().open(&path, Opening::Existing)), Refused::Owner(4711));
 }
 
 #[test]
 fn it_tells_what_others_did_to_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.jsonl");
-    let file = RealDisk.open(&path, Opening::New).unwrap();
+    let file = RealDisk::default().open(&path, Opening::New).unwrap();
     assert_eq!(file.look().unwrap(), Look { len: 0, named: true });
     fs::write(&path, "ab").unwrap();
     assert_eq!(file.look().unwrap(), Look { len: 2, named: true });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use uuid::Uuid;
-use windlass_protocol::MessageId;
+use windlass_protocol::{Intended, MessageId, Record};
 
 use super::At;
 use super::entry::Meta;
@@ -113,6 +113,25 @@ impl OwnLine {
     pub fn opened(&self) -> Option<&Header> {
         match &self.own {
             Own::Opened(header) => Some(header),
+            _ => None,
+        }
+    }
+
+    /// What the process said that wrote this line or the next ones, where it is said.
+    pub(crate) fn header(&self) -> Option<&Header> {
+        match &self.own {
+            Own::Opened(header) | Own::Facts { header, .. } => Some(header),
+            _ => None,
+        }
+    }
+
+    /// The call that is about to start, if it says that.
+    pub(crate) fn intended(&self) -> Option<&Intended> {
+        match &self.own {
+            Own::Record(record) => match &**record {
+                Record::Intended(intended) => Some(intended),
+                _ => None,
+            },
             _ => None,
         }
     }

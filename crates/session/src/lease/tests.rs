@@ -1,10 +1,11 @@
 use super::*;
-use std::os::unix::fs::PermissionsExt;
+use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
 
-fn lock() -> (tempfile::TempDir, PathBuf) {
+fn log() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("session").join("lock");
+    let path = dir.path().join("session.jsonl");
+    fs::write(&path, "{}\n").unwrap();
     (dir, path)
 }
 
@@ -15,17 +16,17 @@ fn expect_busy(taken: Result<Lease, LeaseError>) -> Busy {
     }
 }
 
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect()
+}
+
 /// A process that locks a file and tells when it has.
 fn locking_process(path: &Path) -> Child {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let script = "exec 9>>\"$0\"; flock -n 9 || exit 1; echo '{\"pid\":'$$',\"start\":1,\"boot\":\"b\",\"host\":\"h\",\"since\":5}' >\"$0\"; echo locked; read line";
-    let mut child = Command::new("sh")
-        .args(["-c", script])
-        .arg(path)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let script = "exec 9>>\"$0\"; flock -n 9 || exit 1; echo locked; read line";
+    let mut command = Command::new("sh");
+    let command = command.args(["-c", script]).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     let mut line = [0; 7];
     child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
     assert_eq!(&line, b"locked\n");
@@ -34,125 +35,147 @@ fn locking_process(path: &Path) -> Child {
 
 #[test]
 fn a_second_one_is_told_who_holds_it() {
-    let (_dir, path) = lock();
+    let (_dir, path) = log();
     let lease = Lease::take(&path).unwrap();
-    assert!(!lease.taken_over());
     let busy = expect_busy(Lease::take(&path));
-    assert_eq!(busy.pid, std::process::id());
-    assert_eq!(busy.host, process::host());
-    assert!(busy.since > 1_600_000_000_000, "{}", busy.since);
+    assert_eq!((busy.pid, &*busy.host), (std::process::id(), &*process::host()));
     assert!(busy.to_string().contains(&format!("process {}", busy.pid)), "{busy}");
+    let copy = lease.clone();
     drop(lease);
-    assert!(!Lease::take(&path).unwrap().taken_over());
+    expect_busy(Lease::take(&path));
+    drop(copy);
+    Lease::take(&path).unwrap();
 }
 
 #[test]
-fn a_lease_given_back_leaves_nothing() {
-    let (_dir, path) = lock();
-    drop(Lease::take(&path).unwrap());
-    assert!(!path.parent().unwrap().exists());
+fn it_leaves_nothing_behind() {
+    let (dir, path) = log();
     let lease = Lease::take(&path).unwrap();
-    fs::write(path.with_file_name("other"), "").unwrap();
+    assert_eq!(names(dir.path()), ["session.jsonl"]);
     drop(lease);
-    assert!(!path.exists());
-    assert!(path.with_file_name("other").exists());
-}
-
-#[test]
-fn it_is_private() {
-    let (_dir, path) = lock();
-    let _lease = Lease::take(&path).unwrap();
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&path), 0o600);
-    assert_eq!(mode(path.parent().unwrap()), 0o700);
+    assert_eq!(names(dir.path()), ["session.jsonl"]);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n");
 }
 
 #[test]
 fn a_killed_owners_lease_is_taken_over() {
-    let (_dir, path) = lock();
+    let (_dir, path) = log();
     let mut child = locking_process(&path);
-    assert_eq!(expect_busy(Lease::take(&path)).pid, child.id());
+    // The shell's lock belongs to whichever process of it asked for it.
+    assert!(expect_busy(Lease::take(&path)).pid > 0);
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(Lease::take(&path).unwrap().taken_over());
+    Lease::take(&path).unwrap();
 }
 
 #[test]
-fn a_file_that_was_removed_does_not_count() {
-    let (_dir, path) = lock();
+fn a_log_that_was_removed_does_not_count() {
+    let (_dir, path) = log();
     let first = Lease::take(&path).unwrap();
     fs::remove_file(&path).unwrap();
+    fs::write(&path, "").unwrap();
     let second = Lease::take(&path).unwrap();
-    // The first one must not remove what belongs to the second.
     drop(first);
-    assert!(path.exists());
     expect_busy(Lease::take(&path));
     drop(second);
 }
 
 #[test]
-fn a_link_in_its_place_is_refused() {
-    let (dir, path) = lock();
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).unwrap();
-    let error = Lease::take(&path).unwrap_err().to_string();
-    assert!(error.contains("symbolic link") && error.contains("lock"), "{error}");
-    assert!(!dir.path().join("elsewhere").exists());
+fn the_lease_of_a_new_session_comes_with_its_log() {
+    let (_dir, path) = log();
+    let lease = Lease::of_new(&path);
+    Lease::take(&path).unwrap();
+    let file = disk::open_log(&path).unwrap();
+    lease.cover(&file).unwrap();
+    expect_busy(Lease::take(&path));
+    // It lasts beyond the file that it came with.
+    drop(file);
+    expect_busy(Lease::take(&path));
+    lease.cover(&disk::open_log(&path).unwrap()).unwrap();
+    // A log that is made anew is covered, too.
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "").unwrap();
+    lease.cover(&disk::open_log(&path).unwrap()).unwrap();
+    expect_busy(Lease::take(&path));
+    drop(lease);
+    Lease::take(&path).unwrap();
 }
 
 #[test]
-fn nothing_is_made_behind_a_link_to_another_folder() {
-    let (dir, path) = lock();
-    let elsewhere = tempfile::tempdir().unwrap();
-    let project = dir.path().join("project");
-    std::os::unix::fs::symlink(elsewhere.path(), &project).unwrap();
-    let error = Lease::take(&project.join(path.strip_prefix(dir.path()).unwrap())).unwrap_err().to_string();
-    assert!(error.contains("symbolic link"), "{error}");
-    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+fn a_session_that_is_reserved_is_not_begun_by_another() {
+    let (dir, path) = log();
+    let lease = Lease::reserve(&path).unwrap();
+    assert_eq!(expect_busy(Lease::reserve(&path)).pid, std::process::id());
+    lease.cover(&disk::open_log(&path).unwrap()).unwrap();
+    expect_busy(Lease::take(&path));
+    assert_eq!(names(dir.path()), ["session.jsonl"], "the log itself is locked now");
+    drop(lease);
+    drop(Lease::reserve(&path).unwrap());
+    assert_eq!(names(dir.path()), ["session.jsonl"]);
+}
+
+#[test]
+fn a_log_that_another_one_has_is_not_covered() {
+    let (_dir, path) = log();
+    let _first = Lease::take(&path).unwrap();
+    let error = Lease::of_new(&path).cover(&disk::open_log(&path).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("is being written by process"), "{error}");
+}
+
+#[test]
+fn a_link_in_its_place_is_refused() {
+    let (dir, path) = log();
+    fs::remove_file(&path).unwrap();
+    fs::write(dir.path().join("elsewhere"), "").unwrap();
+    std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).unwrap();
+    let error = Lease::take(&path).unwrap_err().to_string();
+    assert!(error.contains("symbolic link") && error.contains("locked"), "{error}");
 }
 
 #[test]
 fn one_of_many_gets_it() {
-    let (_dir, path) = lock();
-    let check = |take: fn(&Path) -> Option<Lease>| {
-        for _ in 0..50 {
-            let taken: Vec<Lease> = std::thread::scope(|scope| {
-                let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| take(&path))).collect();
-                threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
-            });
-            assert_eq!(taken.len(), 1);
-        }
-    };
-    check(|path| Lease::take(path).ok());
+    let (_dir, path) = log();
+    for _ in 0..50 {
+        let taken: Vec<Lease> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| Lease::take(&path).ok())).collect();
+            threads.into_iter().filter_map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(taken.len(), 1);
+    }
 }
 
-/// Without locks of the system, what the file says decides.
+/// Without locks of the system, what a file says decides.
 mod without_locks {
     use super::*;
+    use unlocked::{Owner, take};
 
-    fn take(path: &Path) -> Result<Lease, Busy> {
+    fn lock() -> (tempfile::TempDir, PathBuf) {
+        let (dir, path) = log();
+        (dir, lock_file(&path))
+    }
+
+    fn put(path: &Path, content: impl AsRef<[u8]>) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        unlocked::take(path).unwrap()
+        fs::write(path, content).unwrap();
     }
 
     fn check(owner: &Owner, alive: bool) {
         let (_dir, path) = lock();
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, owner.to_line()).unwrap();
-        match take(&path) {
-            Ok(lease) => assert!(!alive && lease.taken_over(), "{owner:?}"),
+        put(&path, owner.to_line());
+        match take(&path).unwrap() {
+            Ok(_) => assert!(!alive, "{owner:?}"),
             Err(busy) => assert!(alive && busy.pid == owner.pid, "{owner:?}"),
         }
     }
 
     #[test]
     fn a_second_one_is_told_who_holds_it() {
-        let (_dir, path) = lock();
-        let lease = take(&path).unwrap();
-        assert!(!lease.taken_over());
-        assert_eq!(take(&path).unwrap_err().pid, std::process::id());
-        drop(lease);
-        assert!(!take(&path).unwrap().taken_over());
+        let (dir, path) = lock();
+        let lock = take(&path).unwrap().unwrap();
+        assert_eq!(take(&path).unwrap().unwrap_err().pid, std::process::id());
+        drop(lock);
+        assert_eq!(names(dir.path()), ["session.jsonl"]);
+        take(&path).unwrap().unwrap();
     }
 
     #[test]
@@ -168,11 +191,19 @@ mod without_locks {
 
     #[test]
     fn what_cannot_be_read_is_nobodys() {
+        let (dir, path) = lock();
+        put(&path, "{");
+        drop(take(&path).unwrap().unwrap());
+        assert_eq!(names(dir.path()), ["session.jsonl"]);
+    }
+
+    #[test]
+    fn one_of_many_gets_it() {
         let (_dir, path) = lock();
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, "{").unwrap();
-        take(&path).unwrap();
-        let left: Vec<_> = fs::read_dir(path.parent().unwrap()).into_iter().flatten().collect();
-        assert!(left.is_empty(), "{left:?}");
+        let first = take(&path).unwrap().unwrap();
+        for _ in 0..20 {
+            assert!(take(&path).unwrap().is_err());
+        }
+        drop(first);
     }
 }

@@ -31,6 +31,12 @@ impl Bench {
         self.commits.soon(ticket).unwrap();
     }
 
+    /// The file is there already.
+    fn named(self) -> Self {
+        self.commits.sync(self.write()).unwrap();
+        self
+    }
+
     fn unsynced(&self) -> usize {
         let contents = self.disk.contents().unwrap();
         contents.bytes.len() - contents.synced
@@ -81,43 +87,98 @@ fn the_name_is_synced_once() {
 }
 
 #[test]
-fn what_nobody_waits_for_is_synced_together_and_soon() {
+fn a_new_file_goes_to_the_disk_sooner() {
     let mut bench = bench();
+    let begin = Instant::now();
+    bench.write_soon();
+    bench.wait_for_syncs(1);
+    drop(bench.group);
+    assert!(begin.elapsed() < GROUP_WAIT, "{:?}", begin.elapsed());
+    assert!(bench.disk.contents().unwrap().named);
+}
+
+#[test]
+fn what_nobody_waits_for_is_synced_together_and_soon() {
+    let mut bench = bench().named();
     let begin = Instant::now();
     for _ in 0..50 {
         bench.write_soon();
     }
-    bench.wait_for_syncs(1);
+    bench.wait_for_syncs(2);
     assert!(begin.elapsed() >= GROUP_WAIT / 2, "it must wait for company");
     drop(bench.group);
-    assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(350));
+    assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(357));
     assert!(bench.disk.syncs() < 25, "{}", bench.disk.syncs());
 }
 
 #[test]
 fn the_thread_does_nothing_while_everything_is_on_the_disk() {
-    let mut bench = bench();
+    let mut bench = bench().named();
     bench.write_soon();
     bench.commits.sync(bench.write()).unwrap();
     let before = bench.disk.operations();
     thread::sleep(GROUP_WAIT * 3);
     assert_eq!(bench.disk.operations(), before);
     bench.write_soon();
-    bench.wait_for_syncs(2);
+    bench.wait_for_syncs(3);
 }
 
 #[test]
 fn the_rest_is_synced_at_the_end() {
-    let mut bench = bench();
+    let mut bench = bench().named();
     bench.write_soon();
     assert_eq!(bench.unsynced(), 7);
     drop(bench.group);
-    assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(7));
+    assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(14));
     // Nothing takes care of later writes, so they take care of themselves.
     bench.file.append(b"late\n").unwrap();
     let ticket = bench.commits.written(Arc::clone(&bench.file));
     bench.commits.soon(ticket).unwrap();
-    assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(12));
+    assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(19));
+}
+
+#[test]
+fn whoever_asks_is_told_when_it_is_on_the_disk() {
+    let mut bench = bench();
+    assert!(bench.commits.ask(bench.write()).is_none(), "there is nobody to ask yet");
+    bench.group.start();
+    let told = [bench.write(), bench.write()].map(|ticket| bench.commits.ask(ticket).unwrap());
+    for told in told {
+        told.blocking_recv().unwrap().unwrap();
+    }
+    assert_eq!(bench.unsynced(), 0);
+    bench.disk.fail(bench.disk.operations() + 1, Fault::Fails(Errno::IO));
+    let told = bench.commits.ask(bench.write()).unwrap();
+    assert!(told.blocking_recv().unwrap().unwrap_err().0.contains("did not reach the disk"));
+    assert_eq!(bench.commits.take_untold(), None, "who asked was told");
+}
+
+#[test]
+fn what_was_asked_for_is_done_before_the_end() {
+    let mut bench = bench();
+    bench.disk.slow_down(Duration::from_millis(20));
+    bench.group.start();
+    let told = bench.commits.ask(bench.write()).unwrap();
+    drop(bench.group);
+    assert_eq!(bench.disk.contents().map(|contents| contents.synced), Some(7));
+    told.blocking_recv().unwrap().unwrap();
+}
+
+#[test]
+fn the_file_is_let_go_at_the_end() {
+    for synced in [true, false] {
+        let mut bench = bench();
+        bench.group.start();
+        let ticket = bench.write();
+        if synced {
+            bench.commits.sync(ticket).unwrap();
+        } else {
+            bench.commits.soon(ticket).unwrap();
+        }
+        let Bench { file, commits, group, .. } = bench;
+        drop((group, commits));
+        assert_eq!(Arc::strong_count(&file), 1, "{synced}");
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn header() -> Arc<Header> {
 }
 
 fn options(sync: SyncPolicy) -> LogOptions {
-    LogOptions { sync, keeper: None }
+    LogOptions { sync, ..LogOptions::default() }
 }
 
 /// A new log on a simulated disk.

@@ -58,7 +58,7 @@ fn a_session_without_side_directory_leaves_none() {
 fn an_open_session_is_not_removed() {
     let world = World::new();
     let paths = session(&world, 1);
-    let lease = Lease::take(&paths.lock()).unwrap();
+    let lease = Lease::take(paths.file()).unwrap();
     let info = &world.list(Path::new(CWD))[0];
     let refused = remove(&world.layout(), info);
     assert!(matches!(refused, Err(TrashError::Lease(LeaseError::Busy(_)))), "{refused:?}");

@@ -4,10 +4,9 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use windlass_protocol::SessionKey;
-use windlass_session::{Checkpoints, Point};
+use windlass_session::Point;
 
-use crate::world::{KEY, World};
+use crate::world::World;
 
 #[test]
 fn a_file_of_fifty_megabytes_comes_back() {
@@ -124,8 +123,7 @@ fn on_a_full_disk(place: &Path) {
     world.rewinds(point);
     assert_eq!(world.read("big").len(), 1 << 20);
     // The other way round: contents cannot be kept, so that nothing is touched and no call starts.
-    let checkpoints = Checkpoints::new(place.join("checkpoints"), SessionKey::from(KEY));
-    world.checkpoints = checkpoints;
+    world.move_to(&place.join("00000000-0000-4000-8000-000000000009"));
     let point = world.says("again");
     world.edits("small", "new");
     fs::write(world.path("filler"), vec![b'f'; 900 << 10]).unwrap();

@@ -11,7 +11,7 @@ use windlass_protocol::SessionKey;
 use windlass_protocol::{CallKind, MessageId};
 use windlass_session::{Action, Checkpoints, Point, RewindError, copy_checkpoints};
 
-use crate::world::{KEY, World};
+use crate::world::{KEY, World, paths};
 
 fn actions(world: &World, to: Point) -> Vec<(String, Action)> {
     let name = |path: &Path| path.strip_prefix(&world.project).unwrap().to_string_lossy().into_owned();
@@ -287,15 +287,55 @@ fn points_are_found_by_id_and_number() {
 }
 
 #[test]
+fn prompts_that_change_nothing_leave_nothing_and_are_known() {
+    let mut world = World::new();
+    fs::write(world.path("a"), "old").unwrap();
+    let first = world.says("tell me");
+    assert!(!world.home.exists(), "there is nothing to keep");
+    assert!(actions(&world, first).is_empty());
+    world.reopen();
+    let second = world.says("and now?");
+    world.reopen();
+    let third = world.says("change it");
+    world.edits("a", "new");
+    world.reopen();
+    let fourth = world.says("thanks");
+    for (point, count) in [(first, 1), (second, 1), (third, 1), (fourth, 0)] {
+        assert_eq!(actions(&world, point).len(), count, "{point:?}");
+    }
+    let points = world.checkpoints.points().unwrap();
+    let texts: Vec<&str> = points.iter().map(|point| &*point.text).collect();
+    assert_eq!(texts, ["tell me", "and now?", "change it", "thanks"]);
+    assert_eq!(points.iter().map(|point| point.files).collect::<Vec<_>>(), [0, 0, 1, 0]);
+    world.rewinds(first);
+    assert_eq!(world.read("a"), "old");
+}
+
+#[test]
+fn a_session_that_goes_on_without_a_prompt_belongs_to_its_last() {
+    let mut world = World::new();
+    fs::write(world.path("a"), "old").unwrap();
+    let first = world.says("change it");
+    world.reopen();
+    world.edits("a", "new");
+    world.reopen();
+    world.edits("a", "newer");
+    assert_eq!(actions(&world, first).len(), 1);
+    assert_eq!(world.checkpoints.points().unwrap().len(), 1);
+    world.rewinds(first);
+    assert_eq!(world.read("a"), "old");
+}
+
+#[test]
 fn a_fork_can_go_back_on_its_own() {
     let mut world = World::new();
     fs::write(world.path("a"), "old").unwrap();
     let point = world.says("work");
     world.edits("a", "new");
-    let fork = world.home.join("fork");
-    copy_checkpoints(&world.home.join("checkpoints"), &fork).unwrap();
+    let fork = paths(&world.home.with_file_name("00000000-0000-4000-8000-000000000008"));
+    copy_checkpoints(&world.home.join("checkpoints"), &fork.checkpoints()).unwrap();
     copy_checkpoints(&world.home.join("nothing"), &world.home.join("none")).unwrap();
-    let forked = Checkpoints::new(fork, SessionKey::from(KEY));
+    let forked = Checkpoints::new(&fork, SessionKey::from(KEY));
     forked.apply(&forked.plan(point).unwrap()).unwrap();
     assert_eq!(world.read("a"), "old");
     assert!(
@@ -312,9 +352,5 @@ fn only_calls_that_may_change_files_are_looked_at() {
     world.begins(CallKind::Session, "", &[]);
     let point = world.says("more");
     assert!(world.plans(point).is_empty());
-    let files: Vec<_> = fs::read_dir(world.home.join("checkpoints"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    assert_eq!(files, ["journal.jsonl"]);
+    assert!(!world.home.exists());
 }

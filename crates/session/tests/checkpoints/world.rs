@@ -5,26 +5,51 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
+use windlass_ports::{Appended, SessionLog as _};
 use windlass_protocol::{
-    Answered, Block, CallId, CallKind, Intended, Message, MessageId, Origin, RawValue, Record, RequestId,
-    Said, SessionKey, SessionSeed,
+    Answered, Block, CallId, CallKind, Durability, Intended, Message, MessageId, Origin, RawValue, Record,
+    RequestId, Said, SessionKey, SessionSeed,
 };
-use windlass_session::{Checkpoints, Keeper as _, Point, RewindPlan, Rewound};
+use windlass_session::{
+    Checkpoints, Header, Keeper, LogOptions, LogWriter, Point, RewindPlan, Rewound, SessionPaths, Upto, load,
+};
 
 pub(crate) const KEY: SessionSeed = SessionSeed(7);
+const ID: &str = "00000000-0000-4000-8000-000000000007";
 
 pub(crate) struct World {
     pub(crate) project: PathBuf,
+    /// The session's own directory.
     pub(crate) home: PathBuf,
-    pub(crate) checkpoints: Checkpoints,
+    pub(crate) checkpoints: Arc<Checkpoints>,
+    log: Mutex<LogWriter>,
     /// Whether the disk is waited for.
     pub(crate) sync: bool,
     calls: u32,
     messages: u64,
     _directory: TempDir,
+}
+
+/// A session that is opened by another process, as far as it can tell.
+fn open(home: &Path) -> (Arc<Checkpoints>, Mutex<LogWriter>) {
+    let paths = paths(home);
+    let checkpoints = Arc::new(Checkpoints::new(&paths, SessionKey::from(KEY)));
+    let keeper: Arc<dyn Keeper> = Arc::<Checkpoints>::clone(&checkpoints);
+    let options = LogOptions { keeper: Some(keeper), ..LogOptions::default() };
+    let header = Arc::new(Header::new(KEY, home, 0));
+    let log = match load(paths.file(), Upto::End) {
+        Ok(loaded) => LogWriter::resume(&paths, header, &loaded, options).unwrap(),
+        Err(_) => LogWriter::create(&paths, header, options),
+    };
+    (checkpoints, Mutex::new(log))
+}
+
+/// The places of the session with this directory.
+pub(crate) fn paths(home: &Path) -> SessionPaths {
+    SessionPaths::of_file(home.with_extension("jsonl")).unwrap()
 }
 
 /// Path, content, mode of everything below a directory; directories end in a slash.
@@ -34,10 +59,10 @@ impl World {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();
-        let (project, home) = (root.join("project"), root.join("home"));
+        let (project, home) = (root.join("project"), root.join(ID));
         fs::create_dir(&project).unwrap();
-        let checkpoints = Checkpoints::new(home.join("checkpoints"), SessionKey::from(KEY));
-        Self { project, home, checkpoints, sync: false, calls: 0, messages: 0, _directory: directory }
+        let (checkpoints, log) = open(&home);
+        Self { project, home, checkpoints, log, sync: false, calls: 0, messages: 0, _directory: directory }
     }
 
     pub(crate) fn path(&self, name: impl AsRef<Path>) -> PathBuf {
@@ -50,11 +75,22 @@ impl World {
 
     /// The session is left and opened again.
     pub(crate) fn reopen(&mut self) {
-        self.checkpoints = Checkpoints::new(self.home.join("checkpoints"), SessionKey::from(KEY));
+        let home = self.home.clone();
+        self.move_to(&home);
     }
 
+    /// The session goes on as the one with this directory.
+    pub(crate) fn move_to(&mut self, home: &Path) {
+        (self.checkpoints, self.log) = open(home);
+    }
+
+    /// Records are written, as in a run.
     pub(crate) fn heed(&self, records: &[Record]) {
-        self.checkpoints.heed(records, self.sync).unwrap();
+        let durability = if self.sync { Durability::Synced } else { Durability::Written };
+        match self.log.lock().unwrap().append(records, durability) {
+            Appended::Now(done) => done.unwrap(),
+            Appended::Later(_) => panic!("there is no runtime"),
+        }
     }
 
     /// Somebody says something.

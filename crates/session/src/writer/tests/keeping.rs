@@ -28,7 +28,7 @@ impl Keeper for Notes {
 
 fn with(keeper: &Arc<Notes>) -> LogWriter {
     let disk = Arc::new(keeper.disk.clone());
-    let options = LogOptions { sync: SyncPolicy::Turn, keeper: Some(Arc::<Notes>::clone(keeper)) };
+    let options = LogOptions { keeper: Some(Arc::<Notes>::clone(keeper)), ..LogOptions::default() };
     LogWriter::create_on(disk, &paths(Path::new("/nowhere")), header(), options)
 }
 
