@@ -29,7 +29,6 @@ const OUTPUT: &str = "out";
 
 /// How often the disk is waited for, by the word that users write.
 const POLICIES: [&str; 3] = ["turn", "never", "always"];
-const OFF: Way<'static> = Way { wrapper: &[], arguments: &["--no-session-persistence"], variables: &[] };
 
 /// A kind of turn.
 struct Kind {
@@ -112,7 +111,7 @@ fn with_a_model(contest: &Contest) -> Result<Row> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for _ in 0..MODEL_RUNS {
         with.extend(turns(&scenario.run(&contest.windlass, false)?));
-        without.extend(turns(&scenario.run_as(&contest.windlass, false, OFF)?));
+        without.extend(turns(&scenario.run_as(&contest.windlass, false, Way::UNLOGGED)?));
     }
     let (with, without) = (median(with), median(without));
     let limit = (SHARE_MAX * without, format!("≤ {SHARE_MAX} × {without:.2} ms without a log"));
@@ -141,7 +140,7 @@ impl Kind {
         let (mut without, mut probes) = (Vec::new(), Vec::new());
         let mut with = POLICIES.map(|_| Vec::new());
         for _ in 0..RUNS {
-            without.extend(run_turns(contest, &scenario, OFF)?);
+            without.extend(run_turns(contest, &scenario, Way::UNLOGGED)?);
             for (policy, with) in POLICIES.iter().zip(&mut with) {
                 with.extend(run_turns(contest, &scenario, under(&[("WINDLASS_SYNC", policy)]))?);
             }
@@ -149,7 +148,7 @@ impl Kind {
         }
         let (without, sync) = (lower_quartile(without), lower_quartile(probes));
         // Tools sync as well.
-        let not_ours = self.syncs(contest, &scenario, OFF)?;
+        let not_ours = self.syncs(contest, &scenario, Way::UNLOGGED)?;
         let mut rows = Vec::new();
         for (policy, with) in POLICIES.iter().zip(with) {
             let syncs = self.syncs(contest, &scenario, under(&[("WINDLASS_SYNC", policy)]))? - not_ours;

@@ -42,6 +42,12 @@ pub(crate) struct Way<'a> {
     pub(crate) variables: &'a [(&'a str, &'a str)],
 }
 
+impl Way<'_> {
+    /// Without a log.
+    pub(crate) const UNLOGGED: Way<'static> =
+        Way { wrapper: &[], arguments: &["--no-session-persistence"], variables: &[] };
+}
+
 /// One run.
 #[derive(Debug)]
 pub struct Sample {
