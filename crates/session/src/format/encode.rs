@@ -185,11 +185,11 @@ impl Encoder {
 
     fn own(&mut self, record: &Record, out: &mut Vec<u8>) {
         let Some(kind) = own::kind(record) else { return };
-        let (header, chain) = (self.header.clone(), self.tail.chain.clone());
-        self.frame(kind).put(out, |line| {
+        let frame = self.frame(kind);
+        frame.put(out, |line| {
             if let Record::Facts(_) = record {
-                line.write::<_, Plain>("header", &*header);
-                line.write::<_, Plain>("chain", &chain);
+                line.write::<_, Plain>("header", &*self.header);
+                line.write::<_, Plain>("chain", &self.tail.chain);
             }
             own::put_record(record, line);
         });

@@ -1,12 +1,16 @@
 //! What was heard is often said again in the very next lines: a block that a model completed, what a tool returned, a prompt.
 //! It is stored once; the line of what was heard names the place and a sum of it.
 
+use memchr::memmem;
 use windlass_protocol::{Block, Event, Input, MessageId, ModelEvent, Prompt, Record, ToolOutcome};
 
 use super::json::{Hex, choice, text};
 
 /// Less than this is stored twice rather than by reference.
 const BYTES_MIN: usize = 256;
+
+/// Stands in front of what a result says. In a string, the quotes would be escaped.
+const CONTENT: &[u8] = br#""content":"#;
 
 /// Where the rest of what was heard stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -119,11 +123,32 @@ fn holds_block(record: &Record, block: &Block) -> Option<Held> {
 
 fn holds_outcome(record: &Record, outcome: &ToolOutcome) -> Option<Held> {
     let Record::Result(result) = record else { return None };
-    if result.result.json().len() < BYTES_MIN || content(&result.result).as_ref() != Some(&outcome.content) {
+    if result.result.json().len() < BYTES_MIN {
+        return None;
+    }
+    let holds = holds_text(&result.result, &outcome.content)
+        || content(&result.result).as_ref() == Some(&outcome.content);
+    if !holds {
         return None;
     }
     let structured = outcome.structured.is_some() && outcome.structured == result.structured;
     Some(Held::Result { n: result.id, crc: sum([&result.result]), structured })
+}
+
+/// Whether a result says the one text that was returned, both as we write them: then their bytes tell, however many they are.
+fn holds_text(result: &Block, returned: &[Block]) -> bool {
+    let [text] = returned else { return false };
+    let Some(text) =
+        text.json().strip_prefix(r#"{"type":"text","text":"#).and_then(|rest| rest.strip_suffix('}'))
+    else {
+        return false;
+    };
+    // In a string, the second of these quotes would be escaped: another field begins here.
+    if memmem::find(text.as_bytes(), br#"",""#).is_some() {
+        return false;
+    }
+    let said = memmem::find(result.json().as_bytes(), CONTENT).map(|at| &result.json()[at + CONTENT.len()..]);
+    said.and_then(|said| said.strip_prefix(text)).is_some_and(|rest| rest.starts_with([',', '}']))
 }
 
 fn holds_prompt(record: &Record, prompt: &Prompt) -> Option<Held> {
@@ -173,4 +198,45 @@ fn sum<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> u32 {
         hasher.update(block.json().as_bytes());
     }
     hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_in_its_result_by_its_bytes() {
+        let check = |returned: &str, result: &str, expected: bool| {
+            let block = |json: &str| Block::from_json(json).unwrap();
+            assert_eq!(holds_text(&block(result), &[block(returned)]), expected, "{returned} in {result}");
+        };
+        let result = |content: &str| {
+            format!(r#"{{"type":"tool_result","tool_use_id":"\"content\":","content":{content}}}"#)
+        };
+        let text = |content: &str| format!(r#"{{"type":"text","text":{content}}}"#);
+        for said in
+            [r#""""#, r#""plain""#, r#""a \"quote\", and \\""#, r#""\",\"content\":""#, r#""ö\n\u0001""#]
+        {
+            check(&text(said), &result(said), true);
+            check(&text(said), &result(r#""something else""#), false);
+        }
+        check(&text(r#""a""#), &result(r#""ab""#), false);
+        check(r#"{"type":"text","text":"a","is_error":true}"#, &result(r#""a","is_error":true"#), false);
+        check(&text(r#""a""#), &result(r#""a","is_error":true"#), true);
+        check(r#"{"text":"a","type":"text"}"#, &result(r#""a""#), false);
+        check(&text(r#""a""#), r#"{"type":"tool_result","tool_use_id":"t"}"#, false);
+    }
+
+    #[test]
+    fn what_the_bytes_tell_is_what_a_reader_finds() {
+        for text in ["", "plain", "\"q\",\"r\"", "a\\\u{1}\u{7f}\u{2028}\tö\r\n", "\"content\":"] {
+            let returned = [Block::text(text)];
+            let result = Block::tool_result("t", &returned, false);
+            if holds_text(&result, &returned) {
+                assert_eq!(content(&result), Some(returned.to_vec()), "{text}");
+            } else {
+                assert!(text.is_empty(), "{text}");
+            }
+        }
+    }
 }
