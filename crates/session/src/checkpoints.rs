@@ -266,8 +266,12 @@ impl Keeping {
             none => none.insert(watched_in(journal)?),
         };
         for (path, known) in watched.iter_mut().filter(|_| execute) {
+            if let Some(state) = before.states.get(path) {
+                known.clone_from(state);
+                continue;
+            }
             let state = look.state(path)?;
-            if !state.is_same(known) && !before.states.contains_key(path) {
+            if !state.is_same(known) {
                 files.push(seen(path, &state));
             }
             *known = state;
