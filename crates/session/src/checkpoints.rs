@@ -3,7 +3,8 @@
 //! Before a call that may change files, what is at each path it names is taken down, contents included; after it, what became of
 //! them. A shell command may also change files it does not name, so those that calls have changed before are compared, too. The
 //! journal of all this is a history of files: what was at a path at the time of a prompt is what the first call after
-//! it found there.
+//! it found there. It begins with the first call that may change files, and with all prompts up to then: where there is no
+//! journal, nothing was changed.
 //!
 //! ```text
 //! <session>/checkpoints/journal.jsonl    prompts, calls, what they found and left
@@ -33,7 +34,6 @@ use windlass_protocol::{
 
 use crate::{Keeper, PromptLine, SessionPaths, prompts};
 use blobs::Blobs;
-use history::History;
 use journal::{Changed, Journal, Line, Seen};
 use look::{Found, Look, Memory};
 use state::{Name, State};
@@ -77,7 +77,8 @@ pub enum Point {
 pub enum RewindError {
     /// There is no such point.
     #[error(
-        "no checkpoint is known for {0}: it is no prompt of this session, or it was given while checkpoints were off"
+        "no checkpoint is known for {0}: it is no prompt of this session, it was given while checkpoints were off, or what was changed \
+         since is not known"
     )]
     Unknown(String),
     /// Nothing was brought back yet.
@@ -98,10 +99,8 @@ struct Keeping {
     blobs: Blobs,
     journal: Journal,
     memory: Memory,
-    /// Prompts that no call has followed yet. Nothing depends on them before one does, so until then they are only in the log.
+    /// Prompts of this process, while there is no journal.
     pending: Vec<Line>,
-    /// Whether it is certain that the last prompt is in the journal or pending.
-    prompted: bool,
     /// Calls that have started.
     open: BTreeMap<Arc<str>, Open>,
     /// What the calls of the last answers are about.
@@ -127,7 +126,6 @@ impl Checkpoints {
             journal: Journal::new(directory.join(JOURNAL)),
             memory: Memory::default(),
             pending: Vec::new(),
-            prompted: false,
             open: BTreeMap::new(),
             about: BTreeMap::new(),
             watched: None,
@@ -161,19 +159,22 @@ impl Checkpoints {
         }
     }
 
-    /// The last prompt of a session that goes on without another one, unless the journal has it.
-    fn last_prompt(&self) -> io::Result<Option<Line>> {
-        let Some(last) = self.prompts()?.pop().filter(|last| last.kept) else { return Ok(None) };
-        if History::since(&self.journal_path(), Point::Prompt(last.uuid))?.is_some() {
-            return Ok(None);
-        }
-        Ok(Some(Line::Prompt {
-            n: last.number,
-            uuid: last.uuid.to_string(),
-            also: last.also.iter().map(Uuid::to_string).collect(),
-            text: short(&last.text),
-            wall: last.wall_ms.unwrap_or_default(),
-        }))
+    /// What a journal begins with: the prompts so far. Most are in the log by now.
+    fn prompts_before(&self, pending: &[Line]) -> io::Result<Vec<Line>> {
+        let logged = self.prompts()?;
+        let is_logged = |line: &Line| match line {
+            Line::Prompt { uuid, .. } => logged.iter().any(|prompt| prompt.uuid.to_string() == *uuid),
+            _ => false,
+        };
+        let pending: Vec<Line> = pending.iter().filter(|line| !is_logged(line)).cloned().collect();
+        let lines = logged.iter().filter(|prompt| prompt.kept).map(|prompt| Line::Prompt {
+            n: prompt.number,
+            uuid: prompt.uuid.to_string(),
+            also: prompt.also.iter().map(Uuid::to_string).collect(),
+            text: short(&prompt.text),
+            wall: prompt.wall_ms.unwrap_or_default(),
+        });
+        Ok(lines.chain(pending).collect())
     }
 
     fn prompt(&self, said: &Said) -> Line {
@@ -209,15 +210,12 @@ impl Keeper for Checkpoints {
             match record {
                 Record::Said(said) if said.is_prompt() || !said.prompts.is_empty() => {
                     keeping.about.clear();
-                    keeping.pending.push(self.prompt(said));
-                    keeping.prompted = true;
+                    let line = self.prompt(said);
+                    if keeping.journal.is_there() { lines.push(line) } else { keeping.pending.push(line) }
                 }
                 Record::Answered(answered) => keeping.note_input(answered),
                 Record::Intended(call) if may_change_files(call) => {
                     starts = true;
-                    if !std::mem::replace(&mut keeping.prompted, true) {
-                        keeping.pending.extend(self.last_prompt()?);
-                    }
                     lines.push(keeping.before(call, &self.journal_path())?);
                 }
                 record => {
@@ -231,24 +229,18 @@ impl Keeper for Checkpoints {
         if sync {
             keeping.blobs.flush()?;
         }
-        if lines.is_empty() { Ok(()) } else { keeping.append(lines, sync) }
+        if !lines.is_empty() && !keeping.journal.is_there() {
+            lines.splice(0..0, self.prompts_before(&keeping.pending)?);
+        }
+        keeping.journal.append(&lines, sync)?;
+        if !lines.is_empty() {
+            keeping.pending.clear();
+        }
+        Ok(())
     }
 }
 
 impl Keeping {
-    /// Puts lines into the journal, behind those that wait. If that fails, only these go on waiting.
-    fn append(&mut self, lines: Vec<Line>, sync: bool) -> io::Result<()> {
-        let waiting = self.pending.len();
-        self.pending.extend(lines);
-        let appended = self.journal.append(&self.pending, sync);
-        if appended.is_ok() {
-            self.pending.clear();
-        } else {
-            self.pending.truncate(waiting);
-        }
-        appended
-    }
-
     fn note_input(&mut self, answered: &Answered) {
         if let Some(ToolUse { id, input, .. }) = answered.block.as_tool_use() {
             self.about.insert(Arc::clone(id), describe(input.get()));

@@ -55,7 +55,7 @@ impl Keeping {
         let mut changes = self.unchanged_since(plan, &mut rewound)?;
         let files = changes.iter().map(|change| seen(&change.path, &change.present)).collect();
         self.blobs.flush()?;
-        self.append(vec![Line::Rewind { to: plan.to.clone(), files }], true)?;
+        self.journal.append(&[Line::Rewind { to: plan.to.clone(), files }], true)?;
         // First what goes, from the bottom up, then what comes, from the top down.
         changes.sort_by(|a, b| {
             let goes = |change: &Change| matches!(change.action, Action::Delete | Action::RemoveDirectory);
@@ -80,7 +80,7 @@ impl Keeping {
             }
         }
         // The files are back; without this line the journal looks as if that was never seen to end.
-        if let Err(error) = self.append(vec![Line::Rewound { files }], true) {
+        if let Err(error) = self.journal.append(&[Line::Rewound { files }], true) {
             rewound
                 .notices
                 .push(format!("The files were rewound, but that could not be written down: {error}."));

@@ -150,7 +150,7 @@ fn is_point(line: &Line, point: Point) -> bool {
     }
 }
 
-/// A prompt that no call followed.
+/// A prompt after which nothing was changed.
 fn unwritten(prompt: &PromptLine) -> PointInfo {
     PointInfo {
         uuid: prompt.uuid.to_string(),
@@ -174,35 +174,29 @@ impl Checkpoints {
     /// What happened since a point; nothing if there is no such point.
     pub(crate) fn since(&self, point: Point) -> io::Result<Option<History>> {
         let journal = self.journal_path();
-        let history = History::since(&journal, point)?;
-        if history.is_some() || point == Point::Undo {
-            return Ok(history);
+        if journal.exists() {
+            return History::since(&journal, point);
         }
-        // A prompt that no call followed is only in the log. Files were what they are at the next that is in the journal.
-        let prompts = self.prompts()?;
-        let Some(place) = prompts.iter().rposition(|prompt| prompt.kept && is_prompt(prompt, point)) else {
-            return Ok(None);
-        };
-        let mut written = BTreeSet::new();
-        journal::read(&journal, None, |line| {
-            if let Line::Prompt { uuid, .. } = line {
-                written.insert(uuid);
-            }
-        })?;
-        for prompt in &prompts[place..] {
-            if written.contains(&prompt.uuid.to_string()) {
-                return History::since(&journal, Point::Prompt(prompt.uuid));
-            }
-            // A journal that lacks what a call changed cannot tell.
-            if prompt.changing {
-                return Ok(None);
-            }
-        }
-        Ok(Some(History::default()))
+        let untouched = self.untouched()?;
+        Ok(untouched.iter().any(|prompt| is_prompt(prompt, point)).then(History::default))
+    }
+
+    /// The prompts of a session without a journal after which nothing was changed. If something was, the journal is lost, or
+    /// nobody kept it.
+    fn untouched(&self) -> io::Result<Vec<PromptLine>> {
+        let mut prompts = self.prompts()?;
+        let changed = prompts.iter().rposition(|prompt| prompt.changing).map_or(0, |place| place + 1);
+        prompts.drain(..changed);
+        prompts.retain(|prompt| prompt.kept);
+        Ok(prompts)
     }
 
     /// The prompts that one can go back to, the oldest first.
     pub fn points(&self) -> Result<Vec<PointInfo>, RewindError> {
+        if !self.journal_path().exists() {
+            let untouched = self.untouched().map_err(|error| self.failed(error))?;
+            return Ok(untouched.iter().map(unwritten).collect());
+        }
         let mut points: Vec<PointInfo> = Vec::new();
         let mut files = BTreeSet::new();
         let read = journal::read(&self.journal_path(), None, |line| match line {
@@ -225,17 +219,6 @@ impl Checkpoints {
             _ => {}
         });
         read.map_err(|error| self.failed(error))?;
-        let prompts = self.prompts().map_err(|error| self.failed(error))?;
-        for prompt in prompts.iter().filter(|prompt| prompt.kept) {
-            let uuid = prompt.uuid.to_string();
-            // In the order of the log, each with what the journal says about it.
-            let point = match points.iter().position(|point| point.uuid == uuid) {
-                Some(place) => points.remove(place),
-                None if prompt.changing => continue,
-                None => unwritten(prompt),
-            };
-            points.push(point);
-        }
         Ok(points)
     }
 }

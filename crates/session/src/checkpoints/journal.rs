@@ -80,6 +80,11 @@ impl Journal {
         Self { path, file: None, torn: false, named: false }
     }
 
+    /// Whether anything was ever written.
+    pub(crate) fn is_there(&self) -> bool {
+        self.file.is_some() || self.path.exists()
+    }
+
     /// Puts lines behind all others, with one write.
     pub(crate) fn append(&mut self, lines: &[Line], sync: bool) -> io::Result<()> {
         if lines.is_empty() {

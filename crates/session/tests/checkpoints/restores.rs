@@ -312,6 +312,41 @@ fn prompts_that_change_nothing_leave_nothing_and_are_known() {
 }
 
 #[test]
+fn a_prompt_between_rewinds_is_a_point_of_its_own() {
+    let mut world = World::new();
+    let first = world.says("write");
+    world.edits("a", "v1");
+    world.reopen();
+    let second = world.says("nothing");
+    world.reopen();
+    world.rewinds(first);
+    assert!(!world.path("a").exists());
+    assert_eq!(actions(&world, second).len(), 1, "it was there at the second");
+    world.says("write again");
+    world.edits("a", "v3");
+    world.rewinds(second);
+    assert_eq!(world.read("a"), "v1");
+}
+
+#[test]
+fn a_lost_journal_is_not_taken_for_one_that_never_was() {
+    let mut world = World::new();
+    let first = world.says("nothing");
+    let second = world.says("write");
+    world.edits("a", "v1");
+    let third = world.says("thanks");
+    fs::remove_file(world.home.join("checkpoints/journal.jsonl")).unwrap();
+    world.reopen();
+    for point in [first, second] {
+        let unknown = world.checkpoints.plan(point).unwrap_err();
+        assert!(unknown.to_string().contains("what was changed since is not known"), "{unknown}");
+    }
+    assert!(actions(&world, third).is_empty());
+    let texts: Vec<_> = world.checkpoints.points().unwrap().into_iter().map(|point| point.text).collect();
+    assert_eq!(texts, ["thanks"]);
+}
+
+#[test]
 fn a_session_that_goes_on_without_a_prompt_belongs_to_its_last() {
     let mut world = World::new();
     fs::write(world.path("a"), "old").unwrap();
