@@ -35,6 +35,7 @@ Prompts:
   /compact [focus]  Compact the conversation; the summary keeps what the words say
   /context          Say how full the context is
   /cost, /usage     Say what the session has cost
+  /rewind [N]       List the prompts, or go back to before one of them
   +500k             At the beginning or the end of a prompt: go on until so many output tokens are spent
 
 Exit codes:

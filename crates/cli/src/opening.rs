@@ -22,6 +22,7 @@ use windlass_session::{
 use crate::wiring::Kept;
 
 pub(crate) use again::Again;
+use origins::Identified;
 pub(crate) use origins::{Origins, SUMS};
 pub(crate) use saved::Saved;
 pub(crate) use wish::{SessionFlags, Source, Wish};
@@ -33,6 +34,8 @@ pub(crate) struct Opening {
     pub(crate) paths: Option<SessionPaths>,
     /// What was read of it.
     loaded: Option<Loaded>,
+    /// Whether that is all there is of it, and nobody is still at it.
+    is_whole: bool,
     /// Nobody else writes into it while this is held.
     lease: Option<Lease>,
     /// The name it is to have.
@@ -53,30 +56,33 @@ impl Opening {
         };
         let opening = match found {
             Some(found) => Self::go_on(wish, &found, home, cwd)?,
-            None => Self::begin(wish, home, cwd)?,
+            None => {
+                let mut opening = Self::begin(wish, home, cwd)?;
+                if wish.origin == Source::Newest {
+                    opening.notices.push(notices::NOTHING_TO_CONTINUE.to_owned());
+                }
+                opening
+            }
         };
         Ok(Self { name: wish.name.clone(), ..opening })
     }
 
     fn begin(wish: &Wish, home: &Home, cwd: &Path) -> Result<Self, String> {
         let key = new_key(wish.id);
-        let mut opening =
-            Self { key, paths: None, loaded: None, lease: None, name: None, notices: Vec::new() };
+        let mut opening = Self {
+            key,
+            paths: None,
+            loaded: None,
+            is_whole: true,
+            lease: None,
+            name: None,
+            notices: Vec::new(),
+        };
         if wish.forget {
             return Ok(opening);
         }
         let paths = new_paths(wish, key.id, home, cwd)?;
-        opening.lease = match wish.id.map(|_| Lease::reserve(paths.file())) {
-            Some(Err(LeaseError::Busy(busy))) => {
-                return Err(format!(
-                    "the session {} is being begun by another process (pid {}). Choose another id.",
-                    key.id, busy.pid
-                ));
-            }
-            Some(Ok(lease)) => Some(lease),
-            // If the directory cannot be written, the first record says so.
-            Some(Err(LeaseError::Failed { .. })) | None => Some(Lease::of_new(paths.file())),
-        };
+        opening.lease = Some(new_lease(wish, &paths)?);
         opening.paths = Some(paths);
         Ok(opening)
     }
@@ -104,7 +110,7 @@ impl Opening {
             Err(LeaseError::Busy(busy)) => {
                 let mut copy = Self::copy(wish, &paths, upto, home, cwd)?;
                 copy.notices.insert(0, notices::busy(found.id, copy.key.id, &busy));
-                Ok(copy)
+                Ok(Self { is_whole: false, ..copy })
             }
             Err(error @ LeaseError::Failed { .. }) => {
                 Err(format!("the session {} cannot be opened: {error}.", found.id))
@@ -120,10 +126,11 @@ impl Opening {
         }
         let target = new_paths(wish, key.id, home, cwd)?;
         target.create().map_err(|error| unmade(&error))?;
-        copy_log(source.file(), upto, target.file(), key.id)
+        let lease = new_lease(wish, &target)?;
+        copy_log(source.file(), upto, target.file(), key.id, Some(&lease))
             .map_err(|error| unread(source.id(), &error.to_string()))?;
-        let lease = Lease::take(target.file()).map_err(|error| unread(key.id, &error.to_string()))?;
         let mut copy = Self::read(&target, Upto::End, Some(lease))?;
+        copy.is_whole = upto == Upto::End;
         if let Err(error) = copy_checkpoints(&source.checkpoints(), &target.checkpoints()) {
             copy.notices
                 .push(format!("Files cannot be rewound in the copy to what they were before it: {error}."));
@@ -135,11 +142,12 @@ impl Opening {
         let loaded = load_back(paths.file(), upto).map_err(|error| unread(paths.id(), &error.to_string()))?;
         let process = SessionSeed(Uuid::new_v4().as_u128());
         let seed = loaded.header.as_ref().map_or(process, |header| header.seed);
-        let notices = notices::damage(&loaded);
+        let notices = notices::damage(&loaded, paths.file());
         let paths = lease.is_some().then(|| paths.clone());
         let key =
             SessionKey { id: paths.as_ref().map_or_else(Uuid::new_v4, SessionPaths::id), seed, process };
-        Ok(Self { key, paths, loaded: Some(loaded), lease, name: None, notices })
+        let is_whole = !loaded.is_cut;
+        Ok(Self { key, paths, loaded: Some(loaded), is_whole, lease, name: None, notices })
     }
 
     /// The log of the session, if it is kept. A new one is made with the first record.
@@ -148,19 +156,21 @@ impl Opening {
         engine: &Engine,
         origins: &Origins,
         checkpoints: Option<&Arc<Checkpoints>>,
-    ) -> Result<Option<LogWriter>, String> {
-        let Some(paths) = &self.paths else { return Ok(None) };
+    ) -> Result<(Option<LogWriter>, Option<Identified>), String> {
+        let Some(paths) = &self.paths else { return Ok((None, None)) };
         let (header, options) =
             (Arc::new(origins.header(self.key, engine)), origins.options(checkpoints, self.lease.as_ref()));
-        Ok(Some(match &self.loaded {
+        Ok(match &self.loaded {
             None => {
                 let log = LogWriter::create(paths, header, options);
-                origins.mark_repository(&log);
-                log
+                let identified = origins.mark_repository(&log);
+                (Some(log), identified)
             }
-            Some(loaded) => LogWriter::resume(paths, header, loaded, options)
-                .map_err(|error| unread(self.key.id, &error.to_string()))?,
-        }))
+            Some(loaded) => {
+                let log = LogWriter::resume(paths, header, loaded, options);
+                (Some(log.map_err(|error| unread(self.key.id, &error.to_string()))?), None)
+            }
+        })
     }
 
     /// What the tools have to know about the session.
@@ -183,9 +193,9 @@ impl Opening {
     /// Opens the session. What is said about it comes with it.
     pub(crate) fn open(self, engine: &Engine, origins: Origins) -> Result<Opened, String> {
         let checkpoints = self.paths.as_ref().and_then(|paths| origins.checkpoints(self.key, paths));
-        let log =
-            self.log(engine, &origins, checkpoints.as_ref())?.map(|log| Box::new(log) as Box<dyn SessionLog>);
-        let Self { key, paths, loaded, lease, name, mut notices } = self;
+        let (log, identified) = self.log(engine, &origins, checkpoints.as_ref())?;
+        let log = log.map(|log| Box::new(log) as Box<dyn SessionLog>);
+        let Self { key, paths, loaded, is_whole, lease, name, mut notices } = self;
         let session = match loaded {
             None => {
                 let session = engine.session_with(key.seed, Transcript::default());
@@ -198,7 +208,7 @@ impl Opening {
                 let cwd = engine.working_directory();
                 let is_elsewhere = loaded.header.as_ref().is_none_or(|header| *header.cwd != *cwd);
                 let mut recalled = recalled(loaded, cwd);
-                notices.extend(notices::cut_off(&recalled));
+                notices.extend(notices::cut_off(&recalled, is_whole));
                 let reset = notices::directory(&mut recalled, cwd);
                 let has_moved = reset.is_some() || is_elsewhere;
                 notices.extend(reset);
@@ -209,7 +219,7 @@ impl Opening {
                 session
             }
         };
-        let keep = Keep { name: paths.clone().zip(name), checkpoints: checkpoints.clone() };
+        let keep = Keep { name: paths.clone().zip(name), checkpoints: checkpoints.clone(), identified };
         let again =
             paths.map(|paths| Again { engine: engine.clone(), origins, paths, key, lease, checkpoints });
         Ok(Opened { session, notices, again, keep })
@@ -226,17 +236,21 @@ pub(crate) struct Opened {
     pub(crate) keep: Keep,
 }
 
-/// What is held as long as a session is open.
+/// What is left to do when a session is closed.
 pub(crate) struct Keep {
     /// The log, and the name that the session is to have.
     name: Option<(SessionPaths, String)>,
     checkpoints: Option<Arc<Checkpoints>>,
+    identified: Option<Identified>,
 }
 
 impl Keep {
     /// The session is done: it gets its name, if it was kept at all. What could not be done is said.
     pub(crate) fn close(self) -> Vec<String> {
         let mut notices = self.checkpoints.map(|checkpoints| checkpoints.take_notices()).unwrap_or_default();
+        if let Some(Err(error)) = self.identified.map(Identified::finish) {
+            notices.push(format!("the session may not be found if its project moves: {error}."));
+        }
         if let Some((paths, name)) = self.name.filter(|(paths, _)| paths.file().exists())
             && let Err(error) = rename(paths.file(), paths.id(), &name)
         {
@@ -250,7 +264,7 @@ impl Keep {
 fn recalled(loaded: Loaded, cwd: &Path) -> Recalled {
     let mut recall = Recall::new(cwd.to_owned());
     loaded.records.into_iter().for_each(|record| recall.take(record));
-    recall.leave_out(loaded.last_left_out);
+    recall.leave_out(loaded.last_left_out, loaded.spent_left_out);
     recall.finish()
 }
 
@@ -266,6 +280,20 @@ fn new_paths(wish: &Wish, id: Uuid, home: &Home, cwd: &Path) -> Result<SessionPa
         return Err(format!("the session {id} exists already. Go on with it by --resume {id}."));
     }
     Ok(layout.session(cwd, id))
+}
+
+/// The right to begin a session. Others may know an id that was given.
+fn new_lease(wish: &Wish, paths: &SessionPaths) -> Result<Lease, String> {
+    match wish.id.map(|_| Lease::reserve(paths.file())) {
+        Some(Err(LeaseError::Busy(busy))) => Err(format!(
+            "the session {} is being begun by another process (pid {}). Choose another id.",
+            paths.id(),
+            busy.pid
+        )),
+        Some(Ok(lease)) => Ok(lease),
+        // If the directory cannot be written, the first record says so.
+        Some(Err(LeaseError::Failed { .. })) | None => Ok(Lease::of_new(paths.file())),
+    }
 }
 
 fn layout(home: &Home) -> Result<Layout, String> {

@@ -78,7 +78,7 @@ fn draw(wanted: &Wanted) -> Result<(), String> {
     })?;
     if damaged > 0 {
         let lines = display::counted(damaged as u64, "line");
-        complain(&format!("{lines} of the log cannot be read and are not on the page."));
+        complain(&format!("{lines} of the log cannot be read; what is left is on the page."));
     }
     let redactor = redactor(&ground.settings);
     let page = trace.page(&title(&session), &|text: &str| redactor.redact(text));

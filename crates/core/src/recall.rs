@@ -116,9 +116,11 @@ impl Recall {
         }
     }
 
-    /// Messages up to this one were left out of what is recalled. They are still in the log, so their ids are not given again.
-    pub fn leave_out(&mut self, last: MessageId) {
+    /// Messages up to this one were left out of what is recalled, and what models took for them. They are still in the log, so
+    /// their ids are not given again; and what was spent stays spent.
+    pub fn leave_out(&mut self, last: MessageId, spent: Vec<Spent>) {
         self.state.ids.saw_message(last);
+        spent.into_iter().for_each(|spent| self.spent(spent));
     }
 
     /// The conversation so far, without the response that is open.

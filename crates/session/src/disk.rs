@@ -1,7 +1,7 @@
 //! The few things the writer does with the file of a log, behind a trait: in tests, a disk stands there that runs full, fails
 //! and loses power.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags};
 
 use crate::Lease;
 use crate::layout::create_private;
@@ -53,7 +53,7 @@ pub(crate) trait LogFile: Send + Sync {
 pub(crate) struct Look {
     /// How long it is.
     pub len: u64,
-    /// Whether it still has a name.
+    /// Whether others find it under its name.
     pub named: bool,
 }
 
@@ -96,6 +96,7 @@ pub(crate) struct RealDisk {
 
 struct RealFile {
     file: File,
+    name: OsString,
     directory: File,
     /// Directories that got a new entry when the file's own one was made.
     parents: Vec<PathBuf>,
@@ -113,9 +114,13 @@ impl Disk for RealDisk {
             Opening::New => open_new(&directory, name)?,
         };
         if let Some(lease) = &self.lease {
+            // What was read of a log that is there came from the one that the lease is on.
+            if how == Opening::Existing && lease.is_elsewhere(&file) {
+                return Err(Refused::Removed.into());
+            }
             lease.cover(&file)?;
         }
-        Ok(Arc::new(RealFile { file, directory, parents }))
+        Ok(Arc::new(RealFile { file, directory, parents, name: name.to_owned() }))
     }
 }
 
@@ -206,7 +211,9 @@ impl LogFile for RealFile {
 
     fn look(&self) -> io::Result<Look> {
         let found = self.file.metadata()?;
-        Ok(Look { len: found.len(), named: found.nlink() > 0 })
+        let under_name = rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        let named = under_name.is_ok_and(|other| (other.st_dev, other.st_ino) == (found.dev(), found.ino()));
+        Ok(Look { len: found.len(), named })
     }
 
     fn read(&self, piece: Range<u64>) -> io::Result<Vec<u8>> {

@@ -121,7 +121,8 @@ impl Lease {
         Self::new(log, Holding::default())
     }
 
-    /// The same with an id that others may know: none of them can begin it any more.
+    /// The same with an id that others may know: none of them can begin it any more. A file beside the log says so until it is
+    /// there and can be locked.
     pub fn reserve(log: &Path) -> Result<Self, LeaseError> {
         let reserved = unlocked::take(&lock_file(log));
         let reserved = reserved.map_err(|error| LeaseError::Failed { path: log.to_owned(), error })??;
@@ -143,15 +144,24 @@ impl Lease {
         if covers {
             return Ok(());
         }
-        holding.held = Some(match (lock(file)?, holding.reserved.take()) {
-            (Locked::Yes, _) => Held::Lock(file.try_clone()?),
-            (Locked::Unsupported, Some(reserved)) => Held::File(reserved),
-            (Locked::Unsupported, None) => {
-                Held::File(unlocked::take(&lock_file(&self.log))?.map_err(io::Error::other)?)
-            }
-            (Locked::ByAnother(busy), _) => return Err(io::Error::other(busy)),
-        });
+        let held = match lock(file)? {
+            Locked::Yes => Held::Lock(file.try_clone()?),
+            Locked::ByAnother(busy) => return Err(io::Error::other(busy)),
+            Locked::Unsupported => Held::File(match holding.reserved.take() {
+                Some(reserved) => reserved,
+                None => unlocked::take(&lock_file(&self.log))?.map_err(io::Error::other)?,
+            }),
+        };
+        *holding = Holding { held: Some(held), reserved: None };
         Ok(())
+    }
+
+    /// Whether it is a lock on another file than this.
+    pub(crate) fn is_elsewhere(&self, file: &File) -> bool {
+        match &self.holding().held {
+            Some(Held::Lock(locked)) => !is_same(file.metadata(), locked.metadata()),
+            Some(Held::File(_)) | None => false,
+        }
     }
 
     fn holding(&self) -> MutexGuard<'_, Holding> {

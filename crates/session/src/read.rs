@@ -12,7 +12,7 @@ mod walk;
 use std::path::PathBuf;
 
 use uuid::Uuid;
-use windlass_protocol::{MessageId, Record};
+use windlass_protocol::{MessageId, Record, Spent};
 
 use crate::format::{Header, Tail};
 
@@ -57,6 +57,8 @@ pub struct Loaded {
     pub is_cut: bool,
     /// The highest number of a message in what is left out, see [`load_back`].
     pub last_left_out: MessageId,
+    /// What models took in what is left out. Going back does not bring it back.
+    pub spent_left_out: Vec<Spent>,
     /// How many bytes stand behind the line that restates everything; all, if there is none.
     pub since_facts: u64,
 }
@@ -99,7 +101,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// The entry up to which the log is to be read is not in it.
-    #[error("there is no message {entry} in the session file {}; `windlass sessions show` lists those there are", path.display())]
+    #[error("there is no message {entry} in the session file {}; `windlass sessions export --format json` has the ids of all", path.display())]
     NoSuchEntry {
         /// The file.
         path: PathBuf,

@@ -212,6 +212,7 @@ impl Commits {
             }
             Err(error) => {
                 let error = trouble::of_sync(&self.path, &error);
+                let from = state.lost.as_ref().map_or(from, |before| before.from.min(from));
                 state.lost = Some(Lost { from, upto: target, error: error.clone() });
                 state.untold = (asker == Asker::Thread).then(|| error.clone());
                 self.failures.fetch_add(1, Ordering::Release);
@@ -308,8 +309,10 @@ fn run(commits: &Commits) {
         match job {
             Job::Asked(asked) => {
                 for (ticket, tell) in asked {
-                    // Who asked may have gone; the failure stays known.
-                    let _ = tell.send(commits.sync(ticket));
+                    if let Err(Err(error)) = tell.send(commits.sync(ticket)) {
+                        // Who asked has gone; the next append is told.
+                        commits.state().untold = Some(error);
+                    }
                 }
             }
             // A failure is kept for the next append.

@@ -136,7 +136,7 @@ impl LogWriter {
     }
 }
 
-/// Puts marks into a log. They go in front of the next append, and are left out if there is none.
+/// Puts marks into a log. They go in front of the next append.
 #[derive(Clone)]
 pub struct Marker {
     log: Arc<Log>,
@@ -146,6 +146,13 @@ impl Marker {
     /// Puts a mark in front of the next append.
     pub fn mark(&self, mark: Mark, at: At) {
         self.log.pen().marks.push((mark, at));
+    }
+
+    /// Writes the marks that wait for an append which does not come. If nothing was ever said, there is no log to write them into.
+    pub fn flush(&self) -> Result<(), LogError> {
+        let due = self.log.options.sync.due(Durability::Written);
+        let written = self.log.write_marks()?;
+        written.map_or(Ok(()), |written| self.log.settle(written, due))
     }
 }
 
@@ -240,6 +247,16 @@ impl Log {
         let wants = wants_facts(records, self.wants_facts.load(Ordering::Acquire));
         self.wants_facts.store(wants || pen.since_facts() >= FACTS_EVERY_BYTES, Ordering::Release);
         Ok(Written { ticket, makes_good: restates.then_some(failures) })
+    }
+
+    fn write_marks(&self) -> Result<Option<Written>, LogError> {
+        let mut pen = self.pen();
+        if pen.marks.is_empty() || !pen.is_begun() {
+            return Ok(None);
+        }
+        let file =
+            pen.write(&[], self.commits.has_hole()).map_err(|error| trouble::of_log(&self.path, &error))?;
+        Ok(Some(Written { ticket: self.commits.written(file), makes_good: None }))
     }
 
     fn settle(&self, written: Written, due: Due) -> Result<(), LogError> {

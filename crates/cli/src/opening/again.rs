@@ -9,7 +9,7 @@ use windlass_session::{Checkpoints, Lease, LogWriter, PromptLine, SessionPaths, 
 
 use super::{Origins, recalled};
 
-/// What it takes to go back.
+/// What it takes to go back. The lease lasts as long as this, whichever log is written meanwhile.
 pub(crate) struct Again {
     pub(super) engine: Engine,
     pub(super) origins: Origins,

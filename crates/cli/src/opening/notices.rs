@@ -19,27 +19,35 @@ pub(crate) fn busy(id: Uuid, copy: Uuid, busy: &Busy) -> String {
 }
 
 /// What could not be read.
-pub(crate) fn damage(loaded: &Loaded) -> Vec<String> {
+pub(crate) fn damage(loaded: &Loaded, path: &Path) -> Vec<String> {
     let mut notices = Vec::new();
     if let Some(torn) = &loaded.torn {
         notices.push(format!(
-            "The session's log ends in the middle of a line ({} bytes). The piece is kept beside the log, and the session goes \
+            "The session's log {} ends in the middle of a line ({} bytes). The piece is kept beside the log, and the session goes \
              on without it.",
+            path.display(),
             torn.length
         ));
     }
     if let Some(first) = loaded.damage.first() {
         let flaws = display::counted(u64::try_from(loaded.damage.len()).unwrap_or(u64::MAX), "flaw");
         notices.push(format!(
-            "The session's log has {flaws}; the first at byte {}: {}. What can be read of it counts, and the file stays as it is.",
-            first.offset, first.what
+            "The session's log {} has {flaws}; the first at byte {}: {}. What can be read of it counts, the rest is left out, and \
+             the file stays as it is.",
+            path.display(),
+            first.offset,
+            first.what
         ));
     }
     notices
 }
 
-/// What was going on when the session was cut off.
-pub(crate) fn cut_off(recalled: &Recalled) -> Vec<String> {
+/// There is nothing that `--continue` could mean.
+pub(crate) const NOTHING_TO_CONTINUE: &str = "There is no session of this directory to continue, so a new one begins. \
+                                              `windlass sessions list --all` shows those of others.";
+
+/// What was going on when the session was cut off. What was left out, or goes on elsewhere, was not.
+pub(crate) fn cut_off(recalled: &Recalled, is_whole: bool) -> Vec<String> {
     let named = |fate: Fate| -> Vec<String> {
         let calls = recalled.open.iter().filter(|(_, seen)| *seen == fate);
         calls.map(|(tool_use, _)| call(tool_use)).collect()
@@ -62,7 +70,7 @@ pub(crate) fn cut_off(recalled: &Recalled) -> Vec<String> {
     if !reads.is_empty() {
         notices.push(format!("Cut off while only reading, and safe to repeat: {}.", reads.join("; ")));
     }
-    if notices.is_empty() && recalled.cut_off {
+    if notices.is_empty() && recalled.cut_off && is_whole {
         notices.push(
             "The last run of this session was cut off; it goes on from what was said until then.".into(),
         );

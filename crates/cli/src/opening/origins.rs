@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::value::to_raw_value;
 use windlass_config::{Config, Flags, Sync, VARIABLES};
 use windlass_engine::Engine;
+use windlass_ports::LogError;
 use windlass_protocol::{RawValueEq, SessionKey};
 use windlass_session::{
     At, Checkpoints, Header, Keeper, Lease, LogOptions, LogWriter, Mark, Marker, Repository, SessionPaths,
@@ -18,6 +20,9 @@ use super::Saved;
 
 /// What started a run without a UI, where nothing else is said.
 const PRINT: &str = "sdk-cli";
+
+/// So long a run that is over waits for git.
+const GIT_WAIT: Duration = Duration::from_millis(100);
 
 /// Where a run comes from.
 pub(crate) struct Origins {
@@ -75,11 +80,33 @@ impl Origins {
 
     /// Notes which repository the session belongs to, so that it is found when the project has moved. What takes a while is
     /// found out beside the run.
-    pub(super) fn mark_repository(&self, log: &LogWriter) {
-        let Some(repository) = self.repository.clone() else { return };
-        let marker = log.marker();
+    pub(super) fn mark_repository(&self, log: &LogWriter) -> Option<Identified> {
+        let repository = self.repository.clone()?;
+        let (marker, (tell, found)) = (log.marker(), sync_channel(1));
         mark(&marker, &repository.identity());
-        std::thread::spawn(move || mark(&marker, &repository.identity_with_roots()));
+        let identified = Identified { marker: marker.clone(), found };
+        std::thread::spawn(move || {
+            mark(&marker, &repository.identity_with_roots());
+            // Whoever waits for it may have given up.
+            let _ = tell.send(());
+        });
+        Some(identified)
+    }
+}
+
+/// The repository of a session that is being found out.
+pub(super) struct Identified {
+    marker: Marker,
+    found: Receiver<()>,
+}
+
+impl Identified {
+    /// A run that is over before git has answered waits for it a little, and writes down what it says.
+    pub(super) fn finish(self) -> Result<(), LogError> {
+        match self.found.recv_timeout(GIT_WAIT) {
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => self.marker.flush(),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{display, help, usage};
 #[command(name = "windlass sessions", disable_help_subcommand = true, args_override_self = true)]
 #[command(
     after_help = "A SESSION is an id, the beginning of one (from 4 characters), a title, or words of the first \
-                        prompt; rm and restore take ids only. To go on with one: `windlass --resume SESSION`."
+                        prompt; rm and restore take ids only. To go on with one: `windlass -p --resume SESSION \"your prompt\"`."
 )]
 struct Sessions {
     #[command(subcommand)]
@@ -26,7 +26,7 @@ struct Sessions {
 pub(crate) enum Command {
     /// List the sessions of this project, the latest first
     List(ListWanted),
-    /// Show what is known about a session, and how it ended
+    /// Show what is known about a session, with its last prompt and answer
     Show {
         /// Which one
         session: String,
@@ -91,6 +91,9 @@ pub(crate) struct ExportWanted {
     /// Write to a file instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// The form of an export.

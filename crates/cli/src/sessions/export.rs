@@ -8,19 +8,27 @@ use windlass_secrets::Redactor;
 use windlass_session::{ExportFormat, SessionInfo, export};
 
 use super::arguments::{ExportWanted, Form};
-use super::{Ground, written};
+use super::{Ground, print, written};
 use crate::display;
 
 pub(super) fn run(ground: &Ground, wanted: &ExportWanted) -> Result<(), String> {
     let session = ground.find(&wanted.session)?;
     let format = wanted.format.map_or_else(|| by_ending(wanted.output.as_deref()), format_of);
     let redactor = redactor(&ground.settings);
-    let Some(path) = &wanted.output else {
+    let Some(path) = wanted.output.as_ref().filter(|path| **path != *Path::new("-")) else {
         let stdout = &mut BufWriter::new(io::stdout().lock());
         return written(write(&session, format, &redactor, stdout).and_then(|()| stdout.flush()));
     };
-    to_file(path, |file| write(&session, format, &redactor, file))
-        .map_err(|error| format!("{} cannot be written: {error}. Give another file with -o.", path.display()))
+    if !wanted.force && path.symlink_metadata().is_ok() {
+        return Err(format!(
+            "{} is there already. Give another file with -o, or --force to write over it.",
+            path.display()
+        ));
+    }
+    to_file(path, |file| write(&session, format, &redactor, file)).map_err(|error| {
+        format!("{} cannot be written: {error}. Give another file with -o.", path.display())
+    })?;
+    print(&format!("{}\n", display::line(&path.to_string_lossy())))
 }
 
 fn write(

@@ -64,7 +64,7 @@ fn as_text(session: &SessionInfo, outline: &Outline) -> String {
             let _ = write!(text, "\n{name}:\n{}", beginning(said));
         }
     }
-    let _ = write!(text, "\nGo on with it: `windlass --resume {}`\n", session.id);
+    let _ = write!(text, "\nGo on with it: `windlass -p --resume {} \"your prompt\"`\n", session.id);
     text
 }
 

@@ -180,6 +180,20 @@ fn one_process_begins_a_session_with_an_id() {
 }
 
 #[test]
+fn a_copy_does_not_take_an_id_that_another_process_has() {
+    let given = "11111111-2222-4333-8444-555555555556";
+    let stage = Stage::hello();
+    stage.run(&["-p", "a session to copy"]);
+    let mut host = Host::start(&stage, &["--session-id", given]);
+    host.say(&json!({"type": "control_request", "request_id": "r1", "request": {"subtype": "interrupt"}}));
+    host.hear_until("control_response");
+    let copy = stage.run(&["-p", "--continue", "--fork-session", "--session-id", given, "second"]);
+    assert_eq!(copy.code(), Some(1), "{}", copy.stdout);
+    assert!(copy.stderr.contains("by another process"), "{}", copy.stderr);
+    host.end();
+}
+
+#[test]
 fn a_run_that_was_killed_tells_what_is_unknown_and_does_not_repeat_it() {
     let count = r#"{"tool": "Bash", "input": {"command": "echo x >> count; sleep 30"}}"#;
     let stage = Stage::new(&format!(
@@ -309,4 +323,43 @@ fn a_background_task_that_ended_with_its_process_is_told_to_have_ended() {
     assert!(told.contains("It ended with the process that ran it"), "{told}");
     stage.run(&["-p", "--continue", "once more"]);
     assert_eq!(stage.last_user_text().matches("It ended with the process that ran it").count(), 1);
+}
+
+#[test]
+fn a_session_that_there_is_not_is_said_to_be_new() {
+    let stage = Stage::hello();
+    let new = stage.run(&["-p", "--continue", "hello"]);
+    assert_eq!(new.stdout.trim(), "Hello.");
+    assert!(new.stderr.contains("no session of this directory to continue"), "{}", new.stderr);
+}
+
+#[test]
+fn a_conversation_that_is_cut_on_purpose_is_not_called_cut_off() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "One."}]}, {"blocks": [{"text": "Two."}]}]"#);
+    let first = told(&stage, &["first"]);
+    let prompt = first.lines.iter().find(|line| line["type"] == "assistant").unwrap()["uuid"].clone();
+    let second = stage.run(&["-p", "--continue", "--resume-session-at", prompt.as_str().unwrap(), "second"]);
+    assert_eq!(second.stdout.trim(), "Two.");
+    assert!(!second.stderr.contains("cut off"), "{}", second.stderr);
+}
+
+#[test]
+fn a_project_that_moved_finds_a_session_that_was_over_in_an_instant() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "One."}]}, {"blocks": [{"text": "Two."}]}]"#);
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"];
+        let mut git = std::process::Command::new("git");
+        let done = git.current_dir(stage.project.path()).args(identity).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "root"]);
+    stage.run(&["-p", "first"]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let copy = elsewhere.path().join("copy");
+    git(&["clone", "-q", ".", copy.to_str().unwrap()]);
+    let mut command = stage.command(&["-p", "--continue", "second"]).into_command();
+    let second = command.current_dir(&copy).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&second.stdout).trim(), "Two.");
+    assert!(stage.request(1)["messages"].to_string().contains("first"));
 }

@@ -120,3 +120,35 @@ fn what_was_left_out_once_is_left_out_for_good() {
     assert!(text.contains("third") && !text.contains("second"), "{text}");
     check_ids(&stage);
 }
+
+#[test]
+fn what_was_spent_stays_spent() {
+    let cost = |stage: &Stage, prompt: &str| {
+        let ran = stage.run(&["-p", "--continue", prompt, "--output-format", "json", "--model", "opus"]);
+        let result: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        result["total_cost_usd"].as_f64().unwrap()
+    };
+    let answer = r#"{"blocks": [{"text": "Yes."}], "usage": {"input_tokens": 1000, "output_tokens": 1000}}"#;
+    let stage = Stage::new(&format!("[{answer}, {answer}, {answer}]"));
+    let first = cost(&stage, "first");
+    let second = cost(&stage, "second");
+    assert!(second > first && first > 0.0, "{first}, then {second}");
+    stage.run(&["-p", "--continue", "/rewind 1 conversation"]);
+    let third = cost(&stage, "third");
+    assert!(third > second, "{second}, then {third}");
+}
+
+#[test]
+fn a_directory_that_a_command_made_goes_without_complaint() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"tool": "Bash", "input": {"command": "mkdir -p sub && echo q > sub/q.txt"}}]},
+            {"blocks": [{"text": "Done."}]}]"#,
+    );
+    stage.run(&["-p", "make it", "--allowedTools", "Bash"]);
+    assert!(stage.project.path().join("sub/q.txt").exists());
+    let listed = stage.run(&["--continue", "--rewind-files"]).stdout;
+    let uuid = listed.split_whitespace().find(|word| word.len() == 36).unwrap_or_default().to_owned();
+    let rewound = stage.run(&["--continue", "--rewind-files", &uuid]);
+    assert_eq!(rewound.code(), Some(0), "{listed}{}{}", rewound.stdout, rewound.stderr);
+    assert!(!stage.project.path().join("sub").exists());
+}

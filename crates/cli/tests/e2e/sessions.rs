@@ -71,7 +71,7 @@ fn a_session_is_listed_shown_and_searched() {
     assert!(listed[0]["path"].as_str().unwrap().starts_with(stage.kept().to_str().unwrap()));
 
     let shown = stage.printed(&["show", &id[..6]]);
-    for words in [id.as_str(), "1 prompt, 1 call", "Last answer:\n  Done.", "windlass --resume"] {
+    for words in [id.as_str(), "1 prompt, 1 call", "Last answer:\n  Done.", "windlass -p --resume"] {
         assert!(shown.contains(words), "{words:?} is not in {shown}");
     }
     let shown: Value = serde_json::from_str(&stage.printed(&["show", "find the", "--json"])).unwrap();
@@ -115,7 +115,10 @@ fn an_export_holds_everything_but_secrets() {
     assert!(!text.contains(key) && !text.contains("test-key"), "{text}");
 
     let file = stage.project.path().join("run.md");
-    assert_eq!(stage.printed(&["export", &id, "-o", "run.md"]), "");
+    assert_eq!(stage.printed(&["export", &id, "-o", "run.md"]), "run.md\n");
+    check_refused(&stage.sessions(&["export", &id, "-o", "run.md"]), &["run.md is there already", "--force"]);
+    assert_eq!(stage.printed(&["export", &id, "-o", "run.md", "--force"]), "run.md\n");
+    assert_eq!(stage.printed(&["export", &id, "-o", "-"]), text);
     let page = std::fs::read_to_string(&file).unwrap();
     assert!(page.starts_with("# Use ") && page.contains("Calls **Read**"), "{page}");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);

@@ -120,6 +120,8 @@ impl Keeping {
         for &change in changes {
             let result = match change.action {
                 Action::Delete => delete(change),
+                // It may have gone with the last file in it.
+                Action::RemoveDirectory if !change.path.exists() => Ok(()),
                 Action::RemoveDirectory => open(&change.path).and_then(|place| remove_directory(&place)),
                 Action::MakeDirectory => make(change),
                 Action::RestoreMode => restore_mode(change),

@@ -103,3 +103,33 @@ fn it_tells_what_others_did_to_the_file() {
     fs::remove_file(&path).unwrap();
     assert!(!file.look().unwrap().named);
 }
+
+#[test]
+fn a_file_that_was_moved_away_is_not_found_under_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, moved) = (dir.path().join("s.jsonl"), dir.path().join("moved"));
+    let file = RealDisk::default().open(&path, Opening::New).unwrap();
+    file.append(b"a line\n").unwrap();
+    assert!(file.look().unwrap().named);
+    fs::rename(&path, &moved).unwrap();
+    assert!(!file.look().unwrap().named);
+    fs::copy(&moved, &path).unwrap();
+    assert!(!file.look().unwrap().named, "this is another file");
+    fs::rename(&moved, &path).unwrap();
+    assert!(file.look().unwrap().named);
+}
+
+#[test]
+fn a_log_that_is_not_the_one_of_the_lease_is_not_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.jsonl");
+    fs::write(&path, "one\n").unwrap();
+    let disk = RealDisk { lease: Some(Lease::take(&path).unwrap()) };
+    disk.open(&path, Opening::Existing).unwrap();
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "two\n").unwrap();
+    assert_eq!(refusal(disk.open(&path, Opening::Existing)), Refused::Removed);
+    // Whoever knows that it is another one gets the lease on it, too.
+    disk.open(&path, Opening::Any).unwrap();
+    assert!(Lease::take(&path).is_err());
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use uuid::Uuid;
-use windlass_protocol::{Intended, MessageId, Record};
+use windlass_protocol::{Intended, MessageId, Record, Spent};
 
 use super::At;
 use super::entry::Meta;
@@ -127,11 +127,23 @@ impl OwnLine {
 
     /// The call that is about to start, if it says that.
     pub(crate) fn intended(&self) -> Option<&Intended> {
+        match self.record() {
+            Some(Record::Intended(intended)) => Some(intended),
+            _ => None,
+        }
+    }
+
+    /// What a model took, if it says that.
+    pub(crate) fn spent(&self) -> Option<&Spent> {
+        match self.record() {
+            Some(Record::Spent(spent)) => Some(spent),
+            _ => None,
+        }
+    }
+
+    fn record(&self) -> Option<&Record> {
         match &self.own {
-            Own::Record(record) => match &**record {
-                Record::Intended(intended) => Some(intended),
-                _ => None,
-            },
+            Own::Record(record) => Some(record),
             _ => None,
         }
     }

@@ -1,4 +1,5 @@
-//! The lease on file systems without locks: a file that one process at a time can make, and what it says about its maker.
+//! A lease without a lock: a file that one process at a time can make, and what it says about its maker. It is for file systems
+//! without locks, and for a session that has no log yet.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -6,12 +6,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
+use rustix::fs::{CWD, RenameFlags};
+use rustix::io::Errno;
 use uuid::Uuid;
 use windlass_protocol::RawObject;
 
 use super::file::{LineReader, RawLine};
 use super::load::{End, end};
 use super::{LoadError, Upto};
+use crate::Lease;
 use crate::disk::sync_directory;
 use crate::format::{At, BEGINNING, Frame, Mark, decode_line};
 
@@ -25,9 +28,15 @@ pub struct Copied {
 /// What is written at once.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
-/// Copies a log up to there into a new file, for the session of this id. The file is complete or not there; the source is not
-/// touched.
-pub fn copy_log(source: &Path, upto: Upto, target: &Path, session: Uuid) -> Result<Copied, LoadError> {
+/// Copies a log up to there into a new file, for the session of this id. The file is complete or not there, and the lease is held
+/// before anybody can find it; the source is not touched.
+pub fn copy_log(
+    source: &Path,
+    upto: Upto,
+    target: &Path,
+    session: Uuid,
+    lease: Option<&Lease>,
+) -> Result<Copied, LoadError> {
     let read = |error| LoadError::Read { path: source.to_owned(), source: error };
     let write = |error| LoadError::Write { path: target.to_owned(), source: error };
     let file = File::open(source).map_err(read)?;
@@ -50,6 +59,7 @@ pub fn copy_log(source: &Path, upto: Upto, target: &Path, session: Uuid) -> Resu
         Fault::Read(error) => read(error),
         Fault::Write(error) => write(error),
     })?;
+    lease.map_or(Ok(()), |lease| lease.cover(&temporary.file)).map_err(write)?;
     temporary.put_in_place(target).map_err(write)?;
     Ok(Copied { length })
 }
@@ -174,9 +184,13 @@ impl Temporary {
         Ok(Self { path, file, is_kept: false })
     }
 
+    /// Gives the file its name, which must not belong to another.
     fn put_in_place(mut self, target: &Path) -> io::Result<()> {
-        std::fs::rename(&self.path, target)?;
-        self.is_kept = true;
+        match rustix::fs::renameat_with(CWD, &self.path, CWD, target, RenameFlags::NOREPLACE) {
+            Ok(()) => self.is_kept = true,
+            Err(Errno::INVAL | Errno::NOSYS) => std::fs::hard_link(&self.path, target)?,
+            Err(error) => return Err(error.into()),
+        }
         let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
         sync_directory(&File::open(directory.unwrap_or(Path::new(".")))?)
     }

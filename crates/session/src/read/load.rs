@@ -38,12 +38,15 @@ pub fn load_back(path: &Path, upto: Upto) -> Result<Loaded, LoadError> {
     Ok(loaded)
 }
 
-/// Notes the numbers of what is left out.
+/// Notes the numbers of what is left out, and what it took.
 fn pass_over(file: File, loaded: &mut Loaded) -> io::Result<()> {
     let mut lines = LineReader::new(file, loaded.length, u64::MAX)?;
     while let Some(raw) = lines.next()? {
         match raw.bytes.map(decode_line) {
-            Some(Ok(Line::Own(own))) => loaded.tail.seq = loaded.tail.seq.max(own.seq),
+            Some(Ok(Line::Own(own))) => {
+                loaded.tail.seq = loaded.tail.seq.max(own.seq);
+                loaded.spent_left_out.extend(own.spent().cloned());
+            }
             Some(Ok(Line::Entry(entry))) => {
                 loaded.last_left_out = loaded.last_left_out.max(entry.number().unwrap_or_default());
             }
@@ -110,6 +113,7 @@ fn load_file(file: File, end: u64, leaf: Option<Uuid>) -> io::Result<Loaded> {
         length: end,
         is_cut,
         last_left_out,
+        spent_left_out: Vec::new(),
         since_facts,
     })
 }

@@ -65,6 +65,11 @@ impl Pen {
         Ok(())
     }
 
+    /// Whether this process has written anything.
+    pub(super) fn is_begun(&self) -> bool {
+        self.opened
+    }
+
     pub(super) fn since_facts(&self) -> u64 {
         self.since_facts
     }

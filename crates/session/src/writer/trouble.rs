@@ -66,9 +66,13 @@ fn explain(error: &io::Error) -> String {
             "the file is as large as it may get",
             "Raise the limit on file sizes, or go on in a copy of the session (--fork-session)",
         ),
-        ErrorKind::NotFound | ErrorKind::NotADirectory => {
+        ErrorKind::NotFound => {
             ("its directory is not there any more", "Send the prompt again to make it anew")
         }
+        ErrorKind::NotADirectory => (
+            "something that is no directory stands where its directory belongs",
+            "Move it away, or set WINDLASS_HOME to a directory elsewhere",
+        ),
         ErrorKind::WriteZero => ("the disk takes no more", "Free some space, then send the prompt again"),
         _ if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => (
             "the disk reports an error",
@@ -113,6 +117,7 @@ mod tests {
         check(Errno::PERM, &["permission is denied", "WINDLASS_HOME"]);
         check(Errno::FBIG, &["as large as it may get", "copy"]);
         check(Errno::NOENT, &["not there any more", "again"]);
+        check(Errno::NOTDIR, &["no directory", "WINDLASS_HOME"]);
         check(io::ErrorKind::WriteZero, &["takes no more", "Free some space"]);
         check(Errno::STALE, &["when that is solved"]);
         check(Refused::Link, &["symbolic link", "real file"]);

@@ -241,7 +241,7 @@ fn a_conversation_of_another_can_end_at_any_entry() {
     let entry = Upto::Entry(Uuid::from_u128(3));
     check(&load(&file.path, entry).unwrap());
     let target = file.beside("copy.jsonl");
-    copy_log(&file.path, entry, &target, Uuid::from_u128(9)).unwrap();
+    copy_log(&file.path, entry, &target, Uuid::from_u128(9), None).unwrap();
     check(&load(&target, Upto::End).unwrap());
 }
 

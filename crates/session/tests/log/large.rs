@@ -53,7 +53,7 @@ fn a_large_file_opens_by_its_end() {
     let early = crate::support::SEED.message_uuid(MessageId(3));
     assert_eq!(load(&file.path, Upto::Entry(early)).unwrap().tail.parent(), Some(early));
     let target = file.beside("copy.jsonl");
-    copy_log(&file.path, Upto::End, &target, SESSION).unwrap();
+    copy_log(&file.path, Upto::End, &target, SESSION, None).unwrap();
     assert_eq!(load(&target, Upto::End).unwrap().tail.parent(), loaded.tail.parent());
     let said =
         records(&file.path).unwrap().filter(|told| matches!(told.as_ref().unwrap().record, Record::Said(_)));
