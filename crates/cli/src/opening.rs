@@ -54,15 +54,14 @@ impl Opening {
                 Some(catalogue(home)?.find(cwd, words).map_err(|error| error.to_string())?)
             }
         };
-        let opening = match found {
-            Some(found) => Self::go_on(wish, &found, home, cwd)?,
-            None => {
-                let mut opening = Self::begin(wish, home, cwd)?;
-                if wish.origin == Source::Newest {
-                    opening.notices.push(notices::NOTHING_TO_CONTINUE.to_owned());
-                }
-                opening
+        let opening = if let Some(found) = found {
+            Self::go_on(wish, &found, home, cwd)?
+        } else {
+            let mut opening = Self::begin(wish, home, cwd)?;
+            if wish.origin == Source::Newest {
+                opening.notices.push(notices::NOTHING_TO_CONTINUE.to_owned());
             }
+            opening
         };
         Ok(Self { name: wish.name.clone(), ..opening })
     }

@@ -120,7 +120,9 @@ impl Recall {
     /// their ids are not given again; and what was spent stays spent.
     pub fn leave_out(&mut self, last: MessageId, spent: Vec<Spent>) {
         self.state.ids.saw_message(last);
-        spent.into_iter().for_each(|spent| self.spent(spent));
+        for spent in spent {
+            self.spent(spent);
+        }
     }
 
     /// The conversation so far, without the response that is open.
