@@ -21,6 +21,8 @@ pub(super) struct Played {
     pub(super) last: Option<Words>,
     /// What was not as it was when the log was written.
     pub(super) differences: Vec<String>,
+    /// How many pieces of the log could not be read.
+    pub(super) unread: u64,
 }
 
 /// What somebody said.
@@ -89,11 +91,20 @@ struct Player<'a> {
     last: Option<Words>,
     /// What cannot be read. At the end of what a process wrote, nothing is missed.
     damage: Option<Damage>,
+    unread: u64,
 }
 
 impl<'a> Player<'a> {
     fn new(session: &'a SessionInfo) -> Self {
-        Self { session, replay: None, process: None, open: BTreeMap::new(), last: None, damage: None }
+        Self {
+            session,
+            replay: None,
+            process: None,
+            open: BTreeMap::new(),
+            last: None,
+            damage: None,
+            unread: 0,
+        }
     }
 
     fn events(&self) -> u64 {
@@ -110,6 +121,7 @@ impl<'a> Player<'a> {
             }
             Scene::Marked(_) => {}
             Scene::Damaged(damage) => {
+                self.unread += 1;
                 if self.replay.is_some() && self.damage.is_none() {
                     self.damage = Some(damage);
                 }
@@ -181,8 +193,8 @@ impl<'a> Player<'a> {
             None if is_complete => End::Equal,
             None => End::CutOff,
         };
-        let Self { replay, open, last, .. } = self;
-        Played { replay, end, offset, open, last, differences: differences.unwrap_or_default() }
+        let Self { replay, open, last, unread, .. } = self;
+        Played { replay, end, offset, open, last, differences: differences.unwrap_or_default(), unread }
     }
 }
 

@@ -15,9 +15,17 @@ const MESSAGE_CHARS: usize = 200;
 /// That everything is equal, in a sentence.
 pub(super) fn equal(played: &Played) -> String {
     let events = display::counted(played.replay.as_ref().map_or(0, Replay::events), "event");
+    let unread = match played.unread {
+        0 => String::new(),
+        count => {
+            format!(" {} of the log cannot be read and had to be left out.", display::counted(count, "piece"))
+        }
+    };
     match played.end {
-        End::CutOff => format!("{events} played, all equal; the log ends in the middle of the last one."),
-        _ => format!("{events} played, all equal."),
+        End::CutOff => {
+            format!("{events} played, all equal; the log ends in the middle of the last one.{unread}")
+        }
+        _ => format!("{events} played, all equal.{unread}"),
     }
 }
 
@@ -46,7 +54,12 @@ fn differs(
     replay: Option<&Replay>,
     text: &mut String,
 ) {
-    let _ = writeln!(text, "The session {} differs from what this engine does.\n", session.id);
+    let _ = match difference {
+        Difference::Played(_) => {
+            writeln!(text, "The session {} differs from what this engine does.\n", session.id)
+        }
+        Difference::Damaged(_) => writeln!(text, "The session {} cannot be played to its end.\n", session.id),
+    };
     for step in replay.into_iter().flat_map(Replay::trail) {
         let _ = writeln!(text, "  {:>6}  {}: {}", step.event, step.heard, kinds(&step.records));
     }
