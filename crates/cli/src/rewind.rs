@@ -183,6 +183,13 @@ impl Done {
         let mut text = self.changes(cwd);
         self.write_left(&mut text, cwd);
         self.write_commands(&mut text);
+        if self.plan.unread > 0 {
+            let lines = display::counted(self.plan.unread as u64, "line");
+            let _ = writeln!(
+                text,
+                "\n{lines} of the checkpoints cannot be read; what calls did there may not be rewound."
+            );
+        }
         if let Some(rewound) = &self.rewound {
             for notice in &rewound.notices {
                 let _ = writeln!(text, "{}", display::line(notice));

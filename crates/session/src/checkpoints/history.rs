@@ -49,6 +49,8 @@ pub(crate) struct Track {
 pub(crate) struct History {
     pub(crate) tracks: BTreeMap<PathBuf, Track>,
     pub(crate) commands: Vec<Command>,
+    /// Lines that cannot be read any more: something may be missing.
+    pub(crate) unread: usize,
     /// Calls that have begun, and the paths they named.
     open: BTreeMap<String, Vec<PathBuf>>,
 }
@@ -59,7 +61,7 @@ impl History {
     /// Everything since a point, or nothing if there is no such point. Where a prompt is found twice, the later one counts.
     pub(crate) fn since(journal: &Path, point: Point) -> io::Result<Option<Self>> {
         let mut history: Option<Self> = None;
-        journal::read(journal, None, |line| {
+        let unread = journal::read(journal, None, |line| {
             if is_point(&line, point) {
                 history = Some(Self::default());
             }
@@ -67,7 +69,7 @@ impl History {
                 history.take(line);
             }
         })?;
-        Ok(history.map(Self::finish))
+        Ok(history.map(|history| Self { unread, ..history.finish() }))
     }
 
     fn take(&mut self, line: Line) {

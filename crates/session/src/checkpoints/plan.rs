@@ -25,6 +25,8 @@ pub struct RewindPlan {
     pub skipped: Vec<Skipped>,
     /// Commands that ran since. What they did beyond the files above is not known and cannot be undone.
     pub commands: Vec<Command>,
+    /// How many lines about what calls found and left cannot be read any more.
+    pub unread: usize,
 }
 
 /// One path that is brought back.
@@ -107,6 +109,7 @@ impl Checkpoints {
             changes: Vec::new(),
             skipped: Vec::new(),
             commands: history.commands,
+            unread: history.unread,
         };
         let mut gone = BTreeSet::new();
         // The deepest paths first: a directory goes if everything in it does.
