@@ -56,8 +56,9 @@ pub(crate) fn listed(again: &Again) -> Result<String, String> {
         return Ok("Nothing was said in this session yet, so there is nothing to go back to.\n".into());
     }
     let mut text = String::from("The prompts of this session:\n");
-    for (place, PromptLine { uuid, text: said, .. }) in prompts.iter().enumerate() {
-        let _ = writeln!(text, "{:>4}  {uuid}  {}", place + 1, short(said));
+    for (place, PromptLine { uuid, text: said, standing, .. }) in prompts.iter().enumerate() {
+        let left = if *standing { "" } else { " (no longer in the conversation)" };
+        let _ = writeln!(text, "{:>4}  {uuid}  {}{left}", place + 1, short(said));
     }
     text.push_str("\nGo back to before one of them with /rewind NUMBER, and add files or conversation for only one of the two.\n");
     Ok(text)

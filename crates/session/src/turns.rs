@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::checkpoints::may_change_files;
-use crate::format::{Entry, EntryKind, Header, Line, Mark, Meta};
+use crate::format::{Entry, EntryKind, Line, Mark, Meta, OwnLine};
 use crate::read::lines;
 
 /// A prompt in a log.
@@ -23,6 +23,8 @@ pub struct PromptLine {
     pub kept: bool,
     /// Whether a call that may change files followed it, up to the next one; or something that cannot be read.
     pub changing: bool,
+    /// Whether the conversation did not go back behind it.
+    pub standing: bool,
     /// Up to here nothing of it is in the log.
     pub starts_at: u64,
     /// What it says, as far as it is text.
@@ -33,47 +35,92 @@ pub struct PromptLine {
 
 /// The prompts of a log, in their order. Those that were rewound or compacted away are among them.
 pub fn prompts(path: &Path) -> io::Result<Vec<PromptLine>> {
-    let (mut found, mut start, mut kept): (Vec<PromptLine>, _, _) = (Vec::new(), None, false);
+    let mut gathering = Gathering::default();
     for located in lines(path)? {
         let located = located?;
-        match located.line {
-            // What was heard, and what the engine put in front, belong to the prompt behind them.
-            Ok(Line::Own(own)) if own.is_heard() => {
-                start.get_or_insert(located.offset);
-            }
-            Ok(Line::Entry(entry)) if entry.is_meta => {
-                start.get_or_insert(located.offset);
-            }
-            Ok(Line::Entry(entry)) if is_prompt(&entry) => {
-                let (number, also) = ids(&entry);
-                found.push(PromptLine {
-                    uuid: entry.uuid,
-                    also,
-                    number,
-                    kept,
-                    changing: false,
-                    starts_at: start.take().unwrap_or(located.offset),
-                    text: text(&entry),
-                    wall_ms: entry.wall_ms,
-                });
-            }
-            other => {
-                start = None;
-                let (keeps, changes) = match &other {
-                    Ok(Line::Own(own)) => {
-                        (own.header().map(Header::has_keeper), own.intended().is_some_and(may_change_files))
-                    }
-                    Ok(_) => (None, false),
-                    Err(_) => (None, true),
-                };
-                kept = keeps.unwrap_or(kept);
-                if let Some(last) = found.last_mut() {
-                    last.changing |= changes;
-                }
+        match &located.line {
+            Ok(Line::Own(own)) => gathering.own(own, located.offset),
+            Ok(Line::Entry(entry)) => gathering.entry(entry, located.offset),
+            Ok(_) => gathering.start = None,
+            Err(_) => {
+                gathering.start = None;
+                gathering.changes();
             }
         }
     }
-    Ok(found)
+    Ok(gathering.found)
+}
+
+#[derive(Default)]
+struct Gathering {
+    found: Vec<PromptLine>,
+    /// Where the next prompt begins. What was heard, and what the engine put in front, belong to the prompt behind them.
+    start: Option<u64>,
+    kept: bool,
+    /// The entries of the conversation, each with how many prompts there were up to it.
+    entries: Vec<(Uuid, usize)>,
+}
+
+impl Gathering {
+    fn entry(&mut self, entry: &Entry, offset: u64) {
+        if entry.is_meta {
+            self.start.get_or_insert(offset);
+        } else {
+            let start = self.start.take().unwrap_or(offset);
+            if is_prompt(entry) {
+                self.prompt(entry, start);
+            }
+        }
+        if !entry.is_aside {
+            self.entries.push((entry.uuid, self.found.len()));
+        }
+    }
+
+    fn prompt(&mut self, entry: &Entry, starts_at: u64) {
+        let (number, also) = ids(entry);
+        self.found.push(PromptLine {
+            uuid: entry.uuid,
+            also,
+            number,
+            kept: self.kept,
+            changing: false,
+            standing: true,
+            starts_at,
+            text: text(entry),
+            wall_ms: entry.wall_ms,
+        });
+    }
+
+    fn own(&mut self, own: &OwnLine, offset: u64) {
+        if own.is_heard() {
+            self.start.get_or_insert(offset);
+            return;
+        }
+        self.start = None;
+        if let Some(header) = own.header() {
+            self.kept = header.has_keeper();
+        }
+        if own.intended().is_some_and(may_change_files) {
+            self.changes();
+        }
+        if let Some(Mark::Rewound { to }) = own.mark() {
+            self.goes_back(*to);
+        }
+    }
+
+    fn changes(&mut self) {
+        if let Some(last) = self.found.last_mut() {
+            last.changing = true;
+        }
+    }
+
+    fn goes_back(&mut self, to: Option<Uuid>) {
+        let entry = self.entries.iter().rfind(|(uuid, _)| Some(*uuid) == to);
+        let standing = entry.map_or(0, |(_, prompts)| *prompts);
+        for prompt in &mut self.found[standing..] {
+            prompt.standing = false;
+        }
+    }
 }
 
 /// Checks that everything behind an entry belongs to the turn of one prompt. The error says what does not.

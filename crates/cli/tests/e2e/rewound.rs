@@ -51,6 +51,10 @@ fn files_and_conversation_go_back_together_and_stay_there() {
     assert_eq!(third.stdout.trim(), "Third.", "{}", third.stderr);
     let text = stage.last_user_text();
     assert!(text.contains("first") && text.contains("third") && !text.contains("second"), "{text}");
+    let listed = stage.run(&["-p", "--continue", "/rewind"]).stdout;
+    let left: Vec<&str> =
+        listed.lines().filter(|line| line.contains("no longer in the conversation")).collect();
+    assert!(left.len() == 1 && left[0].contains("second"), "{listed}");
     check_ids(&stage);
 }
 
