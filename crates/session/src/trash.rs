@@ -78,8 +78,7 @@ struct Note {
 pub fn remove(layout: &Layout, session: &SessionInfo) -> Result<PathBuf, TrashError> {
     let from = session.paths();
     let lease = Lease::take(from.file())?;
-    let now = crate::time::now_ms();
-    let directory = layout.trash().join(format!("{now}-{}", from.id()));
+    let (now, directory) = place_for(layout, from.id());
     let failed = |error| TrashError::Failed { path: from.file().to_owned(), error };
     let note = Note { project: name(from.project()), file: name(from.file()), removed_ms: now };
     create_private(&directory).map_err(failed)?;
@@ -95,6 +94,18 @@ pub fn remove(layout: &Layout, session: &SessionInfo) -> Result<PathBuf, TrashEr
     let _ = fs::remove_file(to.lock());
     let _ = fs::remove_dir(to.side());
     Ok(directory)
+}
+
+/// When a session is removed, and where it goes. Two removals of the same session are never at the same time.
+fn place_for(layout: &Layout, id: Uuid) -> (u64, PathBuf) {
+    let mut now = crate::time::now_ms();
+    loop {
+        let directory = layout.trash().join(format!("{now}-{id}"));
+        if directory.symlink_metadata().is_err() {
+            return (now, directory);
+        }
+        now += 1;
+    }
 }
 
 /// Puts a removed session back, by its id or the beginning of it. Of several removals of the same session the last counts.

@@ -83,6 +83,16 @@ fn nothing_is_put_over_something() {
 }
 
 #[test]
+fn what_is_removed_again_and_again_is_all_there() {
+    let world = World::new();
+    for _ in 0..20 {
+        session(&world, 1);
+        remove(&world.layout(), &world.list(Path::new(CWD))[0]).unwrap();
+    }
+    assert_eq!(trashed(&world.layout()).len(), 20);
+}
+
+#[test]
 fn ids_among_the_removed_are_as_clear_as_others() {
     let world = World::new();
     let cwd = Path::new(CWD);
