@@ -1,12 +1,13 @@
 //! What the log of a session costs: the binary with its log against the same without.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use serde_json::{Value, json};
 
 use crate::scenario::Way;
@@ -221,16 +222,20 @@ impl Syncs {
         let mut file = OpenOptions::new().create(true).append(true).open(folder.join("probe"))?;
         let bytes = vec![b'x'; bytes];
         let (ask, asked) = sync_channel::<(File, bool)>(0);
-        let (tell, told) = sync_channel(0);
+        // Whoever runs an event loop is woken through a descriptor.
+        let (mut tell, mut told) = UnixStream::pair()?;
         let thread = std::thread::spawn(move || {
             for (file, is_folder) in asked {
-                let _ = tell.send(if is_folder { file.sync_all() } else { file.sync_data() });
+                let synced = if is_folder { file.sync_all() } else { file.sync_data() };
+                let _ = tell.write_all(&[u8::from(synced.is_ok())]);
             }
         });
-        let wait = |file: File, is_folder: bool| -> Result<f64> {
+        let mut wait = |file: File, is_folder: bool| -> Result<f64> {
             let began = Instant::now();
             ask.send((file, is_folder))?;
-            told.recv()??;
+            let mut synced = [0];
+            told.read_exact(&mut synced)?;
+            ensure!(synced == [1], "a probe could not be synced");
             Ok(milliseconds(began.elapsed()))
         };
         for number in 0..PROBES {
