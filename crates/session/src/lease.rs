@@ -32,28 +32,16 @@ pub struct Lease {
 
 /// What keeps others away.
 #[derive(Debug, Default)]
-struct Holding {
-    /// While there is no log.
-    reserved: Option<LockFile>,
-    held: Option<Held>,
-}
-
-#[derive(Debug)]
-enum Held {
+enum Holding {
+    /// Nothing: there is no log yet, and nobody else can know its name.
+    #[default]
+    Nothing,
+    /// A file, as long as there is no log.
+    Reserved(LockFile),
     /// A lock on the log.
     Lock(File),
-    /// A file beside it.
+    /// A file, because the log cannot be locked.
     File(LockFile),
-}
-
-impl Held {
-    /// Whether it keeps others away from the log that they find there.
-    fn is_on(&self, log: &Path) -> bool {
-        match self {
-            Self::Lock(file) => is_at(file, log),
-            Self::File(lock) => lock.is_there(),
-        }
-    }
 }
 
 /// Another process writes the session.
@@ -103,13 +91,14 @@ impl Lease {
         let failed = |error| LeaseError::Failed { path: log.to_owned(), error };
         for _ in 0..TRIES_MAX {
             let file = disk::open_log(log).map_err(failed)?;
-            let held = match lock(&file).map_err(failed)? {
-                Locked::Yes => Held::Lock(file),
+            match lock(&file).map_err(failed)? {
+                Locked::Yes if is_at(&file, log) => return Ok(Self::new(log, Holding::Lock(file))),
+                Locked::Yes => {}
                 Locked::ByAnother(busy) => return Err(busy.into()),
-                Locked::Unsupported => Held::File(unlocked::take(&lock_file(log)).map_err(failed)??),
-            };
-            if held.is_on(log) {
-                return Ok(Self::new(log, Holding { held: Some(held), reserved: None }));
+                Locked::Unsupported => {
+                    let file = unlocked::take(&lock_file(log)).map_err(failed)??;
+                    return Ok(Self::new(log, Holding::File(file)));
+                }
             }
         }
         Err(failed(io::Error::other("it is replaced again and again")))
@@ -118,7 +107,7 @@ impl Lease {
     /// The lease of a session that is about to begin, with an id that nobody else can know. It is taken when the log is made.
     #[must_use]
     pub fn of_new(log: &Path) -> Self {
-        Self::new(log, Holding::default())
+        Self::new(log, Holding::Nothing)
     }
 
     /// The same with an id that others may know: none of them can begin it any more. A file beside the log says so until it is
@@ -126,7 +115,7 @@ impl Lease {
     pub fn reserve(log: &Path) -> Result<Self, LeaseError> {
         let reserved = unlocked::take(&lock_file(log));
         let reserved = reserved.map_err(|error| LeaseError::Failed { path: log.to_owned(), error })??;
-        Ok(Self::new(log, Holding { reserved: Some(reserved), held: None }))
+        Ok(Self::new(log, Holding::Reserved(reserved)))
     }
 
     fn new(log: &Path, holding: Holding) -> Self {
@@ -136,31 +125,30 @@ impl Lease {
     /// Makes sure that the lease is one on this file: the log may have been made just now, for the first time or anew.
     pub(crate) fn cover(&self, file: &File) -> io::Result<()> {
         let mut holding = self.holding();
-        let covers = match &holding.held {
-            Some(Held::Lock(locked)) => is_same(file.metadata(), locked.metadata()),
-            Some(Held::File(lock)) => lock.is_there(),
-            None => false,
+        let covers = match &*holding {
+            Holding::Lock(locked) => is_same(file.metadata(), locked.metadata()),
+            Holding::File(lock) => lock.is_there(),
+            Holding::Reserved(_) | Holding::Nothing => false,
         };
         if covers {
             return Ok(());
         }
-        let held = match lock(file)? {
-            Locked::Yes => Held::Lock(file.try_clone()?),
+        *holding = match lock(file)? {
+            Locked::Yes => Holding::Lock(file.try_clone()?),
             Locked::ByAnother(busy) => return Err(io::Error::other(busy)),
-            Locked::Unsupported => Held::File(match holding.reserved.take() {
-                Some(reserved) => reserved,
-                None => unlocked::take(&lock_file(&self.log))?.map_err(io::Error::other)?,
-            }),
+            Locked::Unsupported => match std::mem::take(&mut *holding) {
+                Holding::Reserved(reserved) => Holding::File(reserved),
+                _ => Holding::File(unlocked::take(&lock_file(&self.log))?.map_err(io::Error::other)?),
+            },
         };
-        *holding = Holding { held: Some(held), reserved: None };
         Ok(())
     }
 
     /// Whether it is a lock on another file than this.
     pub(crate) fn is_elsewhere(&self, file: &File) -> bool {
-        match &self.holding().held {
-            Some(Held::Lock(locked)) => !is_same(file.metadata(), locked.metadata()),
-            Some(Held::File(_)) | None => false,
+        match &*self.holding() {
+            Holding::Lock(locked) => !is_same(file.metadata(), locked.metadata()),
+            Holding::Reserved(_) | Holding::File(_) | Holding::Nothing => false,
         }
     }
 

@@ -119,13 +119,12 @@ impl Lost {
     }
 }
 
-/// Who wants a sync.
+/// Who waits for a sync, and hears if it fails.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asker {
-    /// An append that waits for it.
-    Append,
-    /// The thread that syncs what nobody waits for.
-    Thread,
+    Somebody,
+    /// The next append is told instead.
+    Nobody,
 }
 
 impl Commits {
@@ -186,7 +185,7 @@ impl Commits {
 
     /// Waits until the append is on the disk, with whatever else was written by then.
     pub(crate) fn sync(&self, ticket: Ticket) -> Synced {
-        self.sync_for(ticket, Asker::Append)
+        self.sync_for(ticket, Asker::Somebody)
     }
 
     fn sync_for(&self, ticket: Ticket, asker: Asker) -> Synced {
@@ -214,7 +213,7 @@ impl Commits {
                 let error = trouble::of_sync(&self.path, &error);
                 let from = state.lost.as_ref().map_or(from, |before| before.from.min(from));
                 state.lost = Some(Lost { from, upto: target, error: error.clone() });
-                state.untold = (asker == Asker::Thread).then(|| error.clone());
+                state.untold = (asker == Asker::Nobody).then(|| error.clone());
                 self.failures.fetch_add(1, Ordering::Release);
                 Err(error)
             }
@@ -316,7 +315,7 @@ fn run(commits: &Commits) {
                 }
             }
             // A failure is kept for the next append.
-            Job::Due(ticket) => drop(commits.sync_for(ticket, Asker::Thread)),
+            Job::Due(ticket) => drop(commits.sync_for(ticket, Asker::Nobody)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! When the facts are restated.
 
-use windlass_engine::{SessionSeed, Terminal, Transcript};
+use windlass_engine::{Session, SessionSeed, Terminal, Transcript};
 use windlass_protocol::{Block, Decision, Event, Message, MessageId, Origin, Record};
 
 use crate::stage::{Order, Stage, WORK, is_restating, kinds, poll_until, watch};
@@ -69,14 +69,20 @@ async fn a_log_that_always_wants_them_does_not_stop_the_run() {
     stage.check_recalled(&session);
 }
 
-#[tokio::test(start_paused = true)]
-async fn they_are_restated_after_a_run_was_dropped_behind_what_was_heard() {
-    let stage = Stage::new(WORK);
+/// A session whose run was dropped while a call was at work.
+async fn dropped_while_working(stage: &Stage) -> Session {
     let mut session = stage.begin();
     let mut run = session.run("go");
     let is_working = || stage.desk.alive() > 0;
     assert!(!poll_until(&mut run, &stage.desk, is_working).await.1);
     drop(run);
+    session
+}
+
+#[tokio::test(start_paused = true)]
+async fn they_are_restated_after_a_run_was_dropped_behind_what_was_heard() {
+    let stage = Stage::new(WORK);
+    let mut session = dropped_while_working(&stage).await;
     let first = stage.desk.appends().len();
     let (_, terminal) = watch(session.run("again"), &stage.desk).await;
     assert_eq!(terminal, Terminal::Completed);
@@ -89,11 +95,7 @@ async fn they_are_restated_after_a_run_was_dropped_behind_what_was_heard() {
 #[tokio::test(start_paused = true)]
 async fn they_are_restated_behind_the_answers_that_a_cut_off_run_lacks() {
     let stage = Stage::new(WORK);
-    let mut session = stage.begin();
-    let mut run = session.run("go");
-    let is_working = || stage.desk.alive() > 0;
-    assert!(!poll_until(&mut run, &stage.desk, is_working).await.1);
-    drop(run);
+    let session = dropped_while_working(&stage).await;
     drop(session);
     let recalled = stage.recall();
     assert!(recalled.cut_off);
@@ -134,13 +136,7 @@ async fn a_new_log_is_told_what_was_said_before() {
 async fn they_are_restated_on_request_behind_what_was_said() {
     for order in [Order::Write, Order::WriteSlowly, Order::SayLate] {
         let stage = Stage::new(WORK);
-        let mut session = stage.begin();
-        watch(session.run("go"), &stage.desk).await;
-        stage.desk.order(move |_, _| order);
-        for text in ["one", "two"] {
-            session.handle().steer(text).await.unwrap();
-        }
-        assert_eq!(session.waiting(), 2);
+        let mut session = stage.steered_between_runs(order).await;
         session.restate().await.unwrap();
         assert!(is_restating(stage.desk.appends().last().unwrap()), "{:#?}", stage.desk.kinds());
         let recalled = stage.recall().state;

@@ -118,13 +118,7 @@ async fn facts_that_fail_behind_the_end_are_made_good_by_the_next_run() {
 async fn a_failure_between_runs_is_made_good_by_the_next() {
     for order in [Order::Fail, Order::FailSlowly] {
         let stage = Stage::new(WORK);
-        let mut session = stage.begin();
-        watch(session.run("go"), &stage.desk).await;
-        stage.desk.order(move |_, _| order);
-        for text in ["one", "two"] {
-            session.handle().steer(text).await.unwrap();
-        }
-        assert_eq!(session.waiting(), 2);
+        let mut session = stage.steered_between_runs(order).await;
         if order == Order::FailSlowly {
             // Nobody has waited for it so far.
             let (_, terminal) = watch(session.run("meanwhile"), &stage.desk).await;

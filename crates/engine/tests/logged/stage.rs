@@ -357,6 +357,18 @@ impl Stage {
         self.engine.session_with(SEED, Transcript::default()).logged(self.new_log())
     }
 
+    /// A session in which two prompts wait that came between runs, while the log does what it is ordered to.
+    pub(crate) async fn steered_between_runs(&self, order: Order) -> Session {
+        let mut session = self.begin();
+        watch(session.run("go"), &self.desk).await;
+        self.desk.order(move |_, _| order);
+        for text in ["one", "two"] {
+            session.handle().steer(text).await.unwrap();
+        }
+        assert_eq!(session.waiting(), 2);
+        session
+    }
+
     /// What the file tells; nothing if there is none yet.
     pub(crate) fn recall(&self) -> Recalled {
         let mut recall = Recall::new(self.engine.working_directory().to_owned());
