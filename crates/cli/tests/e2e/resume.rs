@@ -195,13 +195,13 @@ fn a_copy_does_not_take_an_id_that_another_process_has() {
 
 #[test]
 fn a_run_that_was_killed_tells_what_is_unknown_and_does_not_repeat_it() {
-    let count = r#"{"tool": "Bash", "input": {"command": "echo x >> count; sleep 30"}}"#;
+    let count = r#"{"tool": "Bash", "input": {"command": "echo x >> count; touch counted; sleep 30"}}"#;
     let stage = Stage::new(&format!(
         r#"[{{"blocks": [{count}]}}, {{"blocks": [{count}]}}, {{"blocks": [{{"text": "I will not."}}]}}, {{"blocks": [{count}]}},
             {{"blocks": [{{"text": "Never reached."}}]}}]"#
     ));
     let mut child = stage.command(&["-p", "go", "--allowedTools", "Bash"]).into_command().spawn().unwrap();
-    stage.wait_for_file("count");
+    stage.wait_for_file("counted");
     child.kill().unwrap();
     child.wait().unwrap();
     let finished = stage.run(&["-p", "--continue", "go on"]);
