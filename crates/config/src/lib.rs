@@ -15,6 +15,7 @@ mod numbers;
 mod parse;
 mod secrets;
 mod settings;
+mod settings_files;
 mod shared_file;
 mod thinking;
 mod variables;
@@ -25,5 +26,11 @@ pub use error::ConfigError;
 pub use flags::{Flags, PromptText};
 pub use home::Home;
 pub use settings::{Api, Context, Files, HomeSettings, Limits, Memory, Models, Settings, Shell, Sync};
+pub use settings_files::{
+    AutoMode, Credential, Effective, FileSettings, Granted, HookGroup, Level, Origin, Part,
+    PermissionSettings, Problem, ProjectParts, RuleText, SandboxPath, SandboxSettings, SettingSources,
+    SettingsFiles, SettingsPlaces, Severity, ShownValue, Sourced, TrustAnswer, TrustRequest, TrustState,
+    TrustStore, TrustedProject, settings_list, settings_schema, show,
+};
 pub use shared_file::{SharedFile, SharedFileError};
 pub use variables::{Area, VARIABLES, Variable};

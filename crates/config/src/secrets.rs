@@ -17,7 +17,8 @@ impl Api {
     }
 }
 
-fn is_telling(name: &str) -> bool {
+/// Whether what has this name is a secret.
+pub(crate) fn is_telling(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     TELLING.iter().any(|part| name.contains(part))
 }

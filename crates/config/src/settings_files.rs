@@ -1,0 +1,265 @@
+//! Settings files: where they are, what they say together, and where each value comes from.
+//!
+//! [`SettingsFiles::read`] reads every file and keeps what is valid. Nothing acts on it yet: first somebody decides whether the project is
+//! trusted ([`TrustStore`]), then [`SettingsFiles::effective`] makes one set of settings of them. What came with a project and would act
+//! (hooks, rules that allow, variables, servers) is left out without trust; what forbids holds at once.
+
+mod check;
+mod effective;
+mod git;
+mod json;
+mod keys;
+mod limits;
+mod nearest;
+mod origin;
+mod parts;
+mod places;
+mod problem;
+mod read;
+mod schema;
+mod show;
+mod tree;
+mod trust;
+mod typed;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::ConfigError;
+pub use effective::Effective;
+pub use origin::{Level, Origin, RuleText, Sourced};
+pub use parts::{Part, ProjectParts};
+pub use places::SettingsPlaces;
+pub use problem::{Problem, Severity};
+pub use schema::{settings_list, settings_schema};
+pub use show::{ShownValue, show};
+pub use trust::{Granted, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject};
+pub use typed::{
+    AutoMode, Credential, FileSettings, HookGroup, PermissionSettings, SandboxPath, SandboxSettings,
+};
+
+use origin::Source;
+use tree::Tree;
+
+/// A file that `--settings` names may be larger than others.
+const FLAG_BYTES_MAX: u64 = 2 * read::BYTES_MAX;
+
+/// Which of the files that need not be read are: `--setting-sources`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettingSources {
+    /// The user's.
+    pub user: bool,
+    /// The project's.
+    pub project: bool,
+    /// The user's for this project.
+    pub local: bool,
+    /// Whether the flag was given: naming the project there is a word of trust.
+    pub stated: bool,
+}
+
+impl Default for SettingSources {
+    fn default() -> Self {
+        Self { user: true, project: true, local: true, stated: false }
+    }
+}
+
+impl SettingSources {
+    /// Reads the flag: names separated by commas; nothing for none.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let mut sources = Self { user: false, project: false, local: false, stated: true };
+        for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            match name {
+                "user" => sources.user = true,
+                "project" => sources.project = true,
+                "local" => sources.local = true,
+                other => {
+                    return Err(ConfigError::Flag {
+                        flag: "--setting-sources",
+                        value: other.to_owned(),
+                        accepts: "give user, project and local, separated by commas".into(),
+                    });
+                }
+            }
+        }
+        Ok(sources)
+    }
+}
+
+/// Every settings file, read and checked.
+pub struct SettingsFiles {
+    places: SettingsPlaces,
+    /// The weakest first.
+    files: Vec<(Source, Tree)>,
+    problems: Vec<Problem>,
+}
+
+impl SettingsFiles {
+    /// Reads every file that counts. `flag` is what `--settings` says: a path or JSON.
+    #[must_use]
+    pub fn read(places: SettingsPlaces, sources: SettingSources, flag: Option<&str>) -> Self {
+        let mut files = Self { places, files: Vec::new(), problems: Vec::new() };
+        if sources.user {
+            files.read_user();
+        }
+        if sources.project {
+            files.read_project();
+        }
+        if sources.local {
+            files.read_local();
+        }
+        if let Some(flag) = flag {
+            files.read_flag(flag);
+        }
+        files.read_managed();
+        files
+    }
+
+    /// What is wrong with the files.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// Where the files were looked for.
+    #[must_use]
+    pub fn places(&self) -> &SettingsPlaces {
+        &self.places
+    }
+
+    fn read_user(&mut self) {
+        for folder in self.places.user.clone() {
+            let anchor = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+            self.read_file(&folder.join("settings.json"), Level::User, &anchor);
+        }
+    }
+
+    fn read_project(&mut self) {
+        let start = self.places.start.clone();
+        for folder in places::FOLDERS.map(|name| start.join(name)) {
+            // Started at home, the project's folder is the user's.
+            if !self.is_users(&folder) {
+                self.read_file(&folder.join("settings.json"), Level::Project, &start);
+            }
+        }
+    }
+
+    fn read_local(&mut self) {
+        let start = self.places.start.clone();
+        let local = self.places.local().to_owned();
+        let mut directories = vec![start.clone(), local];
+        directories.dedup();
+        for directory in directories {
+            for folder in places::FOLDERS {
+                let file = directory.join(folder).join("settings.local.json");
+                self.read_file(&file, Level::Local, &start);
+            }
+        }
+    }
+
+    fn read_managed(&mut self) {
+        let start = self.places.start.clone();
+        for folder in self.places.managed.clone() {
+            self.read_file(&folder.join("managed-settings.json"), Level::Managed, &start);
+            let parts = folder.join("managed-settings.d");
+            match names(&parts) {
+                Ok(names) => {
+                    for name in names {
+                        self.read_file(&parts.join(name), Level::Managed, &start);
+                    }
+                }
+                Err(problem) => self.unusable(&parts, problem),
+            }
+        }
+    }
+
+    fn read_flag(&mut self, flag: &str) {
+        let start = self.places.start.clone();
+        if flag.trim_start().starts_with('{') {
+            let source =
+                Source { level: Level::Flags, file: None, anchor: start.as_path().into(), foreign: false };
+            self.add(flag, source);
+            return;
+        }
+        let file = start.join(flag);
+        match read::read(&file, FLAG_BYTES_MAX) {
+            Ok(Some(text)) => {
+                let anchor = file.parent().unwrap_or(&start).into();
+                let source =
+                    Source { level: Level::Flags, file: Some(file.as_path().into()), anchor, foreign: false };
+                self.add(&text, source);
+            }
+            Ok(None) => {
+                let advice = "Give --settings the path of a file that exists, or JSON in braces.";
+                self.problems.push(Problem::with_file(&file, "it does not exist".into(), advice));
+            }
+            Err(problem) => self.unusable(&file, problem),
+        }
+    }
+
+    fn read_file(&mut self, file: &Path, level: Level, anchor: &Path) {
+        match read::read(file, read::BYTES_MAX) {
+            Ok(None) => {}
+            Ok(Some(text)) => {
+                let foreign = match level {
+                    Level::Project => true,
+                    Level::Local => self.places.is_foreign(file),
+                    Level::User | Level::Flags | Level::Managed => false,
+                };
+                self.add(
+                    &text,
+                    Source { level, file: Some(Arc::from(file)), anchor: anchor.into(), foreign },
+                );
+            }
+            Err(problem) => self.unusable(file, problem),
+        }
+    }
+
+    fn add(&mut self, text: &str, source: Source) {
+        match json::parse(text) {
+            Ok(node) => {
+                let (mut tree, problems) = check::check(&node, &source);
+                self.problems.extend(problems);
+                limits::enforce(&mut tree, &source, &mut self.problems);
+                self.files.push((source, tree));
+            }
+            Err(broken) => {
+                let told = Problem::at(&source, broken.at, Severity::Fatal, broken.what, broken.advice);
+                self.problems.push(told);
+            }
+        }
+    }
+
+    fn unusable(&mut self, file: &Path, problem: String) {
+        let advice = "Correct the file or move it away: nothing starts while its rules cannot be known.";
+        self.problems.push(Problem::with_file(file, problem, advice));
+    }
+
+    /// Whether a folder is one of the user's.
+    fn is_users(&self, folder: &Path) -> bool {
+        let resolved = folder.canonicalize();
+        let same = |user: &PathBuf| {
+            user.canonicalize().is_ok_and(|user| resolved.as_ref().is_ok_and(|folder| *folder == user))
+        };
+        self.places.user.iter().any(same)
+    }
+}
+
+/// The names of the files that make up one folder of managed settings, in their order.
+fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, String> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if read::is_missing(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(format!("it cannot be read ({error})")),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|error| format!("it cannot be read ({error})"))?.file_name();
+        let is_settings = Path::new(&name).extension() == Some(OsStr::new("json"));
+        if is_settings && !name.as_encoded_bytes().starts_with(b".") {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}

@@ -1,0 +1,216 @@
+//! From JSON to settings: every value is held against the table of keys. What does not fit is told and left out, one by one.
+
+use std::collections::BTreeMap;
+
+use super::json::{At, Content, Member, Node};
+use super::keys::{self, KEYS, Key, Kind};
+use super::nearest::nearest;
+use super::origin::Source;
+use super::problem::{Problem, Severity};
+use super::tree::{Leaf, List, Tree};
+
+/// Of what is merely left out, as many are told of one file.
+const PROBLEMS_MAX: usize = 50;
+
+const LEFT_OUT: &str = "Correct or remove it; the rest of the file holds.";
+const STOPS: &str = "Correct it: nothing starts while something that protects you may be left out.";
+
+/// Reads the settings of one file.
+pub(crate) fn check(node: &Node, source: &Source) -> (Tree, Vec<Problem>) {
+    let mut checker = Checker { source, problems: Vec::new(), untold: 0 };
+    let tree = match &node.content {
+        Content::Object(members) => checker.group(members, ""),
+        other => {
+            let what = format!("settings must be an object, not {}", other.kind());
+            checker.tell(node.at, Severity::Fatal, what, STOPS);
+            Tree::default()
+        }
+    };
+    if checker.untold > 0 {
+        let what = format!("{} more values are left out", checker.untold);
+        let told = Problem::at(source, node.at, Severity::Warning, what, "Correct the others first.");
+        checker.problems.push(told);
+    }
+    (tree, checker.problems)
+}
+
+struct Checker<'a> {
+    source: &'a Source,
+    problems: Vec<Problem>,
+    untold: usize,
+}
+
+/// What a value is checked against.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    /// Its full name.
+    path: &'a str,
+    kind: &'a Kind,
+    /// Whether nothing may start when it is wrong.
+    forbids: bool,
+}
+
+impl Checker<'_> {
+    fn tell(&mut self, at: At, severity: Severity, what: String, advice: &str) {
+        if severity < Severity::Fatal && self.problems.len() >= PROBLEMS_MAX {
+            self.untold += 1;
+            return;
+        }
+        self.problems.push(Problem::at(self.source, at, severity, what, advice));
+    }
+
+    /// The members of an object whose names are keys.
+    fn group(&mut self, members: &[Member], path: &str) -> Tree {
+        let mut tree = BTreeMap::new();
+        for member in members {
+            let dot = if path.is_empty() { "" } else { "." };
+            let full = format!("{path}{dot}{}", member.name);
+            let Some(key) = KEYS.iter().find(|key| key.is_in(path) && key.name() == member.name) else {
+                self.unknown(member, path);
+                continue;
+            };
+            let wanted = Wanted { path: &full, kind: &key.kind, forbids: key.forbids };
+            if let Some(value) = self.value(&member.value, wanted) {
+                self.add(&mut tree, member, value, &full);
+            }
+        }
+        Tree::Object(tree)
+    }
+
+    /// A name that is there twice: lists add up, as if they stood in two files.
+    fn add(&mut self, tree: &mut BTreeMap<String, Tree>, member: &Member, value: Tree, path: &str) {
+        let Some(before) = tree.get_mut(&member.name) else {
+            tree.insert(member.name.clone(), value);
+            return;
+        };
+        let what = format!("`{path}` is there twice");
+        let advice = "Lists add up, and of single values the last holds. Join them.";
+        self.tell(member.at, Severity::Warning, what, advice);
+        before.put(value, path);
+    }
+
+    fn unknown(&mut self, member: &Member, group: &str) {
+        if self.problems.len() >= PROBLEMS_MAX {
+            // Looking for what was meant takes longer than anything else here.
+            self.untold += 1;
+            return;
+        }
+        let siblings = KEYS.iter().filter(|key| key.is_in(group)).map(Key::name);
+        let named = |key: &&Key| key.name() == member.name;
+        let meant = match nearest(&member.name, siblings) {
+            Some(name) if group.is_empty() => Some(name.to_owned()),
+            Some(name) => Some(format!("{group}.{name}")),
+            None => KEYS.iter().find(named).map(|key| key.path.to_owned()),
+        };
+        let dot = if group.is_empty() { "" } else { "." };
+        let what = format!("there is no setting `{group}{dot}{}`", member.name);
+        let advice = match meant {
+            Some(meant) => format!("Did you mean `{meant}`?"),
+            None => "It has no effect; remove it.".to_owned(),
+        };
+        self.tell(member.at, Severity::Warning, what, &advice);
+    }
+
+    fn value(&mut self, node: &Node, wanted: Wanted<'_>) -> Option<Tree> {
+        match (wanted.kind, &node.content) {
+            (Kind::Group, Content::Object(members)) => Some(self.group(members, wanted.path)),
+            (Kind::Map(kind), Content::Object(members)) => Some(self.map(members, Wanted { kind, ..wanted })),
+            (Kind::List(kind), Content::List(items)) => {
+                let items = items.iter().enumerate().filter_map(|(position, item)| {
+                    let path = format!("{}[{position}]", wanted.path);
+                    self.leaf(item, Wanted { path: &path, kind, ..wanted })
+                });
+                let mut list = List { items: items.collect(), origin: self.source.origin(node.at) };
+                list.without_doubles(keys::find(wanted.path).is_some_and(|key| key.anchored));
+                Some(Tree::List(list))
+            }
+            _ => self.leaf(node, wanted).map(Tree::Leaf),
+        }
+    }
+
+    fn map(&mut self, members: &[Member], wanted: Wanted<'_>) -> Tree {
+        let mut tree = BTreeMap::new();
+        for member in members {
+            let path = format!("{}.{}", wanted.path, member.name);
+            if let Some(value) = self.value(&member.value, Wanted { path: &path, ..wanted }) {
+                self.add(&mut tree, member, value, &path);
+            }
+        }
+        Tree::Object(tree)
+    }
+
+    fn leaf(&mut self, node: &Node, wanted: Wanted<'_>) -> Option<Leaf> {
+        let value = node.to_value();
+        let fits = match (wanted.kind, &node.content) {
+            (Kind::Text, Content::Text(_))
+            | (Kind::Switch, Content::Switch(_))
+            | (Kind::Object, Content::Object(_))
+            | (Kind::Any, _) => true,
+            (Kind::Whole(least, most), Content::Number(number)) => {
+                number.as_u64().is_some_and(|number| (least..=most).contains(&&number))
+            }
+            (Kind::Share(least, most), Content::Number(number)) => {
+                number.as_f64().is_some_and(|number| (least..=most).contains(&&number))
+            }
+            (Kind::Choice(words), Content::Text(text)) => words.contains(&&**text),
+            (Kind::Fields(_), Content::Object(members)) => return self.fields(node, members, wanted),
+            _ => false,
+        };
+        if fits {
+            return Some(Leaf { value, origin: self.source.origin(node.at) });
+        }
+        self.wrong(node, wanted);
+        None
+    }
+
+    /// An object with fixed fields. It holds only as a whole.
+    fn fields(&mut self, node: &Node, members: &[Member], wanted: Wanted<'_>) -> Option<Leaf> {
+        let Kind::Fields(fields) = wanted.kind else { return None };
+        for member in members {
+            let path = format!("{}.{}", wanted.path, member.name);
+            if let Some((_, kind, _)) = fields.iter().find(|(name, ..)| *name == member.name) {
+                self.leaf(&member.value, Wanted { path: &path, kind, ..wanted })?;
+            } else {
+                let what = format!("there is no setting `{path}`");
+                self.tell(member.at, Severity::Warning, what, "It has no effect; remove it.");
+            }
+        }
+        let is_there = |name: &str| members.iter().any(|member| member.name == name);
+        if let Some((name, ..)) = fields.iter().find(|(name, _, needed)| *needed && !is_there(name)) {
+            let what = format!("`{}` has no `{name}`", wanted.path);
+            self.refuse(node.at, wanted, what);
+            return None;
+        }
+        Some(Leaf { value: node.to_value(), origin: self.source.origin(node.at) })
+    }
+
+    fn wrong(&mut self, node: &Node, wanted: Wanted<'_>) {
+        let accepts = wanted.kind.accepts();
+        let found = match &node.content {
+            Content::Text(text) if matches!(wanted.kind, Kind::Choice(_)) => {
+                format!("\"{}\"", excerpt(text))
+            }
+            Content::Number(number) if matches!(wanted.kind, Kind::Whole(..) | Kind::Share(..)) => {
+                number.to_string()
+            }
+            other => other.kind().to_owned(),
+        };
+        self.refuse(node.at, wanted, format!("`{}` must be {accepts}, not {found}", wanted.path));
+    }
+
+    fn refuse(&mut self, at: At, wanted: Wanted<'_>, what: String) {
+        let (severity, advice) =
+            if wanted.forbids { (Severity::Fatal, STOPS) } else { (Severity::Warning, LEFT_OUT) };
+        self.tell(at, severity, what, advice);
+    }
+}
+
+/// The beginning of a text, for a problem of one line.
+fn excerpt(text: &str) -> String {
+    const CHARS_MAX: usize = 40;
+    let mut short: String = text.chars().take(CHARS_MAX).flat_map(char::escape_debug).collect();
+    if text.chars().nth(CHARS_MAX).is_some() {
+        short.push_str("...");
+    }
+    short
+}

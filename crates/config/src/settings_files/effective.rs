@@ -1,0 +1,170 @@
+//! What all files say together.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::SettingsFiles;
+use super::keys::{KEYS, Kind};
+use super::origin::{Level, Source, Sourced};
+use super::problem::{Problem, Severity};
+use super::tree::Tree;
+use super::typed::{self, FileSettings};
+
+/// What holds, and what was left out.
+#[derive(Clone)]
+pub struct Effective {
+    /// The settings.
+    pub settings: FileSettings,
+    /// What is wrong with the files, and what in them has no effect.
+    pub problems: Vec<Problem>,
+    /// Settings that are known and have no effect yet, each once.
+    pub unsupported: Vec<Sourced<String>>,
+    /// What came with the project and waits for trust.
+    pub skipped: Vec<String>,
+    pub(crate) tree: Tree,
+}
+
+/// The tree may hold secrets.
+impl fmt::Debug for Effective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Effective")
+            .field("settings", &self.settings)
+            .field("problems", &self.problems)
+            .field("unsupported", &self.unsupported)
+            .field("skipped", &self.skipped)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Effective {
+    /// Why nothing may start, if so.
+    #[must_use]
+    pub fn fatal(&self) -> Option<&Problem> {
+        self.problems.iter().find(|problem| problem.severity == Severity::Fatal)
+    }
+
+    /// A single value by its full name, such as `statusLine`: for what has no type of its own here.
+    #[must_use]
+    pub fn value(&self, path: &str) -> Option<Sourced<&Value>> {
+        let leaf = self.tree.leaf(path)?;
+        Some(Sourced { value: &leaf.value, origin: leaf.origin.clone() })
+    }
+}
+
+impl SettingsFiles {
+    /// Makes one set of settings of all files. Without trust, what came with the project and would act is left out.
+    #[must_use]
+    pub fn effective(&self, trusted: bool) -> Effective {
+        let locks = Locks::of(&self.files);
+        let mut problems = self.problems.clone();
+        let mut tree = Tree::default();
+        for (source, file) in &self.files {
+            let mut file = file.clone();
+            if source.foreign && !trusted {
+                hold_back(&mut file);
+            }
+            if source.level != Level::Managed {
+                locks.apply(&mut file, source, &mut problems);
+            }
+            tree.put(file, "");
+        }
+        turn_hooks_off(&mut tree);
+        let unsupported = unsupported(&tree);
+        problems.extend(unsupported.iter().map(no_effect));
+        let places = &self.places;
+        Effective {
+            settings: typed::settings(&tree, &places.start, places.home.as_deref()),
+            problems,
+            unsupported,
+            skipped: if trusted { Vec::new() } else { self.skipped() },
+            tree,
+        }
+    }
+}
+
+impl SettingsFiles {
+    fn skipped(&self) -> Vec<String> {
+        self.parts().list().iter().map(|part| part.what.clone()).collect()
+    }
+}
+
+/// Leaves out what waits for trust.
+fn hold_back(file: &mut Tree) {
+    for key in KEYS.iter().filter(|key| key.waits) {
+        file.take(key.path);
+    }
+}
+
+/// What only the administrator may allow.
+struct Locks {
+    /// A switch of the administrator, and what of others does not count then.
+    closed: Vec<(&'static str, &'static str)>,
+}
+
+impl Locks {
+    const ALL: [(&str, &str); 4] = [
+        ("allowManagedPermissionRulesOnly", "permissions.allow"),
+        ("allowManagedHooksOnly", "hooks"),
+        ("sandbox.filesystem.allowManagedReadPathsOnly", "sandbox.filesystem.allowRead"),
+        ("sandbox.network.allowManagedDomainsOnly", "sandbox.network.allowedDomains"),
+    ];
+
+    fn of(files: &[(Source, Tree)]) -> Self {
+        let mut managed = Tree::default();
+        for (_, file) in files.iter().filter(|(source, _)| source.level == Level::Managed) {
+            managed.put(file.clone(), "");
+        }
+        let is_closed = |(lock, _): &(&str, &str)| managed.leaf(lock).is_some_and(|leaf| leaf.value == true);
+        Self { closed: Self::ALL.into_iter().filter(is_closed).collect() }
+    }
+
+    fn apply(&self, file: &mut Tree, source: &Source, problems: &mut Vec<Problem>) {
+        for (lock, path) in &self.closed {
+            let Some(origin) = file.take(path).and_then(|taken| taken.origin().cloned()) else { continue };
+            problems.push(Problem {
+                file: origin.file.as_deref().map(Into::into),
+                line: origin.line,
+                column: origin.column,
+                what: format!("`{path}` is ignored in {}", source.what()),
+                advice: format!("The administrator set `{lock}`."),
+                severity: Severity::Notice,
+            });
+        }
+    }
+}
+
+/// `disableAllHooks` of the administrator turns off every hook, that of others only those of others.
+fn turn_hooks_off(tree: &mut Tree) {
+    let Some(off) = tree.leaf("disableAllHooks").filter(|leaf| leaf.value == true) else { return };
+    if off.origin.level == Level::Managed {
+        tree.take("hooks");
+        return;
+    }
+    let Some(Tree::Object(events)) = tree.get_mut("hooks") else { return };
+    for event in events.values_mut() {
+        if let Tree::List(list) = event {
+            list.items.retain(|item| item.origin.level == Level::Managed);
+        }
+    }
+}
+
+fn unsupported(tree: &Tree) -> Vec<Sourced<String>> {
+    let idle = KEYS.iter().filter(|key| !key.acts && !matches!(key.kind, Kind::Group));
+    let found = idle.filter_map(|key| {
+        let origin = tree.get(key.path)?.origin()?.clone();
+        Some(Sourced { value: key.path.to_owned(), origin })
+    });
+    found.collect()
+}
+
+fn no_effect(key: &Sourced<String>) -> Problem {
+    Problem {
+        file: key.origin.file.as_deref().map(Into::into),
+        line: key.origin.line,
+        column: key.origin.column,
+        what: format!("`{}` has no effect", key.value),
+        advice: "It is known, but not supported yet.".into(),
+        severity: Severity::Notice,
+    }
+}

@@ -1,0 +1,416 @@
+//! JSON with the place of every value, so that a problem can be shown where it stands.
+//!
+//! Strict: no comments, no comma behind the last value. Nothing is dropped, so that a name that is there twice can be told and
+//! both of its values can hold. Texts and numbers are decoded by `serde_json`; only the structure is read here.
+
+use serde_json::{Map, Number, Value};
+
+/// Values may lie this deep in each other.
+const DEPTH_MAX: u32 = 64;
+
+/// A place in a text, counted from 1. Columns are characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// A value and where it begins.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    pub(crate) at: At,
+    pub(crate) content: Content,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Content {
+    Null,
+    Switch(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Node>),
+    Object(Vec<Member>),
+}
+
+/// A name in an object, where it stands, and its value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) at: At,
+    pub(crate) value: Node,
+}
+
+/// Where a text stops to be JSON, and what would make it JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) at: At,
+    pub(crate) what: String,
+    pub(crate) advice: &'static str,
+}
+
+/// Reads a text. An empty one counts as an empty object, as it does for whoever changes the file.
+pub(crate) fn parse(text: &str) -> Result<Node, Broken> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut reader = Reader { text, at: 0, place: At { line: 1, column: 1 } };
+    reader.skip_blanks();
+    if reader.peek().is_none() {
+        return Ok(Node { at: reader.place, content: Content::Object(Vec::new()) });
+    }
+    let node = reader.value(0)?;
+    reader.skip_blanks();
+    match reader.peek() {
+        None => Ok(node),
+        Some(_) => Err(reader.unexpected("the end of the file")),
+    }
+}
+
+impl Node {
+    /// The value without places; of a name that is there twice, the last value.
+    pub(crate) fn to_value(&self) -> Value {
+        match &self.content {
+            Content::Null => Value::Null,
+            Content::Switch(on) => Value::Bool(*on),
+            Content::Number(number) => Value::Number(number.clone()),
+            Content::Text(text) => Value::String(text.clone()),
+            Content::List(list) => Value::Array(list.iter().map(Self::to_value).collect()),
+            Content::Object(members) => {
+                let pairs = members.iter().map(|member| (member.name.clone(), member.value.to_value()));
+                Value::Object(pairs.collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// The names that an object in it holds twice, with the place of the second.
+    pub(crate) fn doubled(&self) -> Vec<(&str, At)> {
+        let mut found = Vec::new();
+        let mut open = vec![self];
+        while let Some(node) = open.pop() {
+            match &node.content {
+                Content::List(list) => open.extend(list),
+                Content::Object(members) => {
+                    let mut seen = std::collections::BTreeSet::new();
+                    let doubled = members.iter().filter(|member| !seen.insert(&*member.name));
+                    found.extend(doubled.map(|member| (&*member.name, member.at)));
+                    open.extend(members.iter().map(|member| &member.value));
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+impl Content {
+    /// What it is, in a sentence.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Switch(_) => "true or false",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "text",
+            Self::List(_) => "a list",
+            Self::Object(_) => "an object",
+        }
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    place: At,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Goes on by as many bytes.
+    fn pass(&mut self, bytes: usize) {
+        for byte in &self.text.as_bytes()[self.at..self.at + bytes] {
+            match byte {
+                b'\n' => self.place = At { line: self.place.line.saturating_add(1), column: 1 },
+                // The other bytes of a character count with its first.
+                0x80..0xc0 => {}
+                _ => self.place.column = self.place.column.saturating_add(1),
+            }
+        }
+        self.at += bytes;
+    }
+
+    fn skip_blanks(&mut self) {
+        let rest = &self.text.as_bytes()[self.at..];
+        self.pass(rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count());
+    }
+
+    fn value(&mut self, depth: u32) -> Result<Node, Broken> {
+        let at = self.place;
+        if depth > DEPTH_MAX {
+            let what = format!("values lie more than {DEPTH_MAX} levels deep in each other");
+            return Err(Broken { at, what, advice: "Flatten them." });
+        }
+        let content = match self.peek() {
+            Some(b'{') => self.object(depth)?,
+            Some(b'[') => self.list(depth)?,
+            Some(b'"') => Content::Text(self.string()?),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            _ => self.word()?,
+        };
+        Ok(Node { at, content })
+    }
+
+    fn word(&mut self) -> Result<Content, Broken> {
+        for (word, content) in
+            [("true", Content::Switch(true)), ("false", Content::Switch(false)), ("null", Content::Null)]
+        {
+            if self.text[self.at..].starts_with(word) {
+                self.pass(word.len());
+                return Ok(content);
+            }
+        }
+        Err(self.unexpected("a value"))
+    }
+
+    fn list(&mut self, depth: u32) -> Result<Content, Broken> {
+        let mut list = Vec::new();
+        self.pass(1);
+        self.skip_blanks();
+        if self.takes(b']') {
+            return Ok(Content::List(list));
+        }
+        loop {
+            list.push(self.value(depth + 1)?);
+            if self.ends(b']')? {
+                return Ok(Content::List(list));
+            }
+        }
+    }
+
+    fn object(&mut self, depth: u32) -> Result<Content, Broken> {
+        let mut members = Vec::new();
+        self.pass(1);
+        self.skip_blanks();
+        if self.takes(b'}') {
+            return Ok(Content::Object(members));
+        }
+        loop {
+            let at = self.place;
+            if self.peek() != Some(b'"') {
+                return Err(self.unexpected("a name in quotes"));
+            }
+            let name = self.string()?;
+            self.skip_blanks();
+            if !self.takes(b':') {
+                return Err(self.unexpected("a colon"));
+            }
+            self.skip_blanks();
+            members.push(Member { name, at, value: self.value(depth + 1)? });
+            if self.ends(b'}')? {
+                return Ok(Content::Object(members));
+            }
+        }
+    }
+
+    fn takes(&mut self, byte: u8) -> bool {
+        let there = self.peek() == Some(byte);
+        if there {
+            self.pass(1);
+        }
+        there
+    }
+
+    /// Behind a value: whether the list or object ends here. If not, a comma was passed and another value must follow.
+    fn ends(&mut self, close: u8) -> Result<bool, Broken> {
+        self.skip_blanks();
+        if self.takes(close) {
+            return Ok(true);
+        }
+        let comma = self.place;
+        if !self.takes(b',') {
+            return Err(self.unexpected("a comma or the closing bracket"));
+        }
+        self.skip_blanks();
+        if self.peek() == Some(close) {
+            let what = "a comma stands behind the last value".into();
+            return Err(Broken { at: comma, what, advice: "Remove the comma." });
+        }
+        Ok(false)
+    }
+
+    fn string(&mut self) -> Result<String, Broken> {
+        let at = self.place;
+        let rest = &self.text.as_bytes()[self.at..];
+        let mut end = 1;
+        loop {
+            match rest.get(end) {
+                Some(b'"') => break,
+                Some(b'\\') => end += 2,
+                Some(b'\n') | None => {
+                    let what = "a text does not end".into();
+                    return Err(Broken {
+                        at,
+                        what,
+                        advice: "Close it with a quote; write a line feed as \\n.",
+                    });
+                }
+                Some(_) => end += 1,
+            }
+        }
+        let quoted = &self.text[self.at..=self.at + end];
+        let text = serde_json::from_str(quoted).map_err(|_| Broken {
+            at,
+            what: "a text holds an escape or a control character that JSON does not know".into(),
+            advice: "Write a backslash as \\\\ and a tab as \\t.",
+        })?;
+        self.pass(end + 1);
+        Ok(text)
+    }
+
+    fn number(&mut self) -> Result<Content, Broken> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let is_part = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+        let length = rest.iter().take_while(is_part).count();
+        let number = serde_json::from_str(&self.text[self.at..self.at + length]).map_err(|_| Broken {
+            at: self.place,
+            what: "a number is not written as JSON writes it, or too large".into(),
+            advice: "Write it like 12, -0.5 or 1e6.",
+        })?;
+        self.pass(length);
+        Ok(Content::Number(number))
+    }
+
+    fn unexpected(&self, wanted: &str) -> Broken {
+        let rest = &self.text[self.at..];
+        let broken = |what, advice| Broken { at: self.place, what, advice };
+        match rest.chars().next() {
+            None => broken(
+                format!("the file ends where {wanted} should be"),
+                "Close every bracket that was opened.",
+            ),
+            Some('/') => broken("comments are not allowed in JSON".into(), "Remove the comment."),
+            Some('\'') => broken("texts stand in double quotes".into(), "Replace ' by \"."),
+            Some(found) => {
+                broken(format!("{wanted} should be here, not {}", found.escape_debug()), "Correct it.")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let seen = match parse(text) {
+            Ok(node) => node.to_value().to_string(),
+            Err(Broken { at, what, advice }) => format!("{}:{}: {what}. {advice}", at.line, at.column),
+        };
+        assert_eq!(seen, expected, "{text}");
+    }
+
+    #[test]
+    fn values_are_read() {
+        check("", "{}");
+        check(" \n\t", "{}");
+        check("\u{feff}{}", "{}");
+        check(
+            r#"{"b":[1,-2.5,1e3,true,false,null,"\u00fc\n"],"a":{}}"#,
+            r#"{"b":[1,-2.5,1000.0,true,false,null,"ü\n"],"a":{}}"#,
+        );
+        check(" [ ] ", "[]");
+    }
+
+    #[test]
+    fn mistakes_are_named_where_they_are() {
+        check(
+            "{\n  \"a\": [1,\n  2,\n  ]\n}",
+            "3:4: a comma stands behind the last value. Remove the comma.",
+        );
+        check("{\"ä\": tru}", "1:7: a value should be here, not t. Correct it.");
+        check("{\n // x\n}", "2:2: comments are not allowed in JSON. Remove the comment.");
+        check("{'a': 1}", "1:2: texts stand in double quotes. Replace ' by \".");
+        check("{\"a\" 1}", "1:6: a colon should be here, not 1. Correct it.");
+        check(
+            "{\"a\": 1 \"b\": 2}",
+            "1:9: a comma or the closing bracket should be here, not \\\". Correct it.",
+        );
+        check(
+            "[1",
+            "1:3: the file ends where a comma or the closing bracket should be. Close every bracket that was opened.",
+        );
+        check("{} {}", "1:4: the end of the file should be here, not {. Correct it.");
+        check("[\"a\nb\"]", "1:2: a text does not end. Close it with a quote; write a line feed as \\n.");
+        check(
+            r#"["\x"]"#,
+            "1:2: a text holds an escape or a control character that JSON does not know. Write a backslash as \\\\ and a tab as \\t.",
+        );
+        check(
+            "[01]",
+            "1:2: a number is not written as JSON writes it, or too large. Write it like 12, -0.5 or 1e6.",
+        );
+        check(
+            "[1e999]",
+            "1:2: a number is not written as JSON writes it, or too large. Write it like 12, -0.5 or 1e6.",
+        );
+        check(&"[".repeat(100_000), "1:66: values lie more than 64 levels deep in each other. Flatten them.");
+    }
+
+    #[test]
+    fn names_that_are_there_twice_are_found() {
+        let node = parse("{\"a\": {\"b\": 1,\n\"b\": 2},\n \"a\": 3}").unwrap();
+        let found: Vec<_> = node.doubled().into_iter().map(|(name, at)| (name, at.line, at.column)).collect();
+        assert_eq!(found, [("a", 3, 2), ("b", 2, 1)]);
+    }
+
+    #[test]
+    fn a_long_line_is_read_in_linear_time() {
+        let text = format!("[{}1]", "\"ü\",1, ".repeat(150_000));
+        let start = std::time::Instant::now();
+        assert!(parse(&text).is_ok());
+        assert!(start.elapsed() < std::time::Duration::from_secs(5));
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".*".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 64, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::vec((".*", inner), 0..6)
+                    .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(value in json()) {
+            for text in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
+                let expected: Value = serde_json::from_str(&text).unwrap();
+                prop_assert_eq!(parse(&text).unwrap().to_value(), expected);
+            }
+        }
+
+        /// The same texts are JSON for `serde_json` and for us; only the empty text is our own.
+        #[test]
+        fn other_readers_agree(text in r#"[\[\]{},: \n"\\a0-9.eEntrufals/+-]{1,40}"#) {
+            let other = serde_json::from_str::<Value>(&text).ok();
+            prop_assert_eq!(parse(&text).ok().map(|node| node.to_value()), other.or_else(|| {
+                text.trim().is_empty().then(|| serde_json::json!({}))
+            }));
+        }
+
+        #[test]
+        fn no_text_breaks_the_reader(text in ".*") {
+            let _ = parse(&text);
+        }
+    }
+}

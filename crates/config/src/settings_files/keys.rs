@@ -1,0 +1,201 @@
+//! What is known about each key: its type, who may set it, how several values become one. The checks, the merging, the schema for
+//! editors and the page in the documentation all go by this one table.
+
+mod table;
+
+pub(crate) use table::KEYS;
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Text,
+    Switch,
+    /// A whole number in a range.
+    Whole(u64, u64),
+    /// A number in a range.
+    Share(f64, f64),
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// A list.
+    List(&'static Kind),
+    /// An object with any names and values of one type.
+    Map(&'static Kind),
+    /// An object whose names are keys of their own in the table.
+    Group,
+    /// An object with these fields; those marked must be there.
+    Fields(&'static [(&'static str, Kind, bool)]),
+    /// An object with any content: others look into it.
+    Object,
+    /// Anything.
+    Any,
+}
+
+/// A list of texts.
+pub(crate) const TEXTS: Kind = Kind::List(&Kind::Text);
+
+/// How values of several levels become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Merging {
+    /// Lists add up, objects are merged name by name, of single values the highest level's holds.
+    Usual,
+    /// As usual, but equal values stay apart: one may be turned off without the other.
+    AddUp,
+    /// The highest level's list holds as a whole.
+    Whole,
+    /// As usual, but the administrator's list replaces the others.
+    ManagedReplaces,
+    /// Once a level says this, it holds.
+    Strict(bool),
+}
+
+/// Whose files may say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Allowed {
+    Everywhere,
+    /// Not in files that lie in a repository, whoever wrote them.
+    OutsideRepositories,
+    /// Not in files that came with the project.
+    NotForeign,
+    /// Files that came with the project may only say this, since the other is weaker.
+    ForeignOnly(bool),
+    /// Only the administrator's.
+    Managed,
+}
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Key {
+    /// Its name, with the groups it lies in.
+    pub(crate) path: &'static str,
+    pub(crate) kind: Kind,
+    /// What it does.
+    pub(crate) about: &'static str,
+    /// What holds without it.
+    pub(crate) default: &'static str,
+    pub(crate) merging: Merging,
+    pub(crate) allowed: Allowed,
+    /// Whether it does something here.
+    pub(crate) acts: bool,
+    /// Whether it waits for trust when it comes with the project.
+    pub(crate) waits: bool,
+    /// Whether a value means something else in another file.
+    pub(crate) anchored: bool,
+    /// Whether nothing may start when it is wrong.
+    pub(crate) forbids: bool,
+}
+
+impl Key {
+    /// A key that has an effect.
+    const fn new(path: &'static str, kind: Kind, about: &'static str) -> Self {
+        Self {
+            path,
+            kind,
+            about,
+            default: "",
+            merging: Merging::Usual,
+            allowed: Allowed::Everywhere,
+            acts: true,
+            waits: false,
+            anchored: false,
+            forbids: false,
+        }
+    }
+
+    /// A key that is known and has no effect yet.
+    const fn idle(path: &'static str, kind: Kind, about: &'static str) -> Self {
+        Self { acts: false, ..Self::new(path, kind, about) }
+    }
+
+    const fn or(self, default: &'static str) -> Self {
+        Self { default, ..self }
+    }
+
+    const fn merged(self, merging: Merging) -> Self {
+        Self { merging, ..self }
+    }
+
+    const fn only(self, allowed: Allowed) -> Self {
+        Self { allowed, ..self }
+    }
+
+    const fn waits(self) -> Self {
+        Self { waits: true, ..self }
+    }
+
+    const fn anchored(self) -> Self {
+        Self { anchored: true, ..self }
+    }
+
+    const fn forbids(self) -> Self {
+        Self { forbids: true, ..self }
+    }
+
+    /// Its name without the groups.
+    pub(crate) fn name(&self) -> &'static str {
+        self.path.rsplit('.').next().unwrap_or(self.path)
+    }
+
+    /// Whether it lies directly in a group; the outermost has no name.
+    pub(crate) fn is_in(&self, group: &str) -> bool {
+        match self.path.rsplit_once('.') {
+            Some((its, _)) => its == group,
+            None => group.is_empty(),
+        }
+    }
+}
+
+/// The key with this full name.
+pub(crate) fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
+}
+
+/// The key that says how values under this name become one: that of the object for what has any name.
+pub(crate) fn governing(path: &str) -> Option<&'static Key> {
+    let holds = |key: &&Key| {
+        matches!(key.kind, Kind::Map(_))
+            && path.strip_prefix(key.path).is_some_and(|rest| rest.starts_with('.'))
+    };
+    find(path).or_else(|| KEYS.iter().find(holds))
+}
+
+impl Kind {
+    /// What is accepted; fits after "must be".
+    pub(crate) fn accepts(&self) -> String {
+        match self {
+            Self::Text => "text".into(),
+            Self::Switch => "true or false".into(),
+            Self::Whole(least, u64::MAX) => format!("a whole number from {least} on"),
+            Self::Whole(least, most) => format!("a whole number from {least} to {most}"),
+            Self::Share(least, most) => format!("a number from {least} to {most}"),
+            Self::Choice([one]) => format!("\"{one}\""),
+            Self::Choice(words) => {
+                let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                quoted.join(" or ")
+            }
+            Self::List(Kind::Text) => "a list of texts".into(),
+            Self::List(_) => "a list".into(),
+            Self::Map(Kind::Text) => "an object with texts".into(),
+            Self::Map(_) | Self::Group | Self::Fields(_) | Self::Object => "an object".into(),
+            Self::Any => "anything".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_of_a_key_is_in_the_table_and_no_key_is_there_twice() {
+        for (position, key) in KEYS.iter().enumerate() {
+            assert!(KEYS[position + 1..].iter().all(|other| other.path != key.path), "{}", key.path);
+            if let Some((group, _)) = key.path.rsplit_once('.') {
+                assert!(matches!(find(group).unwrap().kind, Kind::Group), "{}", key.path);
+            }
+            let is_switch = matches!(key.kind, Kind::Switch);
+            assert!(is_switch || !matches!(key.merging, Merging::Strict(_)), "{}", key.path);
+            assert!(is_switch || !matches!(key.allowed, Allowed::ForeignOnly(_)), "{}", key.path);
+            assert!(key.about.ends_with('.'), "{}", key.path);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Where a setting comes from.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::json::At;
+
+/// Whose settings these are. Later ones win where only one value can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// The user's, for every project.
+    User,
+    /// The project's, for everybody who works on it.
+    Project,
+    /// The user's, for this project.
+    Local,
+    /// `--settings`, for this process.
+    Flags,
+    /// The administrator's, for everybody on this machine.
+    Managed,
+}
+
+impl Level {
+    /// Every level, the weakest first.
+    pub const ALL: [Self; 5] = [Self::User, Self::Project, Self::Local, Self::Flags, Self::Managed];
+
+    /// Its name in listings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Project => "project",
+            Self::Local => "local",
+            Self::Flags => "flags",
+            Self::Managed => "managed",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One text with settings.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) level: Level,
+    /// The file; none for JSON on the command line.
+    pub(crate) file: Option<Arc<Path>>,
+    /// What a leading `/` in a path pattern means.
+    pub(crate) anchor: Arc<Path>,
+    /// Whether somebody else may have written it: it came with the project.
+    pub(crate) foreign: bool,
+}
+
+impl Source {
+    pub(crate) fn origin(&self, at: At) -> Origin {
+        Origin {
+            level: self.level,
+            file: self.file.clone(),
+            line: at.line,
+            column: at.column,
+            anchor: self.anchor.clone(),
+        }
+    }
+
+    /// What it is, in a sentence.
+    pub(crate) fn what(&self) -> &'static str {
+        match self.level {
+            Level::User => "user settings",
+            Level::Project => "project settings",
+            Level::Local if self.foreign => "local settings that came with the project",
+            Level::Local => "local settings",
+            Level::Flags => "--settings",
+            Level::Managed => "managed settings",
+        }
+    }
+}
+
+/// Where a value stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Whose it is.
+    pub level: Level,
+    /// The file; none for JSON on the command line.
+    pub file: Option<Arc<Path>>,
+    /// The line, counted from 1.
+    pub line: u32,
+    /// The character in the line, counted from 1.
+    pub column: u32,
+    /// What a leading `/` in a path pattern means there.
+    pub anchor: Arc<Path>,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{}:{}", file.display(), self.line),
+            None => write!(f, "--settings:{}", self.line),
+        }
+    }
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sourced<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// A permission rule as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleText {
+    /// The rule.
+    pub text: String,
+    /// Whose it is.
+    pub level: Level,
+    /// The file; none for JSON on the command line.
+    pub file: Option<PathBuf>,
+    /// Its line, counted from 1.
+    pub line: u32,
+    /// What a leading `/` in a path pattern means.
+    pub anchor: PathBuf,
+}
+
+impl RuleText {
+    pub(crate) fn new(text: &str, origin: &Origin) -> Self {
+        Self {
+            text: text.to_owned(),
+            level: origin.level,
+            file: origin.file.as_deref().map(Path::to_owned),
+            line: origin.line,
+            anchor: origin.anchor.to_path_buf(),
+        }
+    }
+}

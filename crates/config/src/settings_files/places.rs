@@ -1,0 +1,80 @@
+//! Where settings files are looked for.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::git::Repository;
+use crate::{Home, Place};
+
+/// The folders that hold settings, at each place. The later one wins where only one value can hold.
+pub(crate) const FOLDERS: [&str; 2] = [".claude", ".windlass"];
+
+/// Where the administrator keeps settings for this program alone.
+const OWN_MANAGED: &str = "/etc/windlass";
+
+/// Where settings files are looked for.
+#[derive(Clone, Debug)]
+pub struct SettingsPlaces {
+    /// Folders of the administrator; the later one wins.
+    pub managed: Vec<PathBuf>,
+    /// Folders of the user; the later one wins.
+    pub user: Vec<PathBuf>,
+    /// The home of the user.
+    pub home: Option<PathBuf>,
+    /// Where the process was started, resolved.
+    pub start: PathBuf,
+    pub(crate) repository: Option<Repository>,
+}
+
+impl SettingsPlaces {
+    /// Follows from where the process runs.
+    #[must_use]
+    pub fn new(place: &Place, home: &Home) -> Self {
+        let start = place.cwd.canonicalize().unwrap_or_else(|_| place.cwd.clone());
+        Self {
+            managed: vec![place.managed.clone(), OWN_MANAGED.into()],
+            user: home.user_directories.clone(),
+            home: place.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone())),
+            repository: Repository::around(&start),
+            start,
+        }
+    }
+
+    /// The top of the repository around the start directory, or the start directory itself: what is trusted or not.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.repository.as_ref().map_or(&self.start, |repository| &repository.top)
+    }
+
+    /// The directory whose folders hold local settings: the top of the repository, of the main work tree for a linked one.
+    ///
+    /// The start directory outside of a repository, and where the top is not the user's own project: it is the whole home, or it
+    /// belongs to somebody else.
+    #[must_use]
+    pub fn local(&self) -> &Path {
+        let Some(repository) = &self.repository else { return &self.start };
+        let top = repository.main.as_ref().map_or(&*repository.top, |(main, _)| main);
+        let is_own = std::fs::metadata(top).is_ok_and(|facts| is_ours(&facts));
+        if is_own && !self.is_home(top) { top } else { &self.start }
+    }
+
+    /// Whether a directory is the user's home.
+    #[must_use]
+    pub fn is_home(&self, directory: &Path) -> bool {
+        self.home.as_deref() == Some(directory)
+    }
+
+    /// Whether somebody else may have written a local settings file: it came with the repository, it is behind a link that may have, or
+    /// it belongs to another user.
+    pub(crate) fn is_foreign(&self, file: &Path) -> bool {
+        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+        let behind_link = is_link(file) || file.parent().is_some_and(is_link);
+        let is_own = std::fs::metadata(file).is_ok_and(|facts| is_ours(&facts));
+        behind_link || !is_own || self.repository.as_ref().is_some_and(|repository| repository.tracks(file))
+    }
+}
+
+/// Whether a file belongs to whoever we run as.
+fn is_ours(facts: &std::fs::Metadata) -> bool {
+    facts.uid() == rustix::process::geteuid().as_raw()
+}

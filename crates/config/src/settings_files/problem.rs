@@ -1,0 +1,62 @@
+//! What is wrong with a settings file.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::json::At;
+use super::origin::Source;
+
+/// What becomes of a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Everything holds; the user should know.
+    Notice,
+    /// A value is left out; the rest of the file holds.
+    Warning,
+    /// Nothing may start: a rule that forbids something could be lost.
+    Fatal,
+}
+
+/// Something wrong with a settings file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file; none for JSON on the command line.
+    pub file: Option<PathBuf>,
+    /// The line, counted from 1; 0 for the file as a whole.
+    pub line: u32,
+    /// The character in the line, counted from 1; 0 for the file as a whole.
+    pub column: u32,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub advice: String,
+    /// What becomes of it.
+    pub severity: Severity,
+}
+
+impl Problem {
+    /// A problem with a value.
+    pub(crate) fn at(source: &Source, at: At, severity: Severity, what: String, advice: &str) -> Self {
+        let file = source.file.as_deref().map(Path::to_owned);
+        Self { file, line: at.line, column: at.column, what, advice: advice.to_owned(), severity }
+    }
+
+    /// A file that cannot be used at all: nobody knows what it forbids.
+    pub(crate) fn with_file(file: &Path, what: String, advice: &str) -> Self {
+        let (file, advice) = (Some(file.to_owned()), advice.to_owned());
+        Self { file, line: 0, column: 0, what, advice, severity: Severity::Fatal }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{}", file.display())?,
+            None => f.write_str("--settings")?,
+        }
+        if self.line > 0 {
+            write!(f, ":{}:{}", self.line, self.column)?;
+        }
+        write!(f, ": {}. {}", self.what, self.advice)
+    }
+}

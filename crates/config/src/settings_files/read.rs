@@ -1,0 +1,41 @@
+//! Reading files that anybody may have put there.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+/// A larger settings file is a mistake.
+pub(crate) const BYTES_MAX: u64 = 1024 * 1024;
+
+/// The text of an ordinary file; nothing if it is not there. The error is a sentence.
+pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<String>, String> {
+    let file = match open(path) {
+        Ok(file) => file,
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(format!("it cannot be read ({error})")),
+    };
+    if !file.metadata().is_ok_and(|facts| facts.is_file()) {
+        return Err("it is no ordinary file".into());
+    }
+    let mut bytes = Vec::new();
+    file.take(bytes_max + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("it cannot be read ({error})"))?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(format!("it is larger than {} MiB", bytes_max / 1024 / 1024));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".into())
+}
+
+/// Opens a file without waiting for anybody who should write into it.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+}
+
+/// Whether there is no such file: its folder may be missing or be a file.
+pub(crate) fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,87 @@
+//! The table of keys for others: a schema for editors, and the list in the documentation.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::keys::{Allowed, KEYS, Key, Kind};
+
+/// A JSON schema of settings files, for editors.
+#[must_use]
+pub fn settings_schema() -> String {
+    let mut schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Windlass settings",
+    });
+    if let (Value::Object(schema), Value::Object(group)) = (&mut schema, group("")) {
+        schema.extend(group);
+    }
+    format!("{schema:#}\n")
+}
+
+/// The keys as a list for the documentation, in Markdown.
+#[must_use]
+pub fn settings_list() -> String {
+    let mut list = String::from("| Key | Value | Default | Meaning |\n|---|---|---|---|\n");
+    for key in KEYS.iter().filter(|key| key.acts && !matches!(key.kind, Kind::Group)) {
+        let about = format!("{}{}", key.about, limits(key));
+        let accepts = key.kind.accepts();
+        let _ = writeln!(list, "| `{}` | {accepts} | {} | {about} |", key.path, key.default);
+    }
+    let idle = KEYS.iter().filter(|key| !key.acts && !matches!(key.kind, Kind::Group));
+    let idle: Vec<String> = idle.map(|key| format!("`{}`", key.path)).collect();
+    let _ = write!(
+        list,
+        "\nThese are known, checked, and have no effect yet, which is told when one is set:\n{}.\n",
+        idle.join(", ")
+    );
+    list
+}
+
+/// Who may not set a key, for people.
+fn limits(key: &Key) -> &'static str {
+    match key.allowed {
+        Allowed::Managed => " Only the administrator can set it.",
+        Allowed::OutsideRepositories => " Not in project or local settings.",
+        Allowed::NotForeign => " Not in project settings.",
+        Allowed::ForeignOnly(true) => " A project can only turn it on.",
+        Allowed::ForeignOnly(false) => " A project can only turn it off.",
+        Allowed::Everywhere if key.waits => " From a project only with trust.",
+        Allowed::Everywhere => "",
+    }
+}
+
+fn group(path: &str) -> Value {
+    let mut properties = Map::new();
+    for key in KEYS.iter().filter(|key| key.is_in(path)) {
+        let mut schema = kind(&key.kind, key.path);
+        let idle = if key.acts { "" } else { " It has no effect yet." };
+        schema["description"] = format!("{}{idle}{}", key.about, limits(key)).into();
+        properties.insert(key.name().to_owned(), schema);
+    }
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+fn kind(kind: &Kind, path: &str) -> Value {
+    match kind {
+        Kind::Text => json!({ "type": "string" }),
+        Kind::Switch => json!({ "type": "boolean" }),
+        Kind::Whole(least, u64::MAX) => json!({ "type": "integer", "minimum": least }),
+        Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Kind::Share(least, most) => json!({ "type": "number", "minimum": least, "maximum": most }),
+        Kind::Choice(words) => json!({ "enum": words }),
+        Kind::List(inner) => json!({ "type": "array", "items": self::kind(inner, path) }),
+        Kind::Map(inner) => json!({ "type": "object", "additionalProperties": self::kind(inner, path) }),
+        Kind::Group => group(path),
+        Kind::Fields(list) => fields(list, path),
+        Kind::Object => json!({ "type": "object" }),
+        Kind::Any => json!({}),
+    }
+}
+
+fn fields(list: &[(&str, Kind, bool)], path: &str) -> Value {
+    let properties: Map<String, Value> =
+        list.iter().map(|(name, inner, _)| ((*name).to_owned(), kind(inner, path))).collect();
+    let required: Vec<&str> = list.iter().filter(|(_, _, needed)| *needed).map(|(name, ..)| *name).collect();
+    json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+}

@@ -1,0 +1,99 @@
+//! Each value that holds, and where it comes from.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::effective::Effective;
+use super::origin::{Level, Origin};
+use super::tree::Tree;
+use crate::secrets::is_telling;
+use crate::variables::VARIABLES;
+
+/// Stands for a value that must not be seen.
+const HIDDEN: &str = "(hidden)";
+
+/// A value that holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownValue {
+    /// Its name, such as `permissions.deny[2]`.
+    pub key: String,
+    /// The value as JSON. Secrets are hidden.
+    pub value_json: String,
+    /// Whose it is.
+    pub level: Level,
+    /// The file; none for JSON on the command line.
+    pub file: Option<PathBuf>,
+    /// The line, counted from 1.
+    pub line: u32,
+}
+
+/// Each value that holds, sorted by name.
+#[must_use]
+pub fn show(effective: &Effective) -> Vec<ShownValue> {
+    let mut shown = Vec::new();
+    add(&effective.tree, String::new(), &mut shown);
+    shown
+}
+
+fn add(tree: &Tree, key: String, shown: &mut Vec<ShownValue>) {
+    match tree {
+        Tree::Object(members) => {
+            let dot = if key.is_empty() { "" } else { "." };
+            for (name, member) in members {
+                add(member, format!("{key}{dot}{name}"), shown);
+            }
+        }
+        Tree::List(list) if list.items.is_empty() => {
+            shown.push(value(key, &Value::Array(Vec::new()), &list.origin));
+        }
+        Tree::List(list) => {
+            for (position, item) in list.items.iter().enumerate() {
+                shown.push(value(format!("{key}[{position}]"), &item.value, &item.origin));
+            }
+        }
+        Tree::Leaf(leaf) => shown.push(value(key, &leaf.value, &leaf.origin)),
+    }
+}
+
+fn value(key: String, value: &Value, origin: &Origin) -> ShownValue {
+    let secret = match key.split_once('.') {
+        Some(("env", name)) => is_secret(name),
+        Some(("pluginConfigs", _)) => true,
+        _ => false,
+    };
+    let value = if secret { Value::from(HIDDEN) } else { without_secrets(value) };
+    ShownValue {
+        key,
+        value_json: value.to_string(),
+        level: origin.level,
+        file: origin.file.as_deref().map(Path::to_owned),
+        line: origin.line,
+    }
+}
+
+fn is_secret(variable: &str) -> bool {
+    let is_known = |known: &&crate::Variable| known.secret && known.name == variable;
+    is_telling(variable) || VARIABLES.iter().any(|known| is_known(&known))
+}
+
+/// A value whose headers and variables are hidden, however deep they lie. The depth of a file is bounded.
+fn without_secrets(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(without_secrets).collect(),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| {
+                let shown = match value {
+                    Value::Object(inner) if name == "headers" || name == "env" => {
+                        let hidden = |(name, _): (&String, &Value)| (name.clone(), Value::from(HIDDEN));
+                        Value::Object(inner.iter().map(hidden).collect())
+                    }
+                    other => without_secrets(other),
+                };
+                (name.clone(), shown)
+            };
+            Value::Object(members.iter().map(member).collect())
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,154 @@
+//! Settings as a tree of values that know where they stand, and how the trees of several files become one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::keys::{self, Key, Merging};
+use super::origin::{Level, Origin, Sourced};
+
+/// A value and where it stands.
+pub(crate) type Leaf = Sourced<Value>;
+
+/// What a file, or all of them, say.
+#[derive(Clone, PartialEq)]
+pub(crate) enum Tree {
+    /// Groups of keys, and objects with any names.
+    Object(BTreeMap<String, Tree>),
+    List(List),
+    /// Whatever holds as a whole.
+    Leaf(Leaf),
+}
+
+/// A list, and where it begins: an empty one says something too.
+#[derive(Clone, PartialEq)]
+pub(crate) struct List {
+    pub(crate) origin: Origin,
+    pub(crate) items: Vec<Leaf>,
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Self::Object(BTreeMap::new())
+    }
+}
+
+impl Tree {
+    /// What stands under a key.
+    pub(crate) fn get(&self, path: &str) -> Option<&Self> {
+        path.split('.').try_fold(self, |tree, name| match tree {
+            Self::Object(members) => members.get(name),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn get_mut(&mut self, path: &str) -> Option<&mut Self> {
+        path.split('.').try_fold(self, |tree, name| match tree {
+            Self::Object(members) => members.get_mut(name),
+            _ => None,
+        })
+    }
+
+    /// Takes out what stands under a key.
+    pub(crate) fn take(&mut self, path: &str) -> Option<Self> {
+        let (group, name) = match path.rsplit_once('.') {
+            Some((group, name)) => (self.get_mut(group)?, name),
+            None => (self, path),
+        };
+        match group {
+            Self::Object(members) => members.remove(name),
+            _ => None,
+        }
+    }
+
+    /// A single value.
+    pub(crate) fn leaf(&self, path: &str) -> Option<&Leaf> {
+        match self.get(path)? {
+            Self::Leaf(leaf) => Some(leaf),
+            _ => None,
+        }
+    }
+
+    /// A list, if it was stated.
+    pub(crate) fn list(&self, path: &str) -> Option<&List> {
+        match self.get(path)? {
+            Self::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// An object with any names.
+    pub(crate) fn object(&self, path: &str) -> Option<&BTreeMap<String, Self>> {
+        match self.get(path)? {
+            Self::Object(members) => Some(members),
+            _ => None,
+        }
+    }
+
+    /// Where the first of its values stands.
+    pub(crate) fn origin(&self) -> Option<&Origin> {
+        match self {
+            Self::Leaf(leaf) => Some(&leaf.origin),
+            Self::List(list) => Some(&list.origin),
+            Self::Object(members) => members.values().find_map(Self::origin),
+        }
+    }
+
+    /// Puts stronger settings over these. `path` is the key they both stand under.
+    pub(crate) fn put(&mut self, stronger: Self, path: &str) {
+        let key = keys::governing(path);
+        let merging = key.map_or(Merging::Usual, |key| key.merging);
+        match (&mut *self, stronger) {
+            (Self::Object(members), Self::Object(others)) => {
+                let dot = if path.is_empty() { "" } else { "." };
+                for (name, tree) in others {
+                    match members.get_mut(&name) {
+                        Some(member) => member.put(tree, &format!("{path}{dot}{name}")),
+                        None => drop(members.insert(name, tree)),
+                    }
+                }
+            }
+            (Self::List(list), Self::List(other)) => list.put(other, merging, key),
+            (Self::Leaf(leaf), Self::Leaf(other)) => {
+                let stays = matches!(merging, Merging::Strict(strict) if leaf.value == strict);
+                if !stays {
+                    *leaf = other;
+                }
+            }
+            (_, other) => *self = other,
+        }
+    }
+}
+
+impl List {
+    fn put(&mut self, stronger: Self, merging: Merging, key: Option<&Key>) {
+        let managed_first = stronger.origin.level == Level::Managed && self.origin.level != Level::Managed;
+        let replaces = match merging {
+            Merging::Whole => true,
+            Merging::ManagedReplaces => managed_first,
+            Merging::Usual | Merging::AddUp | Merging::Strict(_) => false,
+        };
+        if replaces {
+            *self = stronger;
+            return;
+        }
+        self.origin = stronger.origin;
+        self.items.extend(stronger.items);
+        if merging != Merging::AddUp {
+            self.without_doubles(key.is_some_and(|key| key.anchored));
+        }
+    }
+
+    /// Equal values count once. Where the file matters for what a value means, only those of equal meaning.
+    pub(crate) fn without_doubles(&mut self, anchored: bool) {
+        let mut seen: BTreeSet<(String, Option<&Path>)> = BTreeSet::new();
+        let first: Vec<bool> = self
+            .items
+            .iter()
+            .map(|item| seen.insert((item.value.to_string(), anchored.then_some(&*item.origin.anchor))))
+            .collect();
+        let mut first = first.into_iter();
+        self.items.retain(|_| first.next().unwrap_or(true));
+    }
+}

@@ -1,0 +1,221 @@
+//! Whether a project may act: who agreed to what, and whether it is still that.
+//!
+//! Agreement is bound to content. It is kept by the top of the repository (or the directory outside of one) and, below it, by the directory
+//! whose settings were shown; when any part that would act is not exactly what was agreed to, it lapses and the difference is told.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+
+use super::parts::{Part, ProjectParts};
+use super::places::SettingsPlaces;
+use crate::{SharedFile, SharedFileError};
+
+/// What is known about a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TrustState {
+    /// Somebody agreed to exactly this.
+    Trusted,
+    /// Nobody was asked.
+    NeverAsked,
+    /// Somebody agreed to something else.
+    Changed {
+        /// What is new, or now says something else.
+        added: Vec<String>,
+        /// What is gone, or said something else.
+        removed: Vec<String>,
+    },
+}
+
+/// How the process was started, as far as trust depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrustRequest {
+    /// Nobody can be asked.
+    pub headless: bool,
+    /// `--setting-sources` was given and names the project.
+    pub sources_name_project: bool,
+    /// `--trust-project`.
+    pub trust_flag: bool,
+}
+
+/// What to do about a project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustAnswer {
+    /// Its parts act.
+    Trust,
+    /// Somebody has to be asked; until then its parts do not act.
+    Ask,
+    /// Its parts do not act, and that is told.
+    Skip,
+}
+
+impl TrustRequest {
+    /// What follows from what is known.
+    #[must_use]
+    pub fn answer(self, state: &TrustState) -> TrustAnswer {
+        if self.trust_flag || *state == TrustState::Trusted {
+            return TrustAnswer::Trust;
+        }
+        match (self.headless, self.sources_name_project) {
+            (true, true) => TrustAnswer::Trust,
+            (true, false) => TrustAnswer::Skip,
+            (false, _) => TrustAnswer::Ask,
+        }
+    }
+}
+
+/// What became of an agreement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Granted {
+    /// It is kept.
+    Kept,
+    /// It lasts for this session: the home directory holds too much to agree to it for good.
+    ForThisSession,
+}
+
+/// A project as trust knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedProject {
+    /// The top of the repository, or the directory outside of one.
+    pub root: PathBuf,
+    /// The directory below it whose settings were shown; empty for the top itself.
+    pub inside: PathBuf,
+    /// When somebody agreed, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// What was agreed to.
+    pub parts: Vec<String>,
+}
+
+/// The file that remembers who agreed to what.
+#[derive(Clone, Debug)]
+pub struct TrustStore {
+    file: SharedFile,
+}
+
+impl TrustStore {
+    /// The one in our home.
+    #[must_use]
+    pub fn new(home: &Path) -> Self {
+        Self { file: SharedFile::new(home.join("trust.json")) }
+    }
+
+    /// Whether somebody agreed to these parts of a project.
+    ///
+    /// A linked work tree has an agreement of its own, or that of the main one if it says the same.
+    pub fn state(
+        &self,
+        places: &SettingsPlaces,
+        parts: &ProjectParts,
+    ) -> Result<TrustState, SharedFileError> {
+        if places.is_home(places.root()) {
+            return Ok(TrustState::NeverAsked);
+        }
+        let known = self.read()?;
+        let (root, inside) = keys(places, places.root());
+        let entry = &known["projects"][&root][&inside];
+        if entry["hash"] == parts.fingerprint() {
+            return Ok(TrustState::Trusted);
+        }
+        if entry.is_null() {
+            let main = places.repository.as_ref().and_then(|repository| repository.main.as_ref());
+            let agreed = main.is_some_and(|(main, _)| {
+                known["projects"][name(main)][&inside]["hash"] == parts.fingerprint()
+            });
+            return Ok(if agreed { TrustState::Trusted } else { TrustState::NeverAsked });
+        }
+        Ok(difference(&entry["parts"], parts))
+    }
+
+    /// Remembers that somebody agreed to these parts.
+    pub fn grant(&self, places: &SettingsPlaces, parts: &ProjectParts) -> Result<Granted, SharedFileError> {
+        if places.is_home(places.root()) {
+            return Ok(Granted::ForThisSession);
+        }
+        let (root, inside) = keys(places, places.root());
+        let list: Vec<Value> =
+            parts.list().iter().map(|part| json!({ "what": part.what, "hash": part.hash })).collect();
+        let entry = json!({ "hash": parts.fingerprint(), "timeMs": now_ms(), "parts": list });
+        self.file.update(|json| *member(member(member(json, "projects"), &root), &inside) = entry)?;
+        Ok(Granted::Kept)
+    }
+
+    /// Forgets every agreement about a project. Says whether there was one.
+    pub fn revoke(&self, root: &Path) -> Result<bool, SharedFileError> {
+        let root = name(root);
+        self.file.update(|json| {
+            let projects = json.get_mut("projects").and_then(Value::as_object_mut);
+            projects.is_some_and(|projects| projects.shift_remove(&root).is_some())
+        })
+    }
+
+    /// Every agreement.
+    pub fn list(&self) -> Result<Vec<TrustedProject>, SharedFileError> {
+        let known = self.read()?;
+        let mut found = Vec::new();
+        for (root, directories) in known["projects"].as_object().into_iter().flatten() {
+            for (inside, entry) in directories.as_object().into_iter().flatten() {
+                found.push(TrustedProject {
+                    root: root.into(),
+                    inside: inside.into(),
+                    time_ms: entry["timeMs"].as_u64().unwrap_or(0),
+                    parts: stored(&entry["parts"]).into_iter().map(|part| part.what).collect(),
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// What the file says. Nobody else may be able to write it.
+    fn read(&self) -> Result<Value, SharedFileError> {
+        let others = std::fs::metadata(self.file.path()).is_ok_and(|facts| facts.mode() & 0o022 != 0);
+        if others {
+            let path = self.file.path().to_owned();
+            return Err(SharedFileError::Foreign { path, problem: "others can write it" });
+        }
+        self.file.read()
+    }
+}
+
+/// The names under which agreements about a project are kept.
+fn keys(places: &SettingsPlaces, root: &Path) -> (String, String) {
+    let inside = places.start.strip_prefix(root).unwrap_or(Path::new(""));
+    (name(root), name(inside))
+}
+
+/// A path as the name of a member. Two paths never have the same name.
+fn name(path: &Path) -> String {
+    path.to_str()
+        .map_or_else(|| path.as_os_str().as_encoded_bytes().escape_ascii().to_string(), str::to_owned)
+}
+
+fn difference(before: &Value, now: &ProjectParts) -> TrustState {
+    let before = ProjectParts::new(stored(before));
+    let only = |these: &ProjectParts, those: &ProjectParts| -> Vec<String> {
+        let differs = |part: &&Part| !those.list().iter().any(|other| other.hash == part.hash);
+        these.list().iter().filter(differs).map(|part| part.what.clone()).collect()
+    };
+    TrustState::Changed { added: only(now, &before), removed: only(&before, now) }
+}
+
+fn stored(parts: &Value) -> Vec<Part> {
+    let part = |part: &Value| {
+        let text = |name: &str| part[name].as_str().map(str::to_owned);
+        Some(Part { what: text("what")?, hash: text("hash")? })
+    };
+    parts.as_array().into_iter().flatten().filter_map(part).collect()
+}
+
+/// A member of an object; whatever else stood there was not written by us.
+fn member<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    &mut value[name]
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,6 @@
+//! Settings files: reading, merging, problems, trust and changes, on real files.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod files;
+mod machine;
