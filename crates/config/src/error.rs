@@ -15,6 +15,18 @@ pub enum ConfigError {
         /// What is accepted.
         accepts: &'static str,
     },
+    /// A variable that a settings file sets has a value that is not understood.
+    #[error("{origin}: {name}={value} is not understood: it must be {accepts}. Correct or remove it there.")]
+    FileVariable {
+        /// The file and the line.
+        origin: String,
+        /// The variable.
+        name: &'static str,
+        /// Its value; for a secret, a placeholder.
+        value: String,
+        /// What is accepted.
+        accepts: &'static str,
+    },
     /// An environment variable is set without the one it needs.
     #[error("{name} is set but {needs} is not. Set both or none.")]
     Incomplete {

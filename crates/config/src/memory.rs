@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use windlass_protocol::MemoryNote;
 
 use crate::{Memory, Place};
@@ -29,6 +30,8 @@ pub(crate) struct Found {
     pub(crate) warnings: Vec<String>,
     /// Resolved paths of what was read: nothing is read twice.
     seen: BTreeSet<PathBuf>,
+    /// What is not to be read.
+    excluded: GlobSet,
 }
 
 /// Whose files are being read: a project must not make us read what lies outside of it.
@@ -46,6 +49,7 @@ pub(crate) fn load(memory: &Memory, place: &Place, user_directories: &[PathBuf])
     }
     let home = place.home.as_deref();
     found.read(&place.managed.join("CLAUDE.md"), Trust::Everything, home);
+    found.exclude(&memory.excludes);
     for directory in user_directories {
         found.read(&directory.join("CLAUDE.md"), Trust::Everything, home);
     }
@@ -65,6 +69,26 @@ pub(crate) fn load(memory: &Memory, place: &Place, user_directories: &[PathBuf])
 }
 
 impl Found {
+    /// Leaves out files that fit a pattern from here on.
+    fn exclude(&mut self, patterns: &[String]) {
+        let mut set = GlobSetBuilder::new();
+        for pattern in patterns {
+            match GlobBuilder::new(pattern).literal_separator(true).build() {
+                Ok(glob) => drop(set.add(glob)),
+                Err(error) => self.warnings.push(format!(
+                    "the pattern {pattern} in claudeMdExcludes is left out: {}. Correct or remove it.",
+                    error.kind()
+                )),
+            }
+        }
+        match set.build() {
+            Ok(set) => self.excluded = set,
+            Err(error) => {
+                self.warnings.push(format!("claudeMdExcludes has no effect: {error}. Use fewer patterns."));
+            }
+        }
+    }
+
     fn read_directory(&mut self, directory: &Path, name: &str, cwd: &Path, home: Option<&Path>) {
         let trust = Trust::Inside(cwd);
         let places = [directory.join(format!("{name}.md")), directory.join(format!(".claude/{name}.md"))];
@@ -117,6 +141,9 @@ impl Found {
             return None;
         }
         let resolved = path.canonicalize().ok()?;
+        if self.excluded.is_match(path) || self.excluded.is_match(&resolved) {
+            return None;
+        }
         if !self.seen.insert(resolved.clone()) {
             return None;
         }

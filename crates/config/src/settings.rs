@@ -174,11 +174,13 @@ impl Context {
 pub struct Memory {
     /// Whether memory files are read.
     pub files: bool,
+    /// Patterns of files that are not; the administrator's are always read.
+    pub excludes: Vec<String>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { files: true }
+        Self { files: true, excludes: Vec::new() }
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod check;
 mod effective;
+mod environment;
 mod git;
 mod json;
 mod keys;

@@ -26,15 +26,18 @@ impl Machine {
         self.0.path().canonicalize().unwrap().join(name)
     }
 
-    fn config(&self, variables: &[(&str, &str)]) -> Config {
-        let pairs = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let place = Place {
+    fn place(&self) -> Place {
+        Place {
             cwd: self.path("work/app"),
             is_root: false,
             home: Some(self.path("home")),
             managed: self.path("etc"),
-        };
-        Config::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &place).unwrap()
+        }
+    }
+
+    fn config(&self, variables: &[(&str, &str)]) -> Config {
+        let pairs = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        Config::new(Settings::from_environment(pairs).unwrap(), &Flags::default(), &self.place()).unwrap()
     }
 
     /// The files that were read, in order, and what they say.
@@ -75,6 +78,31 @@ fn files_are_read_from_far_to_near() {
     let other = ("elsewhere/CLAUDE.md", "other user");
     machine.check(&moved, &[&[("etc/CLAUDE.md", "managed"), other][..], &project].concat());
     machine.check(&[("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1")], &[]);
+}
+
+#[test]
+fn files_that_fit_a_pattern_are_not_read_but_the_administrators_are() {
+    let machine = Machine::new(&[
+        ("etc/CLAUDE.md", "managed"),
+        ("home/.claude/CLAUDE.md", "user"),
+        ("work/CLAUDE.md", "above"),
+        ("work/app/CLAUDE.md", "project\n@docs/more.md"),
+        ("work/app/docs/more.md", "more"),
+    ]);
+    let check = |excludes: &[&str], expected: &[&str], warnings: usize| {
+        let mut settings = Settings::default();
+        settings.memory.excludes = excludes.iter().map(|&pattern| pattern.to_owned()).collect();
+        let config = Config::new(settings, &Flags::default(), &machine.place()).unwrap();
+        let seen: Vec<_> = config.memory.iter().map(|note| note.text.lines().next().unwrap()).collect();
+        assert_eq!(seen, expected, "{excludes:?}");
+        assert_eq!(config.warnings.len(), warnings, "{:?}", config.warnings);
+    };
+    let above = machine.path("work/CLAUDE.md");
+    check(&[], &["managed", "user", "above", "project", "more"], 0);
+    check(&[above.to_str().unwrap()], &["managed", "user", "project", "more"], 0);
+    check(&["**/CLAUDE.md"], &["managed"], 0);
+    check(&["**/docs/*.md"], &["managed", "user", "above", "project"], 0);
+    check(&["[", "**/docs/*.md"], &["managed", "user", "above", "project"], 1);
 }
 
 #[test]

@@ -1,0 +1,82 @@
+//! How settings files and the environment go together.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+use super::typed::FileSettings;
+use crate::{ConfigError, Settings};
+
+/// The environment of a run.
+type Environment = BTreeMap<OsString, OsString>;
+
+impl FileSettings {
+    /// The environment of a run and its commands: the shell's, and over it the variables of the files. An empty one in a file
+    /// takes the shell's away.
+    #[must_use]
+    pub fn environment(&self, shell: impl IntoIterator<Item = (OsString, OsString)>) -> Environment {
+        let mut environment: Environment = shell.into_iter().collect();
+        for (name, value) in &self.env {
+            let name = OsString::from(name);
+            match value.value.reveal() {
+                "" => drop(environment.remove(&name)),
+                value => drop(environment.insert(name, value.into())),
+            }
+        }
+        environment
+    }
+
+    /// What the environment and the files say together. A setting that a variable has too counts where the variable is not set.
+    pub fn settings(&self, environment: &Environment) -> Result<Settings, ConfigError> {
+        let stand_ins = self
+            .stand_ins()
+            .into_iter()
+            .filter(|(name, _)| environment.get(OsStr::new(name)).is_none_or(|value| value.is_empty()));
+        let stand_ins = stand_ins.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let pairs = environment.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let mut settings =
+            Settings::from_environment(pairs.chain(stand_ins)).map_err(|error| self.with_origin(error))?;
+        settings.memory.excludes = self.memory_excludes.iter().map(|pattern| pattern.value.clone()).collect();
+        Ok(settings)
+    }
+
+    /// Whether a model may be chosen. A list names ids and families; a family stands for every model of it.
+    #[must_use]
+    pub fn allows_model(&self, name: &str) -> bool {
+        let Some(available) = &self.available_models else { return true };
+        let fits = |entry: &str| {
+            entry.eq_ignore_ascii_case(name) || name.split('-').any(|piece| piece.eq_ignore_ascii_case(entry))
+        };
+        available.iter().any(|entry| fits(entry.value.trim()))
+    }
+
+    /// The variables that say the same as a setting.
+    fn stand_ins(&self) -> Vec<(&'static str, String)> {
+        let off = |switch: &Option<super::Sourced<bool>>| switch.as_ref().is_some_and(|switch| !switch.value);
+        let pairs = [
+            ("ANTHROPIC_MODEL", self.model.as_ref().map(|model| model.value.clone())),
+            ("CLAUDE_CODE_EFFORT_LEVEL", self.effort.as_ref().map(|effort| effort.value.name().to_owned())),
+            ("MAX_THINKING_TOKENS", off(&self.thinking).then(|| "0".to_owned())),
+            ("DISABLE_AUTO_COMPACT", off(&self.auto_compact).then(|| "1".to_owned())),
+            (
+                "CLAUDE_CODE_AUTO_COMPACT_WINDOW",
+                self.auto_compact_window.as_ref().map(|window| window.value.to_string()),
+            ),
+            ("CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING", off(&self.checkpoints).then(|| "1".to_owned())),
+            ("BASH_MAX_OUTPUT_LENGTH", self.output_chars.as_ref().map(|chars| chars.value.to_string())),
+        ];
+        pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
+    /// An error about a variable that stands in a file says so.
+    fn with_origin(&self, error: ConfigError) -> ConfigError {
+        match error {
+            ConfigError::Variable { name, value, accepts } => match self.env.get(name) {
+                Some(ours) => {
+                    ConfigError::FileVariable { origin: ours.origin.to_string(), name, value, accepts }
+                }
+                None => ConfigError::Variable { name, value, accepts },
+            },
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! How settings files and the environment go together.
+
+use std::ffi::OsString;
+
+use serde_json::json;
+use windlass_config::FileSettings;
+
+use crate::machine::Machine;
+
+fn user(content: &serde_json::Value) -> FileSettings {
+    Machine::new(&[("home/.claude/settings.json", &content.to_string())]).read(None).effective(false).settings
+}
+
+/// What a setting and the shell's variables lead to: a piece of the settings, or the error.
+#[track_caller]
+fn check(content: &serde_json::Value, shell: &[(&str, &str)], expected: &str) {
+    let files = user(content);
+    let shell = shell.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    match files.settings(&files.environment(shell)) {
+        Ok(settings) => {
+            let seen = format!("{settings:?}");
+            assert!(seen.contains(expected), "{expected} is not in {seen}");
+        }
+        Err(error) => assert!(error.to_string().ends_with(expected), "{expected} is not the end of {error}"),
+    }
+}
+
+#[test]
+fn a_setting_counts_where_its_variable_is_not_set() {
+    check(&json!({"model": "m"}), &[], r#"model: Some("m")"#);
+    check(&json!({"model": "m"}), &[("ANTHROPIC_MODEL", "")], r#"model: Some("m")"#);
+    check(&json!({"model": "m"}), &[("ANTHROPIC_MODEL", "n")], r#"model: Some("n")"#);
+    check(
+        &json!({"model": "m"}),
+        &[("ANTHROPIC_DEFAULT_MODEL", "n")],
+        r#"model: Some("m"), default: Some("n")"#,
+    );
+    check(&json!({"effortLevel": "high"}), &[], "effort: Some(High)");
+    check(&json!({"effortLevel": "high"}), &[("CLAUDE_CODE_EFFORT_LEVEL", "low")], "effort: Some(Low)");
+    check(&json!({"alwaysThinkingEnabled": false}), &[], "thinking_tokens: Some(0)");
+    check(&json!({"alwaysThinkingEnabled": true}), &[], "thinking_tokens: None");
+    check(&json!({"autoCompactEnabled": false}), &[], "auto_compact: false");
+    check(&json!({"autoCompactEnabled": true}), &[("DISABLE_AUTO_COMPACT", "1")], "auto_compact: false");
+    check(&json!({"autoCompactWindow": 50_000}), &[], "window_tokens: Some(50000)");
+    check(&json!({"fileCheckpointingEnabled": false}), &[], "no_checkpoints: true");
+    check(&json!({"bashOutputMaxChars": 1}), &[], "output_chars_max: 4000");
+    check(&json!({"bashOutputMaxChars": 50_000}), &[], "output_chars_max: 50000");
+    check(&json!({"bashOutputMaxChars": 1_000_000}), &[], "output_chars_max: 128000");
+    check(&json!({"claudeMdExcludes": ["**/x"]}), &[], r#"excludes: ["**/x"]"#);
+}
+
+#[test]
+fn variables_of_files_win_over_the_shell() {
+    let value = json!({"env": {"A": "file", "GONE": "", "ANTHROPIC_MODEL": "m"}});
+    let shell = [("A", "shell"), ("B", "shell"), ("GONE", "shell")]
+        .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let seen: Vec<_> = user(&value)
+        .environment(shell)
+        .into_iter()
+        .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+        .collect();
+    assert_eq!(seen, ["A=file", "ANTHROPIC_MODEL=m", "B=shell"]);
+    check(&value, &[("ANTHROPIC_MODEL", "shell")], r#"model: Some("m")"#);
+    check(
+        &json!({"env": {"CLAUDE_CODE_MAX_RETRIES": "many"}}),
+        &[],
+        "home/.claude/settings.json:1: CLAUDE_CODE_MAX_RETRIES=many is not understood: it must be a whole number; \
+         more than 15 counts as 15. Correct or remove it there.",
+    );
+    let debug = format!("{:?}", user(&json!({"env": {"A_TOKEN": "sesame"}})));
+    assert!(!debug.contains("sesame"), "{debug}");
+}
+
+#[test]
+fn a_list_of_models_is_a_limit() {
+    let check = |list: Option<&[&str]>, name: &str, expected: bool| {
+        let content = list.map_or(json!({}), |list| json!({ "availableModels": list }));
+        assert_eq!(user(&content).allows_model(name), expected, "{list:?} {name}");
+    };
+    check(None, "claude-opus-5-5", true);
+    check(Some(&[]), "claude-opus-5-5", false);
+    check(Some(&["opus"]), "claude-opus-5-5", true);
+    check(Some(&["opus"]), "opus", true);
+    check(Some(&["sonnet", "haiku"]), "claude-opus-5-5", false);
+    check(Some(&["claude-opus-5-5"]), "Claude-Opus-5-5", true);
+    check(Some(&["claude-opus-5"]), "claude-opus-5-5", false);
+}
