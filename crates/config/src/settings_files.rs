@@ -4,9 +4,11 @@
 //! trusted ([`TrustStore`]), then [`SettingsFiles::effective`] makes one set of settings of them. What came with a project and would act
 //! (hooks, rules that allow, variables, servers) is left out without trust; what forbids holds at once.
 
+mod change;
 mod check;
 mod effective;
 mod environment;
+mod excludes;
 mod git;
 mod json;
 mod keys;
@@ -17,6 +19,7 @@ mod parts;
 mod places;
 mod problem;
 mod read;
+mod request;
 mod schema;
 mod show;
 mod tree;
@@ -28,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::ConfigError;
+pub use change::{ChangeError, Destination, PermissionChange, RuleKind, Saved, update_settings};
 pub use effective::Effective;
 pub use origin::{Level, Origin, RuleText, Sourced};
 pub use parts::{Part, ProjectParts};

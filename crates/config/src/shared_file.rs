@@ -27,6 +27,7 @@ use files::Place;
 #[derive(Clone, Debug)]
 pub struct SharedFile {
     path: PathBuf,
+    leaves_lock: bool,
 }
 
 /// Why a shared file cannot be read or changed. It is as it was, unless the text says otherwise.
@@ -66,7 +67,13 @@ impl SharedFile {
     /// The file at a path. It need not exist.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), leaves_lock: true }
+    }
+
+    /// Takes the file of the lock away after each change: for folders in which others would wonder about it.
+    #[must_use]
+    pub fn leaving_no_lock(self) -> Self {
+        Self { leaves_lock: false, ..self }
     }
 
     /// Where it is.
@@ -94,15 +101,31 @@ impl SharedFile {
     pub fn update<T>(&self, change: impl FnOnce(&mut Value) -> T) -> Result<T, SharedFileError> {
         files::create_directory(&self.path)?;
         let locked = Place::lock(&self.path)?;
+        let changed = Self::change(&locked, change);
+        if !self.leaves_lock {
+            locked.remove();
+        }
+        // Whoever comes next need not wait for the disk to remember the name; one wait serves several.
+        let place = locked.release();
+        let (result, is_new) = changed?;
+        if is_new {
+            place.sync_directory()?;
+        }
+        Ok(result)
+    }
+
+    /// Makes the change, and says whether anything is new.
+    fn change<T>(
+        locked: &files::Locked,
+        change: impl FnOnce(&mut Value) -> T,
+    ) -> Result<(T, bool), SharedFileError> {
         let mut found = locked.read()?;
         let before = found.value.clone();
         let result = change(&mut found.value);
-        if found.value == before {
-            return Ok(result);
+        let is_new = found.value != before;
+        if is_new {
+            locked.replace(&found)?;
         }
-        locked.replace(&found)?;
-        // Whoever comes next need not wait for the disk to remember the name; one wait serves several.
-        locked.release().sync_directory()?;
-        Ok(result)
+        Ok((result, is_new))
     }
 }

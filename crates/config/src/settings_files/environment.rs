@@ -39,12 +39,15 @@ impl FileSettings {
         Ok(settings)
     }
 
-    /// Whether a model may be chosen. A list names ids and families; a family stands for every model of it.
+    /// Whether a model, by its id, may be chosen. A list names ids and families; a family stands for every model of it.
     #[must_use]
     pub fn allows_model(&self, name: &str) -> bool {
+        const FAMILIES: [&str; 4] = ["opus", "sonnet", "haiku", "fable"];
         let Some(available) = &self.available_models else { return true };
+        let is_family = |entry: &str| FAMILIES.iter().any(|family| family.eq_ignore_ascii_case(entry));
         let fits = |entry: &str| {
-            entry.eq_ignore_ascii_case(name) || name.split('-').any(|piece| piece.eq_ignore_ascii_case(entry))
+            let of_family = || name.split('-').any(|piece| piece.eq_ignore_ascii_case(entry));
+            entry.eq_ignore_ascii_case(name) || (is_family(entry) && of_family())
         };
         available.iter().any(|entry| fits(entry.value.trim()))
     }

@@ -23,6 +23,8 @@ pub struct SettingsPlaces {
     pub home: Option<PathBuf>,
     /// Where the process was started, resolved.
     pub start: PathBuf,
+    /// The user's list of files that git ignores everywhere.
+    pub git_ignore: Option<PathBuf>,
     pub(crate) repository: Option<Repository>,
 }
 
@@ -35,8 +37,18 @@ impl SettingsPlaces {
             managed: vec![place.managed.clone(), OWN_MANAGED.into()],
             user: home.user_directories.clone(),
             home: place.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone())),
+            git_ignore: place.home.as_ref().map(|home| home.join(".config/git/ignore")),
             repository: Repository::around(&start),
             start,
+        }
+    }
+
+    /// Follows `XDG_CONFIG_HOME`, as git does.
+    #[must_use]
+    pub fn with_config_home(self, config: Option<PathBuf>) -> Self {
+        match config.filter(|config| config.is_absolute()) {
+            Some(config) => Self { git_ignore: Some(config.join("git/ignore")), ..self },
+            None => self,
         }
     }
 

@@ -161,6 +161,13 @@ impl Locked {
         rustix::fs::renameat(directory, draft, directory, name).map_err(failed(path, "written"))
     }
 
+    /// Takes the name of the lock away. Whoever waits for it notices and takes a new one.
+    pub(super) fn remove(&self) {
+        if self.place.is_current(&self.lock) {
+            let _ = rustix::fs::unlinkat(&self.place.directory, self.place.sibling("lock"), AtFlags::empty());
+        }
+    }
+
     /// Lets others change the file.
     pub(super) fn release(self) -> Place {
         drop(self.lock);

@@ -4,4 +4,7 @@
 
 mod environment;
 mod files;
+mod limits;
 mod machine;
+mod problems;
+mod property;

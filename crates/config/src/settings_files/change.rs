@@ -1,0 +1,314 @@
+//! Changing settings files: permission rules that somebody agreed to, the mode, working directories.
+//!
+//! Each change is whole, none is lost however many processes make them, and what nobody here knows stays as it is.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::places::{FOLDERS, SettingsPlaces};
+use super::{excludes, json, read};
+use crate::{SharedFile, SharedFileError};
+
+/// Which file a change goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// The user's settings for this project.
+    Local,
+    /// The project's settings. What acts in them needs a new agreement afterwards, as after every change.
+    Project,
+    /// The user's settings.
+    User,
+}
+
+/// What a rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleKind {
+    /// Lets calls run unasked.
+    Allow,
+    /// Asks about calls.
+    Ask,
+    /// Keeps calls from running.
+    Deny,
+}
+
+impl RuleKind {
+    /// Its name in settings files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// A change of permissions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PermissionChange {
+    /// Adds rules that are not there.
+    AddRules(RuleKind, Vec<String>),
+    /// Puts rules in the place of all others of their kind.
+    ReplaceRules(RuleKind, Vec<String>),
+    /// Takes rules away.
+    RemoveRules(RuleKind, Vec<String>),
+    /// Sets the mode at the start.
+    SetMode(String),
+    /// Adds working directories that are not there.
+    AddDirectories(Vec<String>),
+    /// Takes working directories away.
+    RemoveDirectories(Vec<String>),
+}
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// The file that was meant.
+    pub file: PathBuf,
+    /// What the user should know about it.
+    pub notice: Option<String>,
+}
+
+/// Why a settings file was not changed. It is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] SharedFileError),
+    /// There is no place for it.
+    #[error("there is no home directory to keep settings in. Set WINDLASS_HOME to a directory.")]
+    NoHome,
+    /// What is in the file cannot be changed without losing something.
+    #[error("{}: {problem}. Correct the file; nothing was changed.", .file.display())]
+    Shape {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The file is not the user's own.
+    #[error("{} came with the project or lies behind a link. {advice}", .file.display())]
+    Foreign {
+        /// The file.
+        file: PathBuf,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// No file may start a session in this mode.
+    #[error("the mode {mode} cannot be kept in {what}. Use --permission-mode.")]
+    Mode {
+        /// The mode.
+        mode: String,
+        /// Which settings.
+        what: &'static str,
+    },
+}
+
+/// Changes a settings file. `edit` is given what it says now; when it fails, nothing is written.
+pub fn update_settings<T>(
+    file: &Path,
+    edit: impl FnOnce(&mut Map<String, Value>) -> Result<T, String>,
+) -> Result<T, ChangeError> {
+    let shape = |problem: String| ChangeError::Shape { file: file.to_owned(), problem };
+    let changed = SharedFile::new(file).leaving_no_lock().update(|json| {
+        check_doubles(file)?;
+        let before = json.clone();
+        let members = json.as_object_mut().ok_or("settings must be an object")?;
+        let done = edit(members);
+        if done.is_err() {
+            *json = before;
+        }
+        done
+    })?;
+    changed.map_err(shape)
+}
+
+/// Of a name that is there twice only one value would be written again, and the other may forbid something.
+fn check_doubles(file: &Path) -> Result<(), String> {
+    let text = read::read(file, read::BYTES_MAX)?.unwrap_or_default();
+    let node = json::parse(&text).map_err(|broken| broken.what)?;
+    match node.doubled().first() {
+        Some((name, at)) => Err(format!("`{name}` is there twice (line {})", at.line)),
+        None => Ok(()),
+    }
+}
+
+impl SettingsPlaces {
+    /// Changes permissions in the files of a destination.
+    pub fn change_permissions(
+        &self,
+        destination: Destination,
+        change: &PermissionChange,
+    ) -> Result<Saved, ChangeError> {
+        if let PermissionChange::SetMode(mode) = change {
+            check_mode(mode, destination)?;
+        }
+        let file = self.file_for(destination)?;
+        self.check_own(destination, &file)?;
+        let is_new = !file.exists();
+        for other in self.all_files(destination).into_iter().filter(|other| *other != file && other.exists())
+        {
+            if let Some(rest) = change.elsewhere() {
+                self.check_own(destination, &other)?;
+                update_settings(&other, |settings| rest.apply(settings))?;
+            }
+        }
+        if is_new && change.only_takes_away() {
+            return Ok(Saved { file, notice: None });
+        }
+        update_settings(&file, |settings| change.apply(settings))?;
+        let in_repository = destination == Destination::Local && self.repository.is_some();
+        let notice = if in_repository && is_new && file.exists() { self.keep_out_of_git() } else { None };
+        Ok(Saved { file, notice })
+    }
+
+    /// The file that new entries go to: in our own folder, unless there is only the other.
+    fn file_for(&self, destination: Destination) -> Result<PathBuf, ChangeError> {
+        let (directory, name) = match destination {
+            Destination::User => {
+                let own = self.user.last().ok_or(ChangeError::NoHome)?;
+                return Ok(own.join("settings.json"));
+            }
+            Destination::Project => (&*self.start, "settings.json"),
+            Destination::Local => (self.local(), "settings.local.json"),
+        };
+        let [theirs, ours] = FOLDERS.map(|folder| directory.join(folder));
+        let folder = if theirs.exists() && !ours.exists() { theirs } else { ours };
+        Ok(folder.join(name))
+    }
+
+    /// Every file that a destination is read from.
+    fn all_files(&self, destination: Destination) -> Vec<PathBuf> {
+        let below = |directory: &Path, name: &str| FOLDERS.map(|folder| directory.join(folder).join(name));
+        match destination {
+            Destination::User => self.user.iter().map(|folder| folder.join("settings.json")).collect(),
+            Destination::Project => below(&self.start, "settings.json").into(),
+            Destination::Local => {
+                let name = "settings.local.json";
+                [below(self.local(), name), below(&self.start, name)].concat()
+            }
+        }
+    }
+
+    /// A file behind a link of the project may be anywhere, and rules in a file that came with it wait for trust.
+    fn check_own(&self, destination: Destination, file: &Path) -> Result<(), ChangeError> {
+        let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
+        let behind_link = is_link(file) || file.parent().is_some_and(is_link);
+        let refused = match destination {
+            Destination::User => None,
+            Destination::Project => behind_link.then_some("Replace the link by a file of its own."),
+            Destination::Local => (behind_link || (file.exists() && self.is_foreign(file)))
+                .then_some("Take it out of git, or replace the link by a file of its own."),
+        };
+        match refused {
+            Some(advice) => Err(ChangeError::Foreign { file: file.to_owned(), advice }),
+            None => Ok(()),
+        }
+    }
+
+    /// Has git ignore local settings everywhere. A failure is worth a word, not more.
+    fn keep_out_of_git(&self) -> Option<String> {
+        let file = self.git_ignore.as_deref()?;
+        let names = FOLDERS.map(|folder| format!("**/{folder}/settings.local.json"));
+        let error = excludes::add(file, &names).err()?;
+        Some(format!(
+            "local settings were written, but git may offer to add them: {} cannot be changed: {error}.",
+            file.display()
+        ))
+    }
+}
+
+fn check_mode(mode: &str, destination: Destination) -> Result<(), ChangeError> {
+    let refused = match (mode, destination) {
+        ("bypassPermissions", _) => Some("settings"),
+        ("auto", Destination::Local | Destination::Project) => Some("files of a repository"),
+        _ => None,
+    };
+    refused.map_or(Ok(()), |what| Err(ChangeError::Mode { mode: mode.to_owned(), what }))
+}
+
+impl PermissionChange {
+    /// What has to happen in the other files that are read with the one that is meant.
+    fn elsewhere(&self) -> Option<Self> {
+        match self {
+            Self::RemoveRules(..) | Self::RemoveDirectories(_) => Some(self.clone()),
+            Self::ReplaceRules(kind, _) => Some(Self::ReplaceRules(*kind, Vec::new())),
+            Self::AddRules(..) | Self::SetMode(_) | Self::AddDirectories(_) => None,
+        }
+    }
+
+    fn only_takes_away(&self) -> bool {
+        match self {
+            Self::RemoveRules(..) | Self::RemoveDirectories(_) => true,
+            Self::AddRules(_, added) | Self::ReplaceRules(_, added) | Self::AddDirectories(added) => {
+                added.is_empty()
+            }
+            Self::SetMode(_) => false,
+        }
+    }
+
+    fn apply(&self, settings: &mut Map<String, Value>) -> Result<(), String> {
+        const DIRECTORIES: &str = "additionalDirectories";
+        match self {
+            Self::AddRules(kind, rules) => add(settings, kind.name(), rules),
+            Self::RemoveRules(kind, rules) => remove(settings, kind.name(), rules),
+            Self::AddDirectories(directories) => add(settings, DIRECTORIES, directories),
+            Self::RemoveDirectories(directories) => remove(settings, DIRECTORIES, directories),
+            Self::ReplaceRules(kind, rules) => {
+                if let Some(list) = list(settings, kind.name(), !rules.is_empty())? {
+                    list.clear();
+                }
+                add(settings, kind.name(), rules)
+            }
+            Self::SetMode(mode) => {
+                if let Some(permissions) = permissions(settings, true)? {
+                    permissions.insert("defaultMode".into(), mode.as_str().into());
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn add(settings: &mut Map<String, Value>, name: &str, texts: &[String]) -> Result<(), String> {
+    let Some(list) = list(settings, name, !texts.is_empty())? else { return Ok(()) };
+    for text in texts {
+        if !list.iter().any(|there| there == text) {
+            list.push(text.as_str().into());
+        }
+    }
+    Ok(())
+}
+
+fn remove(settings: &mut Map<String, Value>, name: &str, texts: &[String]) -> Result<(), String> {
+    if let Some(list) = list(settings, name, false)? {
+        list.retain(|there| !texts.iter().any(|text| there == text));
+    }
+    Ok(())
+}
+
+/// A list in the group of permissions; a new one only if it is wanted.
+fn list<'a>(
+    settings: &'a mut Map<String, Value>,
+    name: &str,
+    wanted: bool,
+) -> Result<Option<&'a mut Vec<Value>>, String> {
+    let Some(permissions) = permissions(settings, wanted)? else { return Ok(None) };
+    if !wanted && !permissions.contains_key(name) {
+        return Ok(None);
+    }
+    let list = permissions.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+    list.as_array_mut().map(Some).ok_or_else(|| format!("`permissions.{name}` must be a list"))
+}
+
+fn permissions(
+    settings: &mut Map<String, Value>,
+    wanted: bool,
+) -> Result<Option<&mut Map<String, Value>>, String> {
+    if !wanted && !settings.contains_key("permissions") {
+        return Ok(None);
+    }
+    let group = settings.entry("permissions").or_insert_with(|| Value::Object(Map::new()));
+    group.as_object_mut().map(Some).ok_or_else(|| "`permissions` must be an object".to_owned())
+}

@@ -1,0 +1,238 @@
+//! What is wrong with a file is told where it stands, and what forbids is never lost on the way.
+
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use serde_json::json;
+use windlass_config::{SettingsFiles, Severity};
+
+use crate::machine::Machine;
+
+/// The problems of user settings with this content, each with what becomes of it.
+#[track_caller]
+fn check(content: &str, expected: &[&str]) {
+    check_in("home/.claude/settings.json", content, expected);
+}
+
+#[track_caller]
+fn check_in(file: &str, content: &str, expected: &[&str]) {
+    let machine = Machine::new(&[(file, content)]);
+    let prefix = format!("{}:", machine.path(file).display());
+    let seen: Vec<String> = machine
+        .read(None)
+        .effective(true)
+        .problems
+        .iter()
+        .map(|problem| format!("{:?} {}", problem.severity, problem.to_string().replacen(&prefix, "", 1)))
+        .collect();
+    assert_eq!(seen, expected, "{content}");
+}
+
+#[test]
+fn a_wrong_value_is_left_out_and_the_rest_holds() {
+    let content = r#"{
+        "model": 5,
+        "effortLevel": "huge",
+        "autoCompactWindow": 0,
+        "autoCompactEnabled": "yes",
+        "env": {"A": 1, "B": "b"},
+        "permissions": {"allow": ["Read", 7], "deny": ["Bash"]},
+        "hooks": {"Stop": {}}
+    }"#;
+    let advice = "Correct or remove it; the rest of the file holds.";
+    check(
+        content,
+        &[
+            &format!("Warning 2:18: `model` must be text, not a number. {advice}"),
+            &format!(
+                "Warning 3:24: `effortLevel` must be \"low\" or \"medium\" or \"high\" or \"xhigh\" or \"max\", not \"huge\". {advice}"
+            ),
+            &format!("Warning 4:30: `autoCompactWindow` must be a whole number from 1 on, not 0. {advice}"),
+            &format!("Warning 5:31: `autoCompactEnabled` must be true or false, not text. {advice}"),
+            &format!("Warning 6:22: `env.A` must be text, not a number. {advice}"),
+            &format!("Warning 7:43: `permissions.allow[1]` must be text, not a number. {advice}"),
+            &format!("Warning 8:27: `hooks.Stop` must be a list, not an object. {advice}"),
+        ],
+    );
+    let machine = Machine::new(&[("home/.claude/settings.json", content)]);
+    let settings = machine.read(None).effective(true).settings;
+    assert_eq!(settings.env.keys().collect::<Vec<_>>(), ["B"]);
+    assert_eq!(settings.permissions.allow[0].text, "Read");
+    assert_eq!(settings.permissions.deny[0].text, "Bash");
+}
+
+#[test]
+fn what_forbids_is_never_left_out() {
+    let stops = "Correct it: nothing starts while something that protects you may be left out.";
+    let fatal = |content: &str, expected: &str| check(content, &[&format!("Fatal {expected}. {stops}")]);
+    fatal(r#"{"permissions":{"deny":"Bash"}}"#, "1:24: `permissions.deny` must be a list of texts, not text");
+    fatal(
+        r#"{"permissions":{"deny":["Bash",["x"]]}}"#,
+        "1:32: `permissions.deny[1]` must be text, not a list",
+    );
+    fatal(r#"{"permissions":{"ask":null}}"#, "1:23: `permissions.ask` must be a list of texts, not null");
+    fatal(r#"{"permissions":["deny"]}"#, "1:16: `permissions` must be an object, not a list");
+    fatal(
+        r#"{"permissions":{"disableBypassPermissionsMode":true}}"#,
+        "1:48: `permissions.disableBypassPermissionsMode` must be \"disable\", not true or false",
+    );
+    fatal(r#"{"sandbox":true}"#, "1:12: `sandbox` must be an object, not true or false");
+    fatal(r#"{"sandbox":{"enabled":"yes"}}"#, "1:23: `sandbox.enabled` must be true or false, not text");
+    fatal(
+        r#"{"sandbox":{"filesystem":{"denyRead":[1]}}}"#,
+        "1:39: `sandbox.filesystem.denyRead[0]` must be text, not a number",
+    );
+    fatal(
+        r#"{"sandbox":{"credentials":{"files":[{"mode":"deny"}]}}}"#,
+        "1:37: `sandbox.credentials.files[0]` has no `path`",
+    );
+    fatal("[]", "1:1: settings must be an object, not a list");
+}
+
+#[test]
+fn a_file_that_cannot_be_used_stops_everything() {
+    let files = [
+        "home/.claude/settings.json",
+        "home/.windlass/settings.json",
+        "work/app/.claude/settings.json",
+        "work/app/.windlass/settings.local.json",
+        "etc/claude-code/managed-settings.json",
+        "etc/claude-code/managed-settings.d/a.json",
+    ];
+    for file in files {
+        check_in(
+            file,
+            "{\"permissions\": {\n\"deny\": [\"Bash\",]}}",
+            &["Fatal 2:16: a comma stands behind the last value. Remove the comma."],
+        );
+    }
+    let advice = "Correct the file or move it away: nothing starts while its rules cannot be known.";
+    let unusable = |make: &dyn Fn(&std::path::Path), expected: &str| {
+        let machine = Machine::new(&[("home/.claude/other", "")]);
+        let file = machine.path("home/.claude/settings.json");
+        make(&file);
+        let effective = machine.read(None).effective(true);
+        assert_eq!(
+            effective.fatal().unwrap().to_string(),
+            format!("{}: {expected}. {advice}", file.display())
+        );
+    };
+    unusable(&|file| std::fs::create_dir(file).unwrap(), "it is no ordinary file");
+    unusable(&|file| symlink("/dev/zero", file).unwrap(), "it is no ordinary file");
+    unusable(&|file| std::fs::write(file, vec![b' '; 1024 * 1024 + 1]).unwrap(), "it is larger than 1 MiB");
+    unusable(&|file| std::fs::write(file, b"{\"\xff\":1}").unwrap(), "it is not UTF-8 text");
+    unusable(
+        &|file| assert!(Command::new("mkfifo").arg(file).status().unwrap().success()),
+        "it is no ordinary file",
+    );
+}
+
+#[test]
+fn unknown_names_are_told_with_what_was_probably_meant() {
+    check(
+        r#"{"permisions": {"deny": []}}"#,
+        &["Warning 1:2: there is no setting `permisions`. Did you mean `permissions`?"],
+    );
+    check(
+        "{\"permissions\": {\n \"denny\": []}}",
+        &["Warning 2:2: there is no setting `permissions.denny`. Did you mean `permissions.deny`?"],
+    );
+    check(r#"{"deny": []}"#, &["Warning 1:2: there is no setting `deny`. Did you mean `permissions.deny`?"]);
+    check(
+        r#"{"somethingElse": 1}"#,
+        &["Warning 1:2: there is no setting `somethingElse`. It has no effect; remove it."],
+    );
+    check(
+        r#"{"sandbox": {"network": {"allowedDomain": []}}}"#,
+        &[
+            "Warning 1:26: there is no setting `sandbox.network.allowedDomain`. Did you mean `sandbox.network.allowedDomains`?",
+        ],
+    );
+    check(r#"{"$schema": "https://example.org/s.json"}"#, &[]);
+}
+
+#[test]
+fn a_name_that_is_there_twice_holds_twice() {
+    let content = "{\"permissions\": {\"deny\": [\"A\"]},\n\"permissions\": {\"deny\": [\"B\"], \"deny\": [\"C\"]},\n\"model\": \"x\", \"model\": \"y\"}";
+    let advice = "Lists add up, and of single values the last holds. Join them.";
+    check(
+        content,
+        &[
+            &format!("Warning 2:32: `permissions.deny` is there twice. {advice}"),
+            &format!("Warning 2:1: `permissions` is there twice. {advice}"),
+            &format!("Warning 3:15: `model` is there twice. {advice}"),
+        ],
+    );
+    let settings =
+        Machine::new(&[("home/.claude/settings.json", content)]).read(None).effective(true).settings;
+    let rules: Vec<_> = settings.permissions.deny.iter().map(|rule| &*rule.text).collect();
+    assert_eq!(rules, ["A", "B", "C"]);
+    assert_eq!(settings.model.unwrap().value, "y");
+}
+
+#[test]
+fn what_has_no_effect_is_told_once() {
+    let machine = Machine::new(&[
+        ("home/.claude/settings.json", r#"{"theme": "dark", "attribution": {"commit": "x"}}"#),
+        ("work/app/.claude/settings.local.json", "{\n\"theme\": \"light\"}"),
+    ]);
+    let effective = machine.read(None).effective(true);
+    machine.check_problems(&effective.problems, &[
+        "home/.claude/settings.json:1:45: `attribution.commit` has no effect. It is known, but not supported yet.",
+        "work/app/.claude/settings.local.json:2:10: `theme` has no effect. It is known, but not supported yet.",
+    ]);
+    assert!(effective.problems.iter().all(|problem| problem.severity == Severity::Notice));
+    let names: Vec<_> = effective.unsupported.iter().map(|key| &*key.value).collect();
+    assert_eq!(names, ["attribution.commit", "theme"]);
+    assert_eq!(*effective.value("theme").unwrap().value, json!("light"));
+}
+
+#[test]
+fn a_file_full_of_mistakes_is_told_in_short_and_in_time() {
+    let members: Vec<String> = (0..40_000).map(|count| format!("\"unknownName{count}\":1")).collect();
+    let rules: Vec<String> = (0..10_000).map(|count| format!("\"Bash({count})\"")).collect();
+    let content = format!("{{{},\"permissions\":{{\"deny\":[{},1]}}}}", members.join(","), rules.join(","));
+    let machine = Machine::new(&[("home/.claude/settings.json", &content)]);
+    let start = std::time::Instant::now();
+    let effective = machine.read(None).effective(true);
+    assert!(start.elapsed() < std::time::Duration::from_secs(10));
+    assert_eq!(effective.problems.len(), 52);
+    assert!(effective.fatal().unwrap().what.starts_with("`permissions.deny[10000]`"));
+    assert_eq!(effective.problems[51].what, "39950 more values are left out");
+    assert_eq!(effective.settings.permissions.deny.len(), 10_000);
+}
+
+#[test]
+fn shown_values_have_their_origin_and_hide_secrets() {
+    let machine = Machine::new(&[
+        (
+            "home/.claude/settings.json",
+            r#"{"env": {"MY_TOKEN": "sesame", "ANTHROPIC_BASE_URL": "http://u:sesame@h", "PLAIN": "p"},
+            "permissions": {"deny": ["A"]},
+            "hooks": {"Stop": [{"hooks": [{"type": "http", "url": "u", "headers": {"X": "sesame"}}]}]}}"#,
+        ),
+        ("work/app/.claude/settings.local.json", r#"{"permissions": {"deny": ["B"]}}"#),
+    ]);
+    let files: SettingsFiles = machine.read(None);
+    let shown: Vec<String> = windlass_config::show(&files.effective(true))
+        .into_iter()
+        .map(|value| {
+            let file = machine.relative(&value.file.unwrap());
+            format!("{} = {} ({}, {file}:{})", value.key, value.value_json, value.level, value.line)
+        })
+        .collect();
+    let user = "(user, home/.claude/settings.json";
+    assert_eq!(
+        shown,
+        [
+            format!("env.ANTHROPIC_BASE_URL = \"(hidden)\" {user}:1)"),
+            format!("env.MY_TOKEN = \"(hidden)\" {user}:1)"),
+            format!("env.PLAIN = \"p\" {user}:1)"),
+            format!(
+                "hooks.Stop[0] = {{\"hooks\":[{{\"type\":\"http\",\"url\":\"u\",\"headers\":{{\"X\":\"(hidden)\"}}}}]}} {user}:3)"
+            ),
+            format!("permissions.deny[0] = \"A\" {user}:2)"),
+            "permissions.deny[1] = \"B\" (local, work/app/.claude/settings.local.json:1)".to_owned(),
+        ]
+    );
+}
