@@ -94,6 +94,7 @@ impl SettingSources {
 /// Every settings file, read and checked.
 pub struct SettingsFiles {
     places: SettingsPlaces,
+    sources: SettingSources,
     /// The weakest first.
     files: Vec<(Source, Tree)>,
     problems: Vec<Problem>,
@@ -103,7 +104,7 @@ impl SettingsFiles {
     /// Reads every file that counts. `flag` is what `--settings` says: a path or JSON.
     #[must_use]
     pub fn read(places: SettingsPlaces, sources: SettingSources, flag: Option<&str>) -> Self {
-        let mut files = Self { places, files: Vec::new(), problems: Vec::new() };
+        let mut files = Self { places, sources, files: Vec::new(), problems: Vec::new() };
         if sources.user {
             files.read_user();
         }

@@ -44,11 +44,12 @@ impl Effective {
         self.problems.iter().find(|problem| problem.severity == Severity::Fatal)
     }
 
-    /// A single value by its full name, such as `statusLine`: for what has no type of its own here.
+    /// What holds under a full name, such as `statusLine` or `worktree.sparsePaths`, and where its first value stands: for what has no
+    /// type of its own here.
     #[must_use]
-    pub fn value(&self, path: &str) -> Option<Sourced<&Value>> {
-        let leaf = self.tree.leaf(path)?;
-        Some(Sourced { value: &leaf.value, origin: leaf.origin.clone() })
+    pub fn value(&self, path: &str) -> Option<Sourced<Value>> {
+        let tree = self.tree.get(path)?;
+        Some(Sourced { value: tree.to_value(), origin: tree.origin()?.clone() })
     }
 }
 
@@ -72,6 +73,7 @@ impl SettingsFiles {
         turn_hooks_off(&mut tree);
         let unsupported = unsupported(&tree);
         problems.extend(unsupported.iter().map(no_effect));
+        problems.extend(masks(&tree));
         let places = &self.places;
         Effective {
             settings: typed::settings(&tree, &places.start, places.home.as_deref()),
@@ -156,6 +158,23 @@ fn unsupported(tree: &Tree) -> Vec<Sourced<String>> {
         Some(Sourced { value: key.path.to_owned(), origin })
     });
     found.collect()
+}
+
+/// Secrets that should be replaced by a placeholder are hidden instead.
+fn masks(tree: &Tree) -> Vec<Problem> {
+    let lists = ["sandbox.credentials.files", "sandbox.credentials.envVars"];
+    let items = lists.into_iter().filter_map(|path| Some((path, tree.list(path)?)));
+    let items = items.flat_map(|(path, list)| list.items.iter().map(move |item| (path, item)));
+    let masks = items.filter(|(_, item)| item.value["mode"] == "mask");
+    let told = masks.map(|(path, item)| Problem {
+        file: item.origin.file.as_deref().map(Into::into),
+        line: item.origin.line,
+        column: item.origin.column,
+        what: format!("`{path}` with \"mask\" hides the secret and puts nothing in its place"),
+        advice: "Placeholders are not supported yet.".into(),
+        severity: Severity::Notice,
+    });
+    told.collect()
 }
 
 fn no_effect(key: &Sourced<String>) -> Problem {

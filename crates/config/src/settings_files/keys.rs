@@ -170,7 +170,9 @@ impl Kind {
             Self::Choice([one]) => format!("\"{one}\""),
             Self::Choice(words) => {
                 let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-                quoted.join(" or ")
+                let (last, others) =
+                    quoted.split_last().map_or(("", &[][..]), |(last, others)| (last, others));
+                format!("{} or {last}", others.join(", "))
             }
             Self::List(Kind::Text) => "a list of texts".into(),
             Self::List(_) => "a list".into(),

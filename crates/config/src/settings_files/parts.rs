@@ -65,7 +65,9 @@ impl SettingsFiles {
                 collect(found, key.path, matches!(key.kind, Kind::Map(_)), &mut parts);
             }
         }
-        parts.extend(servers(&self.places.start.join(".mcp.json")));
+        if self.sources.project {
+            parts.extend(servers(&self.places.start.join(".mcp.json")));
+        }
         ProjectParts::new(parts)
     }
 }

@@ -33,8 +33,11 @@ impl SettingsPlaces {
     #[must_use]
     pub fn new(place: &Place, home: &Home) -> Self {
         let start = place.cwd.canonicalize().unwrap_or_else(|_| place.cwd.clone());
+        // A relative one would be a folder of the project.
+        let managed =
+            [place.managed.clone(), OWN_MANAGED.into()].into_iter().filter(|folder| folder.is_absolute());
         Self {
-            managed: vec![place.managed.clone(), OWN_MANAGED.into()],
+            managed: managed.collect(),
             user: home.user_directories.clone(),
             home: place.home.as_ref().map(|home| home.canonicalize().unwrap_or_else(|_| home.clone())),
             git_ignore: place.home.as_ref().map(|home| home.join(".config/git/ignore")),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{Allowed, KEYS, Key, Kind};
+use super::keys::{self, Allowed, KEYS, Key, Kind};
 
 /// A JSON schema of settings files, for editors.
 #[must_use]
@@ -40,7 +40,12 @@ pub fn settings_list() -> String {
 
 /// Who may not set a key, for people.
 fn limits(key: &Key) -> &'static str {
-    match key.allowed {
+    let group = key.path.rsplit_once('.').and_then(|(group, _)| keys::find(group));
+    let allowed = match group {
+        Some(group) if key.allowed == Allowed::Everywhere => group.allowed,
+        _ => key.allowed,
+    };
+    match allowed {
         Allowed::Managed => " Only the administrator can set it.",
         Allowed::OutsideRepositories => " Not in project or local settings.",
         Allowed::NotForeign => " Not in project settings.",

@@ -86,6 +86,17 @@ impl Tree {
         }
     }
 
+    /// The values without where they stand.
+    pub(crate) fn to_value(&self) -> Value {
+        match self {
+            Self::Object(members) => {
+                members.iter().map(|(name, tree)| (name.clone(), tree.to_value())).collect()
+            }
+            Self::List(list) => list.items.iter().map(|item| item.value.clone()).collect(),
+            Self::Leaf(leaf) => leaf.value.clone(),
+        }
+    }
+
     /// Where the first of its values stands.
     pub(crate) fn origin(&self) -> Option<&Origin> {
         match self {

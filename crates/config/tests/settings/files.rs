@@ -317,3 +317,11 @@ fn a_mode_that_was_taken_away_stays_away() {
     check(r#"{"permissions":{"disableAutoMode":"disable"}}"#, None, Some(Level::Project));
     check(r#"{"disableAutoMode":"disable"}"#, None, Some(Level::Project));
 }
+
+#[test]
+fn a_place_without_an_administrator_has_no_managed_settings() {
+    let machine = Machine::new(&[("work/app/managed-settings.json", r#"{"model":"evil"}"#)]);
+    let place = windlass_config::Place { managed: "".into(), ..machine.place() };
+    let places = windlass_config::SettingsPlaces::new(&place, &machine.home());
+    assert_eq!(places.managed, [std::path::Path::new("/etc/windlass")]);
+}

@@ -45,7 +45,7 @@ fn a_wrong_value_is_left_out_and_the_rest_holds() {
         &[
             &format!("Warning 2:18: `model` must be text, not a number. {advice}"),
             &format!(
-                "Warning 3:24: `effortLevel` must be \"low\" or \"medium\" or \"high\" or \"xhigh\" or \"max\", not \"huge\". {advice}"
+                "Warning 3:24: `effortLevel` must be \"low\", \"medium\", \"high\", \"xhigh\" or \"max\", not \"huge\". {advice}"
             ),
             &format!("Warning 4:30: `autoCompactWindow` must be a whole number from 1 on, not 0. {advice}"),
             &format!("Warning 5:31: `autoCompactEnabled` must be true or false, not text. {advice}"),
@@ -184,7 +184,24 @@ fn what_has_no_effect_is_told_once() {
     assert!(effective.problems.iter().all(|problem| problem.severity == Severity::Notice));
     let names: Vec<_> = effective.unsupported.iter().map(|key| &*key.value).collect();
     assert_eq!(names, ["attribution.commit", "theme"]);
-    assert_eq!(*effective.value("theme").unwrap().value, json!("light"));
+    assert_eq!(effective.value("theme").unwrap().value, json!("light"));
+    assert_eq!(effective.value("attribution").unwrap().value, json!({"commit": "x"}));
+    assert_eq!(effective.value("agent"), None);
+}
+
+#[test]
+fn a_mask_hides() {
+    let content = r#"{"sandbox":{"credentials":{"files":[{"path":"~/k","mode":"mask"}]}}}"#;
+    check(
+        content,
+        &[
+            "Notice 1:37: `sandbox.credentials.files` with \"mask\" hides the secret and puts nothing in its place. \
+           Placeholders are not supported yet.",
+        ],
+    );
+    let machine = Machine::new(&[("home/.claude/settings.json", content)]);
+    let sandbox = machine.read(None).effective(true).settings.sandbox;
+    assert_eq!(sandbox.hidden_files[0].path, machine.path("home/k"));
 }
 
 #[test]

@@ -1,0 +1,274 @@
+//! What waits for trust, and how trust lapses.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+use windlass_config::{Granted, TrustAnswer, TrustRequest, TrustState, TrustStore};
+
+use crate::machine::Machine;
+
+const PROJECT: &str = "work/app/.claude/settings.json";
+
+fn project() -> Value {
+    json!({
+        "model": "m",
+        "permissions": {
+            "allow": ["Bash(npm test)"], "ask": ["Read(a)"], "deny": ["Read(b)"],
+            "additionalDirectories": ["../more"], "defaultMode": "acceptEdits",
+        },
+        "env": {"NAME": "sesame"},
+        "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
+            {"type": "command", "command": "./check.sh"}, {"type": "command", "command": "x", "args": ["y"]},
+        ]}]},
+        "enabledPlugins": {"p@m": true},
+        "statusLine": {"type": "command", "command": "./line.sh"},
+    })
+}
+
+const SERVERS: &str =
+    r#"{"mcpServers": {"db": {"command": "npx", "args": ["-y", "db"]}, "web": {"url": "https://h"}}}"#;
+
+fn machine() -> Machine {
+    let machine = Machine::new(&[("work/app/.mcp.json", SERVERS)]);
+    machine.write(PROJECT, &project().to_string());
+    machine.init_git("work");
+    machine
+}
+
+fn store(machine: &Machine) -> TrustStore {
+    TrustStore::new(&machine.path("home/.windlass"))
+}
+
+fn state(machine: &Machine) -> TrustState {
+    store(machine).state(&machine.places(), &machine.read(None).parts()).unwrap()
+}
+
+fn grant(machine: &Machine) -> Granted {
+    store(machine).grant(&machine.places(), &machine.read(None).parts()).unwrap()
+}
+
+#[test]
+fn what_acts_waits_and_what_forbids_does_not() {
+    let machine = machine();
+    machine
+        .write("work/.claude/settings.local.json", r#"{"permissions":{"allow":["Own"]},"env":{"OWN":"x"}}"#);
+    let files = machine.read(None);
+    let held = files.effective(false);
+    let permissions = &held.settings.permissions;
+    assert_eq!(permissions.allow.iter().map(|rule| &*rule.text).collect::<Vec<_>>(), ["Own"]);
+    assert_eq!(held.settings.env.keys().collect::<Vec<_>>(), ["OWN"]);
+    assert_eq!((permissions.ask.len(), permissions.deny.len()), (1, 1));
+    assert!(
+        permissions.directories.is_empty() && permissions.mode.is_none() && held.settings.hooks.is_empty()
+    );
+    assert!(held.value("statusLine").is_none());
+    assert_eq!(held.settings.model.as_ref().unwrap().value, "m");
+    assert_eq!(
+        held.skipped,
+        [
+            "allow rule Bash(npm test)",
+            "enabledPlugins.p@m true",
+            "hook on PreToolUse: ./check.sh, x [\"y\"] (for Bash)",
+            "permission mode acceptEdits",
+            "server db: npx -y db",
+            "server web: https://h",
+            "statusLine {\"command\":\"./line.sh\",\"type\":\"command\"}",
+            "variable NAME",
+            "working directory ../more",
+        ]
+    );
+    let trusted = files.effective(true);
+    assert!(trusted.skipped.is_empty());
+    assert_eq!((trusted.settings.permissions.allow.len(), trusted.settings.hooks.len()), (2, 1));
+    assert_eq!(trusted.settings.permissions.directories[0].value, machine.path("work/app/../more"));
+    assert!(!format!("{held:?}{trusted:?}").contains("sesame"));
+}
+
+#[test]
+fn trust_is_bound_to_content() {
+    let machine = machine();
+    assert_eq!(state(&machine), TrustState::NeverAsked);
+    assert_eq!(grant(&machine), Granted::Kept);
+    assert_eq!(state(&machine), TrustState::Trusted);
+    let mode = std::fs::metadata(machine.path("home/.windlass/trust.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let stored = std::fs::read_to_string(machine.path("home/.windlass/trust.json")).unwrap();
+    assert!(!stored.contains("sesame"), "{stored}");
+
+    // How it is written does not matter, nor in which of the folders, nor what does not act.
+    let mut same = project();
+    same["model"] = "other".into();
+    same["permissions"]["deny"] = json!([]);
+    machine.write("work/app/.windlass/settings.json", &format!("{same:#}"));
+    std::fs::remove_file(machine.path(PROJECT)).unwrap();
+    assert_eq!(state(&machine), TrustState::Trusted);
+}
+
+#[test]
+fn trust_lapses_with_each_change_of_what_acts() {
+    let check = |change: &dyn Fn(&mut Value), added: &[&str], removed: &[&str]| {
+        let machine = machine();
+        grant(&machine);
+        let mut content = project();
+        change(&mut content);
+        machine.write(PROJECT, &content.to_string());
+        let texts = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
+        assert_eq!(state(&machine), TrustState::Changed { added: texts(added), removed: texts(removed) });
+        grant(&machine);
+        assert_eq!(state(&machine), TrustState::Trusted);
+    };
+    check(
+        &|json| json["permissions"]["allow"] = json!(["Bash(npm test)", "Bash"]),
+        &["allow rule Bash"],
+        &[],
+    );
+    check(&|json| json["permissions"]["allow"] = json!([]), &[], &["allow rule Bash(npm test)"]);
+    check(&|json| json["env"]["NAME"] = "other".into(), &["variable NAME"], &["variable NAME"]);
+    check(
+        &|json| {
+            json["hooks"]["PreToolUse"][0]["hooks"] = json!([{"type": "command", "command": "./evil.sh"}]);
+        },
+        &["hook on PreToolUse: ./evil.sh (for Bash)"],
+        &["hook on PreToolUse: ./check.sh, x [\"y\"] (for Bash)"],
+    );
+    check(
+        &|json| json["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] = 1.into(),
+        &["hook on PreToolUse: ./check.sh, x [\"y\"] (for Bash)"],
+        &["hook on PreToolUse: ./check.sh, x [\"y\"] (for Bash)"],
+    );
+    check(
+        &|json| json["permissions"]["additionalDirectories"] = json!(["/"]),
+        &["working directory /"],
+        &["working directory ../more"],
+    );
+    check(&|json| json["disableAllHooks"] = true.into(), &["disableAllHooks true"], &[]);
+}
+
+#[test]
+fn servers_count_too_even_if_their_file_is_broken() {
+    let machine = machine();
+    grant(&machine);
+    machine.write("work/app/.mcp.json", &SERVERS.replace("npx", "sh"));
+    let changed = |added: &[&str], removed: &[&str]| {
+        let texts = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
+        TrustState::Changed { added: texts(added), removed: texts(removed) }
+    };
+    assert_eq!(state(&machine), changed(&["server db: sh -y db"], &["server db: npx -y db"]));
+    let unreadable = "servers in .mcp.json, which cannot be read";
+    let both = ["server db: npx -y db", "server web: https://h"];
+    machine.write("work/app/.mcp.json", "{");
+    assert_eq!(state(&machine), changed(&[unreadable], &both));
+    machine.write("work/app/.mcp.json", r#"{"mcpServers": {}, "mcpServers": {"a": {}}}"#);
+    assert_eq!(state(&machine), changed(&[unreadable], &both));
+    grant(&machine);
+    machine.write("work/app/.mcp.json", r#"{"mcpServers": {}, "mcpServers": {"b": {}}}"#);
+    assert_eq!(state(&machine), changed(&[unreadable], &[unreadable]));
+}
+
+#[test]
+fn a_tracked_local_file_is_part_of_it() {
+    let machine = machine();
+    grant(&machine);
+    machine.write("work/.claude/settings.local.json", r#"{"env":{"A":"1"}}"#);
+    assert_eq!(state(&machine), TrustState::Trusted);
+    machine.git("work", &["add", "--force", ".claude/settings.local.json"]);
+    assert_eq!(state(&machine), TrustState::Changed { added: vec!["variable A".into()], removed: vec![] });
+}
+
+#[test]
+fn each_repository_and_each_directory_of_it_is_asked_about() {
+    let machine = machine();
+    grant(&machine);
+    machine.write("work/app/inner/.claude/settings.json", &project().to_string());
+    machine.write("work/app/inner/.mcp.json", SERVERS);
+    let machine = machine.started_in("work/app/inner");
+    assert_eq!(state(&machine), TrustState::NeverAsked);
+    grant(&machine);
+    assert_eq!(state(&machine), TrustState::Trusted);
+    machine.init_git("work/app/inner");
+    assert_eq!(state(&machine), TrustState::NeverAsked);
+    grant(&machine);
+    let listed: Vec<(String, String)> = store(&machine)
+        .list()
+        .unwrap()
+        .into_iter()
+        .map(|project| {
+            assert!(project.time_ms > 1_700_000_000_000 && project.parts.len() == 9);
+            (machine.relative(&project.root), project.inside.to_str().unwrap().to_owned())
+        })
+        .collect();
+    let row = |root: &str, inside: &str| (root.to_owned(), inside.to_owned());
+    assert_eq!(listed, [row("work", "app"), row("work", "app/inner"), row("work/app/inner", "")]);
+    assert!(store(&machine).revoke(&machine.path("work/app/inner")).unwrap());
+    assert!(!store(&machine).revoke(&machine.path("work/app/inner")).unwrap());
+    assert_eq!(state(&machine), TrustState::NeverAsked);
+    assert_eq!(state(&machine.started_in("work/app")), TrustState::Trusted);
+}
+
+#[test]
+fn a_linked_work_tree_is_trusted_for_the_same_content() {
+    let machine = machine().started_in("work");
+    machine.write("work/.claude/settings.json", &project().to_string());
+    machine.git("work", &["add", "."]);
+    machine.git("work", &["commit", "--quiet", "-m", "first"]);
+    grant(&machine);
+    machine.git("work", &["worktree", "add", "--quiet", "../linked"]);
+    let machine = machine.started_in("linked");
+    assert_eq!(state(&machine), TrustState::Trusted);
+    machine.write("linked/.claude/settings.json", r#"{"env":{"A":"1"}}"#);
+    assert_eq!(state(&machine), TrustState::NeverAsked);
+    grant(&machine);
+    assert_eq!(state(&machine), TrustState::Trusted);
+    assert_eq!(state(&machine.started_in("work")), TrustState::Trusted);
+}
+
+#[test]
+fn a_project_that_is_not_read_has_no_parts() {
+    let sources = windlass_config::SettingSources::parse("user,local").unwrap();
+    assert!(machine().read_from(sources, None).parts().is_empty());
+}
+
+#[test]
+fn the_home_is_trusted_for_one_session_only() {
+    let machine = Machine::new(&[("home/.mcp.json", SERVERS)]).started_in("home");
+    assert_eq!(grant(&machine), Granted::ForThisSession);
+    assert_eq!(state(&machine), TrustState::NeverAsked);
+    assert!(!machine.path("home/.windlass/trust.json").exists());
+}
+
+#[test]
+fn a_store_that_others_can_write_says_nothing() {
+    let machine = machine();
+    grant(&machine);
+    let file = machine.path("home/.windlass/trust.json");
+    std::fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
+    let error = store(&machine).state(&machine.places(), &machine.read(None).parts()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{} is not a file of yours: others can write it. Move it away; nothing was changed.",
+            file.display()
+        )
+    );
+}
+
+#[test]
+fn nobody_is_asked_where_nobody_can_answer() {
+    let changed = TrustState::Changed { added: vec![], removed: vec![] };
+    for (headless, sources_name_project, trust_flag, state, expected) in [
+        (false, false, false, &TrustState::NeverAsked, TrustAnswer::Ask),
+        (false, true, false, &TrustState::NeverAsked, TrustAnswer::Ask),
+        (false, false, true, &TrustState::NeverAsked, TrustAnswer::Trust),
+        (false, false, false, &changed, TrustAnswer::Ask),
+        (false, false, false, &TrustState::Trusted, TrustAnswer::Trust),
+        (true, false, false, &TrustState::NeverAsked, TrustAnswer::Skip),
+        (true, true, false, &TrustState::NeverAsked, TrustAnswer::Trust),
+        (true, false, true, &changed, TrustAnswer::Trust),
+        (true, false, false, &changed, TrustAnswer::Skip),
+        (true, false, false, &TrustState::Trusted, TrustAnswer::Trust),
+    ] {
+        let request = TrustRequest { headless, sources_name_project, trust_flag };
+        assert_eq!(request.answer(state), expected, "{request:?} {state:?}");
+    }
+}
