@@ -25,6 +25,7 @@ mod show;
 mod tree;
 mod trust;
 mod typed;
+mod visible;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

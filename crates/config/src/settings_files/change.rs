@@ -147,20 +147,43 @@ impl SettingsPlaces {
         let file = self.file_for(destination)?;
         self.check_own(destination, &file)?;
         let is_new = !file.exists();
-        for other in self.all_files(destination).into_iter().filter(|other| *other != file && other.exists())
-        {
-            if let Some(rest) = change.elsewhere() {
-                self.check_own(destination, &other)?;
-                update_settings(&other, |settings| rest.apply(settings))?;
-            }
-        }
+        let elsewhere = self.change_others(destination, &file, change)?;
         if is_new && change.only_takes_away() {
-            return Ok(Saved { file, notice: None });
+            return Ok(Saved { file, notice: elsewhere });
         }
         update_settings(&file, |settings| change.apply(settings))?;
         let in_repository = destination == Destination::Local && self.repository.is_some();
         let notice = if in_repository && is_new && file.exists() { self.keep_out_of_git() } else { None };
-        Ok(Saved { file, notice })
+        Ok(Saved { file, notice: elsewhere.or(notice) })
+    }
+
+    /// Takes away what stands in other files of the destination. The user's settings for other agents are only read, so what stands there
+    /// is told.
+    fn change_others(
+        &self,
+        destination: Destination,
+        file: &Path,
+        change: &PermissionChange,
+    ) -> Result<Option<String>, ChangeError> {
+        let Some(rest) = change.elsewhere() else { return Ok(None) };
+        let mut notice = None;
+        for other in self.all_files(destination).into_iter().filter(|other| other != file && other.exists()) {
+            if destination != Destination::User {
+                self.check_own(destination, &other)?;
+                update_settings(&other, |settings| rest.apply(settings))?;
+                continue;
+            }
+            let before = SharedFile::new(&other).read()?;
+            let mut after = before.clone();
+            let applied = after.as_object_mut().map(|settings| rest.apply(settings));
+            if matches!(applied, Some(Ok(()))) && after != before {
+                notice = Some(format!(
+                    "some of it also stands in {}; change that file yourself.",
+                    other.display()
+                ));
+            }
+        }
+        Ok(notice)
     }
 
     /// The file that new entries go to: in our own folder, unless there is only the other.

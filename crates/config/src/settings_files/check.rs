@@ -8,6 +8,7 @@ use super::nearest::nearest;
 use super::origin::Source;
 use super::problem::{Problem, Severity};
 use super::tree::{Leaf, List, Tree};
+use super::visible::short;
 
 /// Of what is merely left out, as many are told of one file.
 const PROBLEMS_MAX: usize = 50;
@@ -83,7 +84,7 @@ impl Checker<'_> {
             tree.insert(member.name.clone(), value);
             return;
         };
-        let what = format!("`{path}` is there twice");
+        let what = format!("`{}` is there twice", short(path));
         let advice = "Lists add up, and of single values the last holds. Join them.";
         self.tell(member.at, Severity::Warning, what, advice);
         before.put(value, path);
@@ -103,7 +104,7 @@ impl Checker<'_> {
             None => KEYS.iter().find(named).map(|key| key.path.to_owned()),
         };
         let dot = if group.is_empty() { "" } else { "." };
-        let what = format!("there is no setting `{group}{dot}{}`", member.name);
+        let what = format!("there is no setting `{group}{dot}{}`", short(&member.name));
         let advice = match meant {
             Some(meant) => format!("Did you mean `{meant}`?"),
             None => "It has no effect; remove it.".to_owned(),
@@ -132,6 +133,11 @@ impl Checker<'_> {
         let mut tree = BTreeMap::new();
         for member in members {
             let path = format!("{}.{}", wanted.path, member.name);
+            if wanted.path == "env" && !is_variable(member) {
+                let what = format!("`{}` cannot be a variable", short(&path));
+                self.tell(member.at, Severity::Warning, what, LEFT_OUT);
+                continue;
+            }
             if let Some(value) = self.value(&member.value, Wanted { path: &path, ..wanted }) {
                 self.add(&mut tree, member, value, &path);
             }
@@ -157,6 +163,10 @@ impl Checker<'_> {
             _ => false,
         };
         if fits {
+            for (name, at) in node.doubled() {
+                let what = format!("`{}` is there twice in `{}`", short(name), short(wanted.path));
+                self.tell(at, Severity::Warning, what, "Only the last holds. Remove one.");
+            }
             return Some(Leaf { value, origin: self.source.origin(node.at) });
         }
         self.wrong(node, wanted);
@@ -166,12 +176,16 @@ impl Checker<'_> {
     /// An object with fixed fields. It holds only as a whole.
     fn fields(&mut self, node: &Node, members: &[Member], wanted: Wanted<'_>) -> Option<Leaf> {
         let Kind::Fields(fields) = wanted.kind else { return None };
+        if let Some((name, at)) = node.doubled().first() {
+            self.refuse(*at, wanted, format!("`{name}` is there twice in `{}`", wanted.path));
+            return None;
+        }
         for member in members {
             let path = format!("{}.{}", wanted.path, member.name);
             if let Some((_, kind, _)) = fields.iter().find(|(name, ..)| *name == member.name) {
                 self.leaf(&member.value, Wanted { path: &path, kind, ..wanted })?;
             } else {
-                let what = format!("there is no setting `{path}`");
+                let what = format!("there is no setting `{}`", short(&path));
                 self.tell(member.at, Severity::Warning, what, "It has no effect; remove it.");
             }
         }
@@ -188,14 +202,14 @@ impl Checker<'_> {
         let accepts = wanted.kind.accepts();
         let found = match &node.content {
             Content::Text(text) if matches!(wanted.kind, Kind::Choice(_)) => {
-                format!("\"{}\"", excerpt(text))
+                format!("\"{}\"", short(text))
             }
             Content::Number(number) if matches!(wanted.kind, Kind::Whole(..) | Kind::Share(..)) => {
                 number.to_string()
             }
             other => other.kind().to_owned(),
         };
-        self.refuse(node.at, wanted, format!("`{}` must be {accepts}, not {found}", wanted.path));
+        self.refuse(node.at, wanted, format!("`{}` must be {accepts}, not {found}", short(wanted.path)));
     }
 
     fn refuse(&mut self, at: At, wanted: Wanted<'_>, what: String) {
@@ -205,12 +219,8 @@ impl Checker<'_> {
     }
 }
 
-/// The beginning of a text, for a problem of one line.
-fn excerpt(text: &str) -> String {
-    const CHARS_MAX: usize = 40;
-    let mut short: String = text.chars().take(CHARS_MAX).flat_map(char::escape_debug).collect();
-    if text.chars().nth(CHARS_MAX).is_some() {
-        short.push_str("...");
-    }
-    short
+/// Whether the system takes it as a variable.
+fn is_variable(member: &Member) -> bool {
+    let value_fits = !matches!(&member.value.content, Content::Text(text) if text.contains('\0'));
+    value_fits && !member.name.is_empty() && !member.name.contains(['=', '\0'])
 }

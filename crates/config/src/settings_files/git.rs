@@ -1,6 +1,5 @@
 //! What has to be known about a repository, read from its files. Nothing is run: a repository may configure git to run programs.
 
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -102,18 +101,16 @@ struct Index<R> {
     name: Vec<u8>,
 }
 
-impl Index<File> {
-    fn new(file: File, long_ids: bool) -> io::Result<Self> {
-        let mut input = BufReader::new(file);
+impl<R: Read> Index<R> {
+    fn new(input: R, long_ids: bool) -> io::Result<Self> {
+        let mut input = BufReader::new(input);
         let [magic, version, count] = [word(&mut input)?, word(&mut input)?, word(&mut input)?];
         if magic != u32::from_be_bytes(*b"DIRC") || !(2..=4).contains(&version) {
             return Err(io::ErrorKind::InvalidData.into());
         }
         Ok(Self { input, version, count, id_bytes: if long_ids { 32 } else { 20 }, name: Vec::new() })
     }
-}
 
-impl<R: Read> Index<R> {
     fn holds(mut self, file: &[u8]) -> io::Result<bool> {
         for _ in 0..self.count {
             self.entry()?;
@@ -200,4 +197,22 @@ fn word(input: &mut impl Read) -> io::Result<u32> {
     let mut bytes = [0; 4];
     input.read_exact(&mut bytes)?;
     Ok(u32::from_be_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_index_breaks_the_reader(version in 0_u32..6, count: u32, long: bool, rest: Vec<u8>) {
+            let mut bytes = b"DIRC".to_vec();
+            bytes.extend(version.to_be_bytes());
+            bytes.extend(count.to_be_bytes());
+            bytes.extend(rest);
+            let _ = Index::new(&*bytes, long).and_then(|index| index.holds(b".claude/settings.local.json"));
+        }
+    }
 }

@@ -8,6 +8,7 @@ use super::keys::{Allowed, KEYS, Key};
 use super::origin::{Level, Origin, Source};
 use super::problem::{Problem, Severity};
 use super::tree::Tree;
+use super::visible::short;
 use crate::variables::{Area, VARIABLES};
 
 /// Modes that no file in a repository can choose.
@@ -15,7 +16,7 @@ const MODES: [&str; 2] = ["bypassPermissions", "auto"];
 
 /// Takes out what the source may not say, and tells each.
 pub(crate) fn enforce(tree: &mut Tree, source: &Source, problems: &mut Vec<Problem>) {
-    let mut limits = Limits { source, problems };
+    let mut limits = Limits { source, problems: Vec::new() };
     for key in KEYS {
         limits.key(tree, key);
     }
@@ -24,11 +25,12 @@ pub(crate) fn enforce(tree: &mut Tree, source: &Source, problems: &mut Vec<Probl
         limits.variables(tree);
         limits.masks(tree);
     }
+    problems.extend(limits.told());
 }
 
 struct Limits<'a> {
     source: &'a Source,
-    problems: &'a mut Vec<Problem>,
+    problems: Vec<Problem>,
 }
 
 impl Limits<'_> {
@@ -78,7 +80,7 @@ impl Limits<'_> {
             let Some(Tree::Leaf(leaf)) = variables.remove(&name) else { continue };
             let advice =
                 "It decides where requests go or what protects you. Set it in your shell or user settings.";
-            self.ignore(&leaf.origin, &format!("`env.{name}`"), advice);
+            self.ignore(&leaf.origin, &format!("`env.{}`", short(&name)), advice);
         }
     }
 
@@ -98,6 +100,18 @@ impl Limits<'_> {
                 self.ignore(&origin, &format!("`{path}` with \"mask\""), "Use \"deny\" instead.");
             }
         }
+    }
+
+    /// The problems, or as many as anybody reads.
+    fn told(mut self) -> Vec<Problem> {
+        const PROBLEMS_MAX: usize = 50;
+        let more = self.problems.len().saturating_sub(PROBLEMS_MAX);
+        self.problems.truncate(PROBLEMS_MAX);
+        if let Some(last) = self.problems.last().filter(|_| more > 0).cloned() {
+            let what = format!("{more} more values are ignored in {}", self.source.what());
+            self.problems.push(Problem { what, ..last });
+        }
+        self.problems
     }
 
     fn ignore(&mut self, origin: &Origin, what: &str, advice: &str) {

@@ -7,12 +7,13 @@ use serde_json::Value;
 
 use super::keys::{KEYS, Kind};
 use super::tree::{Leaf, Tree};
+use super::visible::visible;
 use super::{SettingsFiles, json, read};
 
 /// One thing that would act.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Part {
-    /// What it is, for people. Values of variables are not shown.
+    /// What it is, for people: in full, with what cannot be seen written out. Values of variables are not shown.
     pub what: String,
     /// A hash of its exact content.
     pub hash: String,
@@ -97,7 +98,7 @@ fn part(path: &str, leaf: &Leaf) -> Part {
             _ => format!("{path} {text}"),
         },
     };
-    Part { what, hash: hash(&format!("{path}\n{}", canonical(&leaf.value))) }
+    Part { what: visible(&what), hash: hash(&format!("{path}\n{}", canonical(&leaf.value))) }
 }
 
 /// What a group of hooks runs.
@@ -139,7 +140,7 @@ fn servers(file: &Path) -> Vec<Part> {
         let arguments = server["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let words: Vec<&str> = std::iter::once(address).chain(arguments).collect();
         let what = format!("server {name}: {}", words.join(" "));
-        Part { what, hash: hash(&format!("server {name}\n{}", canonical(server))) }
+        Part { what: visible(&what), hash: hash(&format!("server {name}\n{}", canonical(server))) }
     };
     servers.iter().map(part).collect()
 }

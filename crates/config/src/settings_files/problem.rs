@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::json::At;
 use super::origin::Source;
+use super::visible::visible;
 
 /// What becomes of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,12 +52,12 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
-            Some(file) => write!(f, "{}", file.display())?,
+            Some(file) => f.write_str(&visible(&file.to_string_lossy()))?,
             None => f.write_str("--settings")?,
         }
         if self.line > 0 {
             write!(f, ":{}:{}", self.line, self.column)?;
         }
-        write!(f, ": {}. {}", self.what, self.advice)
+        write!(f, ": {}. {}", visible(&self.what), visible(&self.advice))
     }
 }

@@ -138,6 +138,31 @@ fn a_change_reaches_every_file_that_is_read() {
 }
 
 #[test]
+fn the_users_settings_for_other_agents_are_only_read() {
+    let machine = Machine::new(&[
+        ("home/.claude/settings.json", r#"{"permissions":{"allow":["A","B"]}}"#),
+        ("home/.windlass/settings.json", r#"{"permissions":{"allow":["A","C"]}}"#),
+    ]);
+    let notice = |change: PermissionChange| {
+        machine.places().change_permissions(Destination::User, &change).unwrap().notice
+    };
+    let told = format!(
+        "some of it also stands in {}; change that file yourself.",
+        machine.path("home/.claude/settings.json").display()
+    );
+    assert_eq!(notice(PermissionChange::RemoveRules(RuleKind::Allow, texts(&["C"]))), None);
+    assert_eq!(notice(PermissionChange::RemoveRules(RuleKind::Allow, texts(&["A"]))), Some(told));
+    assert_eq!(
+        fs::read_to_string(machine.path("home/.windlass/settings.json")).unwrap(),
+        "{\"permissions\":{\"allow\":[]}}\n"
+    );
+    assert_eq!(
+        fs::read_to_string(machine.path("home/.claude/settings.json")).unwrap(),
+        r#"{"permissions":{"allow":["A","B"]}}"#
+    );
+}
+
+#[test]
 fn new_entries_go_to_our_own_folder_unless_there_is_only_the_other() {
     let check = |existing: &[&str], destination: Destination, expected: &str| {
         let machine = Machine::new(&[]);

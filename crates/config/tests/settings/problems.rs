@@ -171,6 +171,52 @@ fn a_name_that_is_there_twice_holds_twice() {
 }
 
 #[test]
+fn doubles_inside_of_a_value_are_told_too() {
+    check(
+        r#"{"hooks":{"Stop":[{"hooks":[],"hooks":[{}]}]}}"#,
+        &["Warning 1:31: `hooks` is there twice in `hooks.Stop[0]`. Only the last holds. Remove one."],
+    );
+    check(
+        r#"{"sandbox":{"credentials":{"files":[{"path":"a","path":"b","mode":"deny"}]}}}"#,
+        &["Fatal 1:49: `path` is there twice in `sandbox.credentials.files[0]`. \
+           Correct it: nothing starts while something that protects you may be left out."],
+    );
+}
+
+#[test]
+fn what_no_system_takes_is_no_variable() {
+    let advice = "Correct or remove it; the rest of the file holds.";
+    check(
+        r#"{"env":{"":"x","A=B":"x","C":"\u0000","D":"="}}"#,
+        &[
+            &format!("Warning 1:9: `env.` cannot be a variable. {advice}"),
+            &format!("Warning 1:16: `env.A=B` cannot be a variable. {advice}"),
+            &format!("Warning 1:26: `env.C` cannot be a variable. {advice}"),
+        ],
+    );
+}
+
+#[test]
+fn a_name_cannot_write_on_the_screen() {
+    check(
+        &format!(r#"{{"\u001b[2J":1,"{}":1}}"#, "x".repeat(1000)),
+        &[
+            "Warning 1:2: there is no setting `<U+001B>[2J`. It has no effect; remove it.",
+            &format!(
+                "Warning 1:16: there is no setting `{}...`. It has no effect; remove it.",
+                "x".repeat(60)
+            ),
+        ],
+    );
+    let many: Vec<String> = (0..1000).map(|count| format!("\"ANTHROPIC_{count}\":\"x\"")).collect();
+    let machine =
+        Machine::new(&[("work/app/.claude/settings.json", &format!("{{\"env\":{{{}}}}}", many.join(",")))]);
+    let problems = machine.read(None).effective(true).problems;
+    assert_eq!(problems.len(), 51);
+    assert_eq!(problems[50].what, "950 more values are ignored in project settings");
+}
+
+#[test]
 fn what_has_no_effect_is_told_once() {
     let machine = Machine::new(&[
         ("home/.claude/settings.json", r#"{"theme": "dark", "attribution": {"commit": "x"}}"#),
