@@ -1,8 +1,10 @@
-//! The environment and the flags, turned into one typed configuration.
+//! The environment, the flags and the settings files, turned into one typed configuration.
 //!
-//! Everything is read once, at the start: [`Settings::from_environment`] takes a snapshot of the environment,
-//! [`Config::new`] adds the flags and the memory files. Nothing is read later. A value that is not understood is an error that
-//! names it and says what is accepted; a secret never shows in an error or in debug output.
+//! Everything is read once, at the start. [`SettingsFiles::read`] reads the settings files; once somebody decided whether the project is
+//! trusted, [`SettingsFiles::effective`] says what they come to. [`FileSettings::environment`] and [`FileSettings::settings`] put them together with a
+//! snapshot of the environment ([`Settings::from_environment`] does without files), and [`Config::new`] adds the flags and the memory
+//! files. Nothing is read later. A value that is not understood is an error or a problem that names it and says what is accepted; a secret
+//! never shows in either, nor in debug output.
 
 mod config;
 mod document;
