@@ -1,15 +1,22 @@
 //! Pure analysis of shell command lines.
 //!
-//! Three questions are answered strictly: is a line *one simple command of literal words*, is that command known
-//! to only look, and which single file does it show. "Yes" is a promise about what bash would run; everything that is not plain to see
-//! is answered with "no", never guessed. A fourth is answered as well as the text allows: which files a line may change.
-//! Nothing here runs a command or touches the file system.
+//! [`analyse`] reads a line in two ways that fail in opposite directions: the strict one knows every command that would run, or
+//! says that it does not; the generous one finds every command there may be. Grants go by the first, refusals by the second.
+//! Besides, a line may show one file, and a guess is made about the files that it changes. Nothing here runs a command or touches
+//! the file system.
 
+mod analysis;
 mod changes;
+mod effect;
+mod found;
+mod places;
+mod plain;
 mod read_only;
 mod scan;
 mod view;
+mod visible;
 
+pub use analysis::{Analysis, Effect, FoundCommand, NamedPath, NotPlain, Place, PlainCommand, Word, analyse};
 pub use changes::{ChangedPath, changed_paths};
 pub use read_only::{ReadOnlyCommand, read_only_command};
 pub use scan::simple_command;

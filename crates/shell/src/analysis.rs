@@ -1,0 +1,169 @@
+//! What is known about a command line, and how its two readings are put together.
+
+use std::ops::Range;
+
+use crate::found;
+use crate::plain;
+use crate::visible;
+
+/// Longer lines are never plain.
+pub(crate) const BYTES_MAX: usize = 10_000;
+/// Deeper nesting is never plain.
+pub(crate) const DEPTH_MAX: usize = 64;
+
+/// What the text of a command line tells about the commands in it.
+///
+/// There are two readings that fail in opposite directions. [`Analysis::plain`] is what grants are given by: it is there only if
+/// every command that bash would run is known. [`Analysis::found`] is what refusals are made by: every command that can be found
+/// anywhere in the text, whether it would run or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Analysis {
+    /// Every simple command that bash would run, in the order of the text, inner ones before those around them; or why the line
+    /// is not plain.
+    pub plain: Result<Vec<PlainCommand>, NotPlain>,
+    /// Every command that can be found in the text.
+    pub found: Vec<FoundCommand>,
+    /// Why something may run that is not among the commands found.
+    pub unseen: Option<String>,
+    /// The text holds something that a person cannot see. Nothing should be remembered for it.
+    pub hidden: bool,
+}
+
+/// Why a line is not plain, in a few words for people: "it uses a backquote".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotPlain(pub String);
+
+impl std::fmt::Display for NotPlain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One simple command that bash would run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlainCommand {
+    /// Where in the line it stands, with its redirections.
+    pub source: Range<usize>,
+    /// The arguments without harmless assignments and without the wrappers that rules look through. None at all for
+    /// redirections that belong to no single command.
+    pub words: Vec<Word>,
+    /// The arguments with the wrappers.
+    pub whole: Vec<Word>,
+    /// No rule with a prefix may allow it, since what it runs is in its arguments.
+    pub exact_only: bool,
+    /// What the program does. What redirections do is in [`PlainCommand::writes`] and [`PlainCommand::reads`] only.
+    pub effect: Effect,
+    /// What the command is known to read: all of it if the effect is known, else what redirections name.
+    pub reads: Vec<NamedPath>,
+    /// What the command is known to write: all of it if the effect is known, else what redirections name.
+    pub writes: Vec<NamedPath>,
+    /// Where it runs.
+    pub directory: Place,
+    /// It opens a connection by a redirection; the address.
+    pub network: Option<String>,
+}
+
+/// What a program does to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It only looks, and everything it looks at is named.
+    Looks,
+    /// It only looks if its directory turns out to be where the line starts: it does what the configuration in its directory
+    /// says, and another directory may hold somebody else's. Everything it looks at is named.
+    LooksAtStart,
+    /// It makes, changes, moves or removes files, and nothing else; all of them are named.
+    ChangesFiles,
+    /// Anything.
+    Unknown,
+}
+
+/// One argument.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Word {
+    /// The text as the program gets it; a NUL stands for what is only known at run time. A home directory is written `~`.
+    pub text: String,
+    /// Bash replaces it by the names that fit: `*`, `?` and `[…]` outside quotes.
+    pub is_pattern: bool,
+    /// A part of it is only known at run time.
+    pub is_unknown: bool,
+    /// It may become several words, or none.
+    pub is_split: bool,
+    /// It begins with the home directory.
+    pub is_home: bool,
+}
+
+/// A path that a command names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedPath {
+    /// The path as written, without quotes. It is in the home directory if it begins with `~`; a file that is really called so
+    /// is written `./~`. A NUL stands for text that is only known at run time.
+    pub text: String,
+    /// What a relative path is relative to.
+    pub from: Place,
+    /// It stands for all names that fit.
+    pub is_pattern: bool,
+    /// Everything below is meant as well.
+    pub is_recursive: bool,
+}
+
+impl NamedPath {
+    /// Whether a part of it is only known at run time.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.text.contains('\0')
+    }
+}
+
+/// A directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Where the line starts.
+    #[default]
+    Start,
+    /// Relative to where the line starts, or absolute, or in the home directory if it begins with `~`.
+    Within(String),
+    /// Only known at run time.
+    Unknown,
+}
+
+/// A command that was found somewhere in the text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoundCommand {
+    /// Its arguments. A NUL stands for text that is only known at run time, and may stand for several arguments.
+    pub words: Vec<String>,
+    /// What it may read. The same path is there once for each directory it may be relative to.
+    pub reads: Vec<NamedPath>,
+    /// What it may write.
+    pub writes: Vec<NamedPath>,
+    /// What it may remove: the operands of `rm` and `rmdir`.
+    pub removes: Vec<NamedPath>,
+    /// Where it may run.
+    pub directory: Place,
+}
+
+/// Reads a command line in both ways, as `bash --noprofile --norc -c` would.
+///
+/// It is pure, never panics, and takes time in proportion to the length of the line.
+///
+/// ```
+/// # use windlass_shell::{analyse, Effect};
+/// let commands = analyse("cargo check 2>&1 | head -5").plain.unwrap();
+/// assert_eq!(commands[0].words[0].text, "cargo");
+/// assert_eq!(commands[0].effect, Effect::Unknown);
+/// assert_eq!(commands[1].effect, Effect::Looks);
+/// assert!(analyse("echo `date`").plain.is_err());
+/// assert_eq!(analyse("sudo sh -c 'rm -rf x'").found.last().unwrap().words, ["rm", "-rf", "x"]);
+/// ```
+#[must_use]
+pub fn analyse(line: &str) -> Analysis {
+    let hidden = visible::hides_something(line);
+    let mut found = found::walk(line);
+    let mut plain = plain::read(line);
+    if let Ok(commands) = &plain
+        && let Err(difference) = found.agrees_with(commands)
+    {
+        found.unseen.get_or_insert(difference);
+        plain = Err(NotPlain("two readings of it differ".to_owned()));
+    }
+    Analysis { plain, found: found.commands, unseen: found.unseen, hidden }
+}

@@ -1,0 +1,251 @@
+//! What a program does, by its name and arguments: nothing but looking, changing files that it names, or anything.
+
+mod awk;
+mod bracket;
+mod edits;
+mod find;
+mod git;
+mod options;
+mod sed;
+mod special;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+pub(crate) use special::double_bracket;
+
+use crate::places::{Places, named, path_text};
+use crate::plain::Stripped;
+use crate::{Effect, NamedPath, NotPlain, Place, Word};
+use options::{Operands, Parsed, Tool, has_name, may_become_option};
+
+/// What is known about a command.
+#[derive(Clone, Debug)]
+pub(crate) struct Facts {
+    pub(crate) effect: Effect,
+    pub(crate) reads: Vec<NamedPath>,
+    pub(crate) writes: Vec<NamedPath>,
+    pub(crate) exact_only: bool,
+    /// Where the shell is afterwards, if the command moves it.
+    pub(crate) enters: Option<Places>,
+    /// Where it runs, if it goes somewhere by itself.
+    pub(crate) directory: Option<Place>,
+    /// The files whose names it prints, if it prints names only.
+    pub(crate) names: Vec<NamedPath>,
+}
+
+impl Default for Facts {
+    fn default() -> Self {
+        Self {
+            effect: Effect::Unknown,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            exact_only: false,
+            enters: None,
+            directory: None,
+            names: Vec::new(),
+        }
+    }
+}
+
+/// What a command is judged by besides its words.
+pub(crate) struct Context<'a> {
+    pub(crate) here: &'a Places,
+    pub(crate) stripped: &'a Stripped,
+    /// The files whose names come in from the pipeline.
+    pub(crate) names: &'a [NamedPath],
+}
+
+/// Commands that run what is in their arguments, in ways that a prefix does not show.
+const EXACT_ONLY: &str = "watch setsid ionice flock";
+
+/// Builtins that change what later commands mean, or evaluate their arguments, in ways that are not followed.
+const CHANGES_SHELL: &str = "alias unalias hash enable trap shopt unset read mapfile readarray declare typeset local readonly let \
+    getopts bind complete compgen compopt fc history caller coproc select function return shift";
+
+/// Refuses commands after which nothing is certain.
+pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), NotPlain> {
+    let Some((name, arguments)) = words.split_first() else { return Ok(()) };
+    let evaluates = match name.text.as_str() {
+        "test" => !special::is_plain_test(arguments),
+        "[" => !special::is_plain_test(&arguments[..arguments.len().saturating_sub(1)]),
+        "printf" => {
+            arguments.first().is_some_and(|word| word.text.starts_with("-v") || may_become_option(word))
+        }
+        "wait" => !arguments.is_empty() && arguments.iter().any(|word| word.text.starts_with('-')),
+        "export" => !arguments.iter().all(is_export),
+        name => has_name(CHANGES_SHELL, name),
+    };
+    if evaluates {
+        return Err(NotPlain(format!("`{}` may change the shell itself", name.text)));
+    }
+    Ok(())
+}
+
+/// A name, or a name with a value.
+fn is_export(word: &Word) -> bool {
+    let name = word.text.split('=').next().unwrap_or_default();
+    let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    plain && !name.is_empty() && !word.is_split && !word.is_pattern
+}
+
+/// Says what a command does.
+pub(crate) fn judge(words: &[Word], context: &Context<'_>) -> Facts {
+    let Some((name, arguments)) = words.split_first() else {
+        return looks(Vec::new());
+    };
+    let exact_only =
+        has_name(EXACT_ONLY, base_name(&name.text)) || find::runs_or_changes(&name.text, arguments);
+    let facts = known(&name.text, arguments, context).unwrap_or_default();
+    Facts { exact_only, enters: moves(&name.text, facts.enters.clone()), ..facts }
+}
+
+/// What is known about a program by its bare name.
+fn known(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    let more: Vec<Word>;
+    let arguments = if context.stripped.gets_more {
+        let unknown = Word { text: "\0".to_owned(), is_unknown: true, is_split: true, ..Word::default() };
+        more = [arguments, &[unknown]].concat();
+        &more[..]
+    } else {
+        arguments
+    };
+    let literal: Option<Vec<&str>> = arguments.iter().map(literal).collect();
+    if literal.is_some_and(|arguments| tools::asks_for_version(name, &arguments)) {
+        return Some(looks(Vec::new()));
+    }
+    if let Some(tool) = tools::find(name) {
+        return tool.judge(arguments, context);
+    }
+    match name {
+        "git" => git::judge(arguments, context),
+        "find" => find::judge(arguments, context),
+        "sed" => sed::judge(arguments, context),
+        "awk" | "gawk" | "mawk" | "nawk" => awk::judge(arguments, context),
+        _ => special::judge(name, arguments, context).or_else(|| edits::judge(name, arguments, context)),
+    }
+}
+
+/// Where a command leads the shell, if it may lead it somewhere.
+fn moves(name: &str, enters: Option<Places>) -> Option<Places> {
+    let moves = has_name("cd pushd popd source . eval exec", name);
+    enters.or_else(|| moves.then(Places::unknown))
+}
+
+fn base_name(name: &str) -> &str {
+    name.rsplit('/').next().unwrap_or(name)
+}
+
+/// The text of a word that bash does not change.
+fn literal(word: &Word) -> Option<&str> {
+    let plain = !word.is_unknown && !word.is_pattern && !word.is_split && !word.is_home;
+    plain.then_some(word.text.as_str())
+}
+
+/// A command that only looks at these.
+fn looks(reads: Vec<NamedPath>) -> Facts {
+    Facts { effect: Effect::Looks, reads, ..Facts::default() }
+}
+
+impl Context<'_> {
+    /// The paths that operands name.
+    fn paths<'a>(&self, operands: impl IntoIterator<Item = &'a Word>, is_recursive: bool) -> Vec<NamedPath> {
+        let mut paths = Vec::new();
+        for word in operands {
+            // What comes in through a pipeline of names is known as well as those names are.
+            if word.text == "\0" && word.is_split && self.stripped.gets_more && !self.names.is_empty() {
+                paths.extend(self.names.iter().cloned());
+            } else if word.text != "-" && word.text != "/dev/null" {
+                paths.extend(named(&path_text(word), word.is_pattern, self.here));
+            }
+        }
+        for path in &mut paths {
+            path.is_recursive |= is_recursive;
+        }
+        paths
+    }
+
+    /// The working directory itself.
+    fn here(&self, is_recursive: bool) -> Vec<NamedPath> {
+        let path = |from: &Place| NamedPath {
+            text: ".".to_owned(),
+            from: from.clone(),
+            is_pattern: false,
+            is_recursive,
+        };
+        self.here.iter().map(path).collect()
+    }
+}
+
+impl Tool {
+    fn judge(&self, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+        let parsed = if self.takes_any_word() {
+            Parsed { operands: arguments.iter().collect(), ..Parsed::default() }
+        } else {
+            self.parse(arguments)?
+        };
+        let reads = self.reads(&parsed, context)?;
+        let mut facts = looks(reads);
+        facts.names = self.names_printed(&parsed, context, &facts.reads);
+        Some(facts)
+    }
+
+    /// There are no options at all, or none that matter.
+    fn takes_any_word(&self) -> bool {
+        has_name(self.names, "echo")
+    }
+
+    /// What it looks at.
+    fn reads(&self, parsed: &Parsed<'_>, context: &Context<'_>) -> Option<Vec<NamedPath>> {
+        let is_recursive = self.recursive == "*" || parsed.has(self.recursive);
+        let operands = &parsed.operands[..];
+        let has_text = parsed.has(self.text_options);
+        let first = operands.first();
+        let paths = match self.operands {
+            Operands::None if operands.is_empty() => return Some(Vec::new()),
+            Operands::None => return None,
+            Operands::Text => return Some(Vec::new()),
+            Operands::OnePath => {
+                let one = operands.len() <= 1 && !first.is_some_and(|word| word.is_pattern || word.is_split);
+                return one.then(|| context.paths(operands.iter().copied(), false));
+            }
+            Operands::Paths | Operands::PathsOrHere => operands,
+            Operands::TextThenPaths | Operands::TextThenPathsOrHere if has_text => operands,
+            Operands::TextThenPaths | Operands::TextThenPathsOrHere => operands.get(1..).unwrap_or_default(),
+        };
+        // What to look for may be several words, of which all but the first are files.
+        let mut reads = context.paths(paths.iter().copied(), is_recursive);
+        let text_is_files = matches!(self.operands, Operands::TextThenPaths | Operands::TextThenPathsOrHere)
+            && !has_text
+            && first.is_some_and(|word| word.is_split || word.is_pattern);
+        if text_is_files {
+            reads.extend(context.paths(first.copied(), is_recursive));
+        }
+        let here =
+            matches!(self.operands, Operands::PathsOrHere | Operands::TextThenPathsOrHere) || is_recursive;
+        if here && paths.is_empty() {
+            reads.extend(context.here(is_recursive));
+        }
+        Some(reads)
+    }
+
+    /// The files whose names it prints: searches that were asked for names, and filters of what comes in.
+    fn names_printed(
+        &self,
+        parsed: &Parsed<'_>,
+        context: &Context<'_>,
+        reads: &[NamedPath],
+    ) -> Vec<NamedPath> {
+        let is_search = has_name("grep rg fd", self.names.split(' ').next().unwrap_or_default());
+        let lists =
+            parsed.has("l files-with-matches files L files-without-match") || has_name(self.names, "fd");
+        if is_search && lists {
+            return reads.to_vec();
+        }
+        let is_filter =
+            has_name("grep head tail sort uniq tac", self.names.split(' ').next().unwrap_or_default());
+        let prints_more = parsed.has("c count n line-number o only-matching b v verbose H with-filename");
+        let from_input = parsed.operands.len() <= usize::from(is_search && !parsed.has(self.text_options));
+        if is_filter && from_input && !prints_more { context.names.to_vec() } else { Vec::new() }
+    }
+}

@@ -1,0 +1,164 @@
+//! `awk`, for programs that only compute and print.
+
+use super::bracket;
+use super::options::{Operands, READS, Tool};
+use super::{Context, Facts, literal, looks};
+use crate::Word;
+
+const AWK: Tool = Tool {
+    valued: "Fv",
+    long: "version help posix re-interval",
+    long_valued: "field-separator assign",
+    operands: Operands::TextThenPaths,
+    is_harmless: false,
+    ..READS
+};
+
+/// Words that run something, read another file, or let text decide which function is called.
+const REFUSED: [&str; 8] = ["system", "getline", "@", "ARGV", "ARGC", "PROCINFO", "SYMTAB", "FUNCTAB"];
+
+pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    let parsed = AWK.parse(arguments)?;
+    let (program, files) = parsed.operands.split_first()?;
+    if !is_plain_program(literal(program)?) {
+        return None;
+    }
+    // `name=value` is no file.
+    let files = files.iter().copied().filter(|word| !word.text.contains('=') || word.text.contains('/'));
+    Some(looks(context.paths(files, false)))
+}
+
+/// Whether a program neither runs nor writes anything.
+fn is_plain_program(program: &str) -> bool {
+    if REFUSED.iter().any(|word| program.contains(word)) {
+        return false;
+    }
+    let mut scan = Scan { rest: program, before: '\n', in_print: false };
+    while !scan.rest.is_empty() {
+        if scan.token().is_none() {
+            return false;
+        }
+    }
+    true
+}
+
+struct Scan<'a> {
+    rest: &'a str,
+    /// The last character that was no blank.
+    before: char,
+    in_print: bool,
+}
+
+impl Scan<'_> {
+    fn take(&mut self) -> Option<char> {
+        let c = self.rest.chars().next()?;
+        self.rest = &self.rest[c.len_utf8()..];
+        Some(c)
+    }
+
+    /// Goes over one token; nothing if it may write or run something.
+    fn token(&mut self) -> Option<()> {
+        let c = self.take()?;
+        match c {
+            ' ' | '\t' => return Some(()),
+            '"' => self.quoted('"')?,
+            // Where a value cannot end, a slash begins an expression.
+            '/' if "\n{};(,!~&|".contains(self.before) => self.quoted('/')?,
+            '#' => self.rest = self.rest.trim_start_matches(|c| c != '\n'),
+            '|' => {
+                self.rest = self.rest.strip_prefix('|')?;
+            }
+            '>' if self.in_print => return None,
+            '\n' | ';' | '{' | '}' => self.in_print = false,
+            '\\' => return None,
+            c if c.is_ascii_alphabetic() || c == '_' => self.word(c),
+            _ => {}
+        }
+        self.before = c;
+        Some(())
+    }
+
+    fn word(&mut self, first: char) {
+        let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let length = self.rest.find(|c| !is_letter(c)).unwrap_or(self.rest.len());
+        let (tail, rest) = self.rest.split_at(length);
+        self.in_print |= first == 'p' && matches!(tail, "rint" | "rintf");
+        self.rest = rest;
+    }
+
+    /// To the end of a string or an expression.
+    fn quoted(&mut self, end: char) -> Option<()> {
+        loop {
+            match self.take()? {
+                '\\' => {
+                    self.take()?;
+                }
+                '\n' => return None,
+                c if c == end => return Some(()),
+                '[' if end == '/' => self.rest = bracket::skip(self.rest, end)?,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(program: &str, expected: bool) {
+        assert_eq!(is_plain_program(program), expected, "{program:?}");
+    }
+
+    #[test]
+    fn programs_that_only_compute() {
+        for program in [
+            "{print $1}",
+            "{print $1, $NF}",
+            "/foo|bar/ {print}",
+            "$3 > 100 {print $1}",
+            "$3 > 100",
+            "NR==5,NR==10",
+            "BEGIN{FS=\":\"} {print $1}",
+            "{s+=$1} END {print s}",
+            "{a[$1]++} END {for (k in a) print k, a[k]}",
+            "{printf \"%s|%d\\n\", $1, $2 / 2}",
+            "length > 80 {print FILENAME \": \" FNR}",
+            "{gsub(/a|b/, \"x\"); print}",
+            "$1 ~ /x/ || $2 == \"y\"",
+            "{if ($1 > 5) print $1; else print \"small\"}",
+            "/[a-z]+/ && !/x/",
+            "{print} # all of it",
+            "1",
+            "",
+        ] {
+            check(program, true);
+        }
+    }
+
+    #[test]
+    fn programs_that_reach_further() {
+        for program in [
+            "{system(\"sh x\")}",
+            "BEGIN{system(\"x\")}",
+            "{print > \"out\"}",
+            "{print $1 >> \"out\"}",
+            "{print | \"sh\"}",
+            "{\"date\" | getline d}",
+            "{getline < \"/etc/passwd\"}",
+            "{print(1)>\"f\"}",
+            "{printf \"x\" > \"f\"}",
+            "@load \"x\"",
+            "{f=\"x\"; @f()}",
+            "BEGIN{ARGV[1]=\"/etc/passwd\"}",
+            "{print |& \"x\"}",
+            "{print (1) > \"f\"}",
+            "{x = 1 / 2; print 3 > \"f\" / 4}",
+            "/[/]/ {print > \"f\"}",
+            "{print \"a\" \\\n > \"f\"}",
+            "{print \"unclosed",
+        ] {
+            check(program, false);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Brackets in regular expressions, which may hold the character that would end the expression.
+
+/// What follows a bracket expression whose `[` was taken; nothing if it holds the delimiter, or something that programs read
+/// in different ways.
+pub(super) fn skip(text: &str, delimiter: char) -> Option<&str> {
+    let text = text.strip_prefix('^').unwrap_or(text);
+    // A bracket that comes first means itself.
+    let mut rest = text.strip_prefix(']').unwrap_or(text);
+    loop {
+        let c = rest.chars().next()?;
+        let tail = &rest[c.len_utf8()..];
+        rest = match c {
+            ']' => return Some(tail),
+            '\n' => return None,
+            c if c == delimiter => return None,
+            '\\' if tail.starts_with([']', '\\', '[']) => return None,
+            '[' if tail.starts_with(':') => {
+                let name = tail[1..].find(|c: char| !c.is_ascii_lowercase())?;
+                tail[1 + name..].strip_prefix(":]")?
+            }
+            '[' if tail.starts_with(['.', '=']) => return None,
+            _ => tail,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn brackets_end_where_they_end() {
+        let check =
+            |text: &str, expected: Option<&str>| assert_eq!(super::skip(text, '/'), expected, "{text:?}");
+        check("abc]d", Some("d"));
+        check("^abc]d", Some("d"));
+        check("]a]d", Some("d"));
+        check("^]a]d", Some("d"));
+        check("[:space:]_]d", Some("d"));
+        check("[a]]d", Some("]d"));
+        check("\\n]d", Some("d"));
+        for refused in ["a/b]", "abc", "\\]]", "[:space", "[:space:/]", "[.a.]]", "a\n]", ""] {
+            check(refused, None);
+        }
+    }
+}

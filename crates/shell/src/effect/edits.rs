@@ -1,0 +1,122 @@
+//! Programs that make, copy, move and remove files: what they change is all named.
+
+use super::options::{Operands, Parsed, READS, Tool, has_name};
+use super::{Context, Facts};
+use crate::{Effect, NamedPath, Word};
+
+const CHANGES: Tool =
+    Tool { long: "help version verbose", operands: Operands::Paths, is_harmless: false, ..READS };
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        names: "mkdir",
+        flags: "pv",
+        valued: "m",
+        long: "help version parents verbose",
+        long_valued: "mode",
+        ..CHANGES
+    },
+    Tool {
+        names: "touch",
+        flags: "acmh",
+        valued: "dt",
+        long: "help version no-create no-dereference",
+        long_valued: "date time",
+        ..CHANGES
+    },
+    Tool {
+        names: "rm",
+        flags: "dfiIRrv",
+        long: "help version dir force one-file-system preserve-root recursive verbose",
+        long_attached: "interactive",
+        recursive: "r R recursive",
+        ..CHANGES
+    },
+    Tool {
+        names: "rmdir",
+        flags: "pv",
+        long: "help version ignore-fail-on-non-empty parents verbose",
+        ..CHANGES
+    },
+    Tool {
+        names: "mv",
+        flags: "finTuv",
+        valued: "t",
+        long: "help version force interactive no-clobber no-target-directory strip-trailing-slashes verbose",
+        long_valued: "target-directory",
+        long_attached: "update",
+        recursive: "*",
+        ..CHANGES
+    },
+    Tool {
+        names: "cp",
+        flags: "adfHiLnPpRrTuvx",
+        valued: "t",
+        long: "help version archive dereference force interactive no-clobber no-dereference no-target-directory \
+               one-file-system recursive remove-destination strip-trailing-slashes verbose",
+        long_valued: "target-directory",
+        long_attached: "preserve reflink sparse update",
+        recursive: "a R r archive recursive",
+        ..CHANGES
+    },
+];
+
+pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    let tool = TOOLS.iter().find(|tool| has_name(tool.names, name))?;
+    let parsed = tool.parse(arguments)?;
+    // What is changed must be known.
+    if parsed.operands.is_empty() || parsed.operands.iter().any(|word| word.is_unknown) {
+        return None;
+    }
+    let is_recursive = tool.recursive == "*" || parsed.has(tool.recursive);
+    let all = || context.paths(parsed.operands.iter().copied(), is_recursive);
+    let (reads, writes) = match name {
+        "mv" | "cp" => {
+            let (sources, targets) = transfer(&parsed, context, is_recursive)?;
+            let writes = if name == "mv" { [&sources[..], &targets].concat() } else { targets };
+            (sources, writes)
+        }
+        // Parents are removed as well.
+        "rmdir" if parsed.has("p parents") => return None,
+        _ => (Vec::new(), all()),
+    };
+    Some(Facts { effect: Effect::ChangesFiles, reads, writes, ..Facts::default() })
+}
+
+/// What is taken and what is written: the target, and what each source is called inside it if it is a directory.
+fn transfer(
+    parsed: &Parsed<'_>,
+    context: &Context<'_>,
+    is_recursive: bool,
+) -> Option<(Vec<NamedPath>, Vec<NamedPath>)> {
+    let given = parsed.options.iter().find(|(name, _)| name == "t" || name == "target-directory");
+    let named_target: Word;
+    let (target, sources) = if let Some((_, value)) = given {
+        let text = value.clone().filter(|text| !text.contains('\0') && !text.starts_with('~'))?;
+        named_target = Word { text, ..Word::default() };
+        (&named_target, &parsed.operands[..])
+    } else {
+        let (target, sources) = parsed.operands.split_last()?;
+        (*target, sources)
+    };
+    if sources.is_empty() || target.is_pattern {
+        return None;
+    }
+    let mut targets = context.paths([target], is_recursive);
+    for source in sources {
+        let name = source
+            .text
+            .trim_end_matches('/')
+            .rsplit('/')
+            .next()
+            .filter(|name| !matches!(*name, "" | "." | ".."));
+        let Some(name) = name else { continue };
+        let inside = Word {
+            text: format!("{}/{name}", target.text.trim_end_matches('/')),
+            is_pattern: source.is_pattern,
+            ..target.clone()
+        };
+        targets.extend(context.paths([&inside], is_recursive));
+    }
+    Some((context.paths(sources.iter().copied(), is_recursive), targets))
+}

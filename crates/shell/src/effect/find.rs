@@ -1,0 +1,61 @@
+//! `find`: looking is all it does as long as no action runs, removes or writes something.
+
+use super::{Context, Facts, literal, looks};
+use crate::Word;
+use crate::effect::options::has_name;
+
+/// Tests and actions without a value.
+const PLAIN: &str = "-a -and -daystart -depth -d -empty -executable -false -ignore_readdir_race -ls -mount -nogroup \
+    -noignore_readdir_race -noleaf -nouser -nowarn -not -o -or -print -print0 -prune -quit -readable -true -warn -writable \
+    -xdev -help --help -version --version ! ( ) ,";
+/// Tests and actions with one value.
+const VALUED: &str = "-amin -anewer -atime -cmin -cnewer -context -ctime -fstype -gid -group -ilname -iname -inum -ipath \
+    -iregex -iwholename -links -lname -maxdepth -mindepth -mmin -mtime -name -newer -path -perm -printf -regex \
+    -regextype -samefile -size -type -uid -used -user -wholename -xtype";
+
+/// Whether something in the arguments runs a program or changes a file.
+pub(super) fn runs_or_changes(name: &str, arguments: &[Word]) -> bool {
+    let does = |word: &Word| {
+        ["-exec", "-ok", "-delete", "-fprint", "-fls"].iter().any(|action| word.text.starts_with(action))
+    };
+    super::base_name(name) == "find" && arguments.iter().any(does)
+}
+
+pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    let is_path =
+        |word: &&Word| !word.text.starts_with('-') && !matches!(word.text.as_str(), "!" | "(" | ")" | ",");
+    // `-H` and `-P` say what to do about links; with `-L` it would look outside.
+    let options = arguments.iter().take_while(|word| matches!(word.text.as_str(), "-H" | "-P")).count();
+    let arguments = &arguments[options..];
+    let paths: Vec<&Word> = arguments.iter().take_while(is_path).collect();
+    if paths.iter().any(|path| super::may_become_option(path)) {
+        return None;
+    }
+    let mut words = arguments[paths.len()..].iter();
+    let mut prints_only_names = true;
+    while let Some(word) = words.next() {
+        let test = literal(word)?;
+        prints_only_names &= !matches!(test, "-ls" | "-printf");
+        if has_name(VALUED, test) || is_newer(test) {
+            let value = words.next()?;
+            // A pattern that is not quoted could become several words, and a run-time text an action.
+            if value.is_pattern || value.is_split {
+                return None;
+            }
+        } else if !has_name(PLAIN, test) {
+            return None;
+        }
+    }
+    let reads = if paths.is_empty() { context.here(true) } else { context.paths(paths, true) };
+    let mut facts = looks(reads);
+    if prints_only_names {
+        facts.names.clone_from(&facts.reads);
+    }
+    Some(facts)
+}
+
+/// `-newermt` and its like.
+fn is_newer(test: &str) -> bool {
+    let letters = test.strip_prefix("-newer").unwrap_or_default().as_bytes();
+    matches!(letters, [b'a' | b'B' | b'c' | b'm', b'a' | b'B' | b'c' | b'm' | b't'])
+}

@@ -1,0 +1,362 @@
+//! `git`, for the forms that only look.
+
+use super::options::{self, Operands, Parsed, READS, Tool, has_name};
+use super::{Context, Facts, literal};
+use crate::places::{Places, named, path_text};
+use crate::{Effect, NamedPath, Place, Word};
+
+const LOOKS: Tool = Tool { long: "", operands: Operands::Text, is_harmless: false, ..READS };
+
+/// Options that shape a difference.
+const DIFF_LONG: &str = "binary cached check compact-summary cumulative exit-code find-copies-harder full-index \
+    function-context histogram ignore-all-space ignore-blank-lines ignore-cr-at-eol ignore-space-at-eol ignore-space-change \
+    indent-heuristic merge-base minimal name-only name-status no-color no-color-moved no-ext-diff no-indent-heuristic no-patch \
+    no-prefix no-relative no-rename-empty no-renames no-textconv numstat patch patch-with-raw patch-with-stat patience quiet raw \
+    shortstat staged summary text";
+const DIFF_VALUED: &str = "diff-algorithm diff-filter dst-prefix inter-hunk-context line-prefix output-indicator-context \
+    output-indicator-new output-indicator-old src-prefix stat-count stat-name-width stat-width word-diff-regex";
+const DIFF_ATTACHED: &str = "abbrev break-rewrites color color-moved color-moved-ws color-words diff-merges dirstat find-copies \
+    find-renames ignore-submodules irreversible-delete relative stat submodule unified word-diff ws-error-highlight";
+/// Options that choose and show commits.
+const LOG_LONG: &str = "abbrev-commit all all-match ancestry-path author-date-order basic-regexp bisect boundary branches \
+    cherry cherry-mark cherry-pick children clear-decorations count date-order dense extended-regexp first-parent \
+    fixed-strings follow full-diff full-history graph invert-grep left-only left-right log-size merge merges \
+    no-abbrev-commit no-decorate no-expand-tabs no-max-parents no-merges no-min-parents no-notes not oneline parents \
+    perl-regexp pickaxe-all pickaxe-regex regexp-ignore-case relative-date remotes reverse right-only show-pulls \
+    show-linear-break simplify-by-decoration simplify-merges source sparse tags topo-order unsorted walk-reflogs no-walk \
+    cc combined-all-paths remerge-diff dd";
+const LOG_VALUED: &str = "after author before committer date decorate-refs decorate-refs-exclude encoding exclude glob grep \
+    grep-reflog max-count max-parents min-parents since skip until";
+const LOG_ATTACHED: &str =
+    "decorate expand-tabs format notes pretty show-notes branches tags remotes no-walk";
+
+/// The subcommands that only look with the options named here.
+const SUBCOMMANDS: &[Tool] = &[
+    Tool {
+        names: "status",
+        flags: "bsvz",
+        attached: "uM",
+        long: "ahead-behind branch long no-ahead-behind no-renames null renames short show-stash verbose",
+        long_attached: "column find-renames ignore-submodules ignored porcelain untracked-files",
+        ..LOOKS
+    },
+    Tool {
+        names: "ls-files",
+        flags: "cdfikmorstuvz",
+        valued: "xX",
+        long: "cached deleted directory deduplicate eol error-unmatch \
+        exclude-standard full-name ignored killed modified no-empty-directory others recurse-submodules resolve-undo stage unmerged",
+        long_valued: "exclude format",
+        long_attached: "abbrev",
+        ..LOOKS
+    },
+    Tool {
+        names: "ls-tree",
+        flags: "dlrtz",
+        long: "full-name full-tree long name-only name-status object-only",
+        long_valued: "format",
+        long_attached: "abbrev",
+        ..LOOKS
+    },
+    Tool {
+        names: "blame annotate",
+        flags: "bcefklnpstw",
+        attached: "CM",
+        valued: "L",
+        long: "color-by-age color-lines incremental line-porcelain minimal no-progress porcelain root score-debug show-email \
+               show-name show-number show-stats",
+        long_valued: "abbrev date ignore-rev",
+        ..LOOKS
+    },
+    Tool {
+        names: "shortlog",
+        flags: "cens",
+        attached: "w",
+        long: "all committer email merges no-merges numbered summary \
+        branches tags",
+        long_valued: "after author before format group grep since until",
+        ..LOOKS
+    },
+    Tool {
+        names: "describe",
+        long: "all always contains debug exact-match first-parent long tags",
+        long_valued: "abbrev candidates exclude match",
+        long_attached: "broken dirty",
+        ..LOOKS
+    },
+    Tool {
+        names: "rev-parse",
+        flags: "q",
+        long: "abbrev-ref absolute-git-dir all branches git-common-dir git-dir is-bare-repository is-inside-git-dir \
+               is-inside-work-tree is-shallow-repository quiet remotes show-cdup show-prefix show-superproject-working-tree \
+               show-toplevel symbolic symbolic-full-name tags verify show-object-format",
+        long_valued: "git-path",
+        long_attached: "abbrev-ref short",
+        ..LOOKS
+    },
+    Tool { names: "merge-base", flags: "a", long: "all fork-point independent is-ancestor octopus", ..LOOKS },
+    Tool { names: "name-rev", long: "all always name-only tags", long_valued: "refs exclude", ..LOOKS },
+    Tool {
+        names: "for-each-ref",
+        long: "ignore-case",
+        long_valued: "color contains count exclude format merged no-contains \
+        no-merged points-at sort",
+        ..LOOKS
+    },
+    Tool {
+        names: "show-ref",
+        flags: "dhqs",
+        long: "dereference head heads quiet tags verify branches",
+        long_attached: "abbrev hash",
+        ..LOOKS
+    },
+    Tool { names: "cat-file", flags: "epst", long_attached: "batch-check", ..LOOKS },
+    Tool {
+        names: "count-objects",
+        flags: "Hv",
+        long: "human-readable verbose",
+        operands: Operands::None,
+        ..LOOKS
+    },
+    Tool {
+        names: "grep",
+        flags: "aEFGhHIiLlnopPqrvWwz",
+        valued: "ABCefm",
+        long: "all-match and basic-regexp cached column count extended-regexp files-with-matches files-without-match \
+               fixed-strings full-name function-context heading ignore-case invert-match line-number name-only no-color not null \
+               only-matching or perl-regexp quiet recursive show-function text untracked word-regexp break no-recursive",
+        long_valued: "after-context before-context context max-count max-depth threads",
+        long_attached: "color",
+        has_number: true,
+        ..LOOKS
+    },
+    Tool { names: "check-ignore", flags: "nqv", long: "no-index non-matching quiet verbose", ..LOOKS },
+    Tool { names: "version", long: "build-options", operands: Operands::None, ..LOOKS },
+    Tool {
+        names: "branch",
+        flags: "alrv",
+        long: "all ignore-case list no-color no-column remotes show-current verbose",
+        long_valued: "format points-at sort",
+        long_attached: "abbrev color column contains merged no-contains no-merged",
+        text_options: "l list contains merged no-contains no-merged",
+        ..LOOKS
+    },
+    Tool {
+        names: "tag",
+        flags: "il",
+        attached: "n",
+        long: "ignore-case list no-column",
+        long_valued: "format points-at sort",
+        long_attached: "color column contains merged no-contains no-merged",
+        text_options: "l list contains merged no-contains no-merged",
+        ..LOOKS
+    },
+];
+
+/// A row of the subcommands that show commits or differences: their lists of options are put together here.
+fn shows(name: &str) -> Option<(Tool, &'static [&'static str])> {
+    const DIFF: &[&str] = &[DIFF_LONG];
+    const LOG: &[&str] = &[DIFF_LONG, LOG_LONG];
+    let differences = Tool { flags: "abDpRsuwWz", attached: "BCMUX", valued: "GlS", ..LOOKS };
+    let commits = Tool {
+        flags: "abcgimpqrRstuwz0123456789EFP",
+        attached: "BCMUn",
+        valued: "GlLS",
+        has_number: true,
+        ..LOOKS
+    };
+    match name {
+        "diff" | "diff-files" | "diff-index" | "diff-tree" => {
+            Some((Tool { flags: "abcDmprRstuwWz", ..differences }, DIFF))
+        }
+        "log" | "show" | "whatchanged" => Some((commits, LOG)),
+        _ => None,
+    }
+}
+
+pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    let (places, mut reads, at) = global_options(arguments, context)?;
+    let place = places.one();
+    if place == Place::Unknown {
+        return None;
+    }
+    let (subcommand, rest) = arguments[at..].split_first()?;
+    let context = Context { here: &places, ..*context };
+    let parsed = parse(literal(subcommand)?, rest)?;
+    if parsed.options.iter().any(|(_, value)| value.as_ref().is_some_and(|value| value.contains("%G"))) {
+        // Signatures are checked by another program.
+        return None;
+    }
+    reads.extend(operand_paths(&parsed, &context));
+    let effect = if place == Place::Start { Effect::Looks } else { Effect::LooksAtStart };
+    let mut facts = Facts { effect, reads, ..Facts::default() };
+    if literal(subcommand) == Some("ls-files") || (literal(subcommand) == Some("grep") && parsed.has("l")) {
+        facts.names = context.here(true);
+    }
+    facts.directory = Some(place);
+    Some(facts)
+}
+
+/// Options in front of the subcommand: where git runs, what it looks at there, and how many words that is.
+fn global_options(arguments: &[Word], context: &Context<'_>) -> Option<(Places, Vec<NamedPath>, usize)> {
+    let mut places = context.here.clone();
+    let mut reads = Vec::new();
+    let mut at = 0;
+    while let Some(word) = arguments.get(at).filter(|word| word.text.starts_with('-')) {
+        match literal(word)? {
+            "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects" => {
+                at += 1;
+            }
+            "-C" => {
+                let target = arguments.get(at + 1).filter(|word| !word.is_unknown && !word.is_pattern)?;
+                reads.extend(named(&path_text(target), false, &places));
+                places = places.enter(Some(&path_text(target)));
+                at += 2;
+            }
+            _ => return None,
+        }
+    }
+    Some((places, reads, at))
+}
+
+fn parse<'a>(subcommand: &str, arguments: &'a [Word]) -> Option<Parsed<'a>> {
+    if let Some((tool, long)) = shows(subcommand) {
+        return parse_shown(&tool, long, arguments);
+    }
+    let first = arguments.first().and_then(literal);
+    match subcommand {
+        "remote" => return remote(arguments),
+        "config" => return config(arguments),
+        "stash" => {
+            let (tool, long) = shows("log")?;
+            return matches!(first?, "list" | "show")
+                .then(|| parse_shown(&tool, long, &arguments[1..]))
+                .flatten();
+        }
+        "reflog" => {
+            let (tool, long) = shows("log")?;
+            let rest = if first == Some("show") { &arguments[1..] } else { arguments };
+            let parsed = parse_shown(&tool, long, rest)?;
+            let names_ref = |word: &&Word| word.text.starts_with("HEAD") || first == Some("show");
+            return parsed.operands.iter().all(names_ref).then_some(parsed);
+        }
+        "worktree" => {
+            let tool = Tool { flags: "vz", long: "porcelain verbose", operands: Operands::None, ..LOOKS };
+            return if first? == "list" { tool.parse(&arguments[1..]) } else { None };
+        }
+        "rev-list" => {
+            let (tool, long) = shows("log")?;
+            return parse_shown(&tool, long, arguments);
+        }
+        _ => {}
+    }
+    let tool = SUBCOMMANDS.iter().find(|tool| has_name(tool.names, subcommand))?;
+    let parsed = tool.parse(arguments)?;
+    // Without an option that asks for a list, an operand would be made.
+    let makes = matches!(subcommand, "branch" | "tag")
+        && !parsed.operands.is_empty()
+        && !parsed.has(tool.text_options);
+    let excess = tool.operands == Operands::None && !parsed.operands.is_empty();
+    (!makes && !excess).then_some(parsed)
+}
+
+/// Subcommands that show something share long lists of options, which are looked up one after the other.
+fn parse_shown<'a>(tool: &Tool, long: &[&str], arguments: &'a [Word]) -> Option<Parsed<'a>> {
+    let is_log = long.len() > 1;
+    let mut parsed = Parsed::default();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if super::may_become_option(word) {
+            return None;
+        }
+        if text == "--" {
+            parsed.operands.extend(words.by_ref());
+        } else if let Some(option) = text.strip_prefix("--").filter(|option| !option.is_empty()) {
+            let (name, value) =
+                option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+            let in_lists = |diff: &str, log: &str| has_name(diff, name) || (is_log && has_name(log, name));
+            let needs_value = in_lists(DIFF_VALUED, LOG_VALUED);
+            let may_have_value = needs_value || in_lists(DIFF_ATTACHED, LOG_ATTACHED);
+            let is_flag = long.iter().any(|names| has_name(names, name)) || (may_have_value && !needs_value);
+            let value = match value {
+                Some(value) if may_have_value => Some(value.to_owned()),
+                None if needs_value => Some(literal(words.next()?)?.to_owned()),
+                None if is_flag => None,
+                _ => return None,
+            };
+            parsed.options.push((name.to_owned(), value));
+        } else if text.starts_with('-') && text.len() > 1 {
+            let rest = words.as_slice();
+            let one = [std::slice::from_ref(word), &rest[..rest.len().min(1)]].concat();
+            let letters = letters(tool, &one)?;
+            parsed.options.extend(letters.0);
+            words = rest[letters.1..].iter();
+        } else {
+            parsed.operands.push(word);
+        }
+    }
+    Some(parsed)
+}
+
+/// The options of one group of letters, and how many words behind it belong to them.
+fn letters(tool: &Tool, words: &[Word]) -> Option<(Vec<options::Given>, usize)> {
+    let alone = tool.parse(&words[..1]);
+    if let Some(parsed) = alone {
+        // `-n 5`: the number may stand in the next word.
+        let wants_number = words[0].text == "-n" && words.len() > 1;
+        return Some((parsed.options, usize::from(wants_number)));
+    }
+    let parsed = tool.parse(words)?;
+    parsed.operands.is_empty().then_some((parsed.options, 1))
+}
+
+fn remote(arguments: &[Word]) -> Option<Parsed<'_>> {
+    let words: Option<Vec<&str>> = arguments.iter().map(literal).collect();
+    match &words?[..] {
+        [] | ["-v" | "--verbose"] => Some(Parsed::default()),
+        ["get-url", rest @ ..]
+            if rest.iter().all(|word| !word.starts_with('-') || matches!(*word, "--all" | "--push")) =>
+        {
+            Some(Parsed::default())
+        }
+        _ => None,
+    }
+}
+
+fn config(arguments: &[Word]) -> Option<Parsed<'_>> {
+    const CONFIG: Tool = Tool {
+        flags: "lz",
+        long: "all bool bool-or-int get get-all get-regexp get-urlmatch global int list local name-only null path show-origin \
+               show-scope system worktree includes no-includes",
+        long_valued: "default type",
+        ..LOOKS
+    };
+    let mut parsed = CONFIG.parse(arguments)?;
+    let is_list = parsed.has("l list");
+    let asks = parsed.has("get get-all get-regexp get-urlmatch");
+    let first = parsed.operands.first().and_then(|word| literal(word)).unwrap_or_default();
+    let fits = match parsed.operands.len() {
+        0 => is_list,
+        // One name asks for its value.
+        1 => !is_list && (asks || first.contains('.') || first == "list"),
+        2 => asks || first == "get",
+        3 => asks && parsed.has("get-urlmatch"),
+        _ => false,
+    };
+    parsed.operands.clear();
+    fits.then_some(parsed)
+}
+
+/// Operands may be names of commits as well; a path in a commit stands behind a colon.
+fn operand_paths(parsed: &Parsed<'_>, context: &Context<'_>) -> Vec<NamedPath> {
+    let mut paths = Vec::new();
+    for operand in &parsed.operands {
+        let text = operand.text.rsplit_once(':').map_or(operand.text.as_str(), |(_, path)| path);
+        if !text.is_empty() {
+            let word = Word { text: text.to_owned(), ..(*operand).clone() };
+            paths.extend(context.paths([&word], false));
+        }
+    }
+    paths
+}

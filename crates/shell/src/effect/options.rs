@@ -1,0 +1,172 @@
+//! Options and operands of a program, taken apart as the program itself would.
+
+use crate::Word;
+
+/// What the words that are no options mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operands {
+    /// There must be none.
+    None,
+    /// Not files.
+    Text,
+    /// Files.
+    Paths,
+    /// Files, or the working directory if there are none.
+    PathsOrHere,
+    /// At most one file: a second one would be written.
+    OnePath,
+    /// Something to look for, then files.
+    TextThenPaths,
+    /// The same, or the working directory if there are no files.
+    TextThenPathsOrHere,
+}
+
+/// What is known about a program that only looks: the options under which that is so. An option that is not named here
+/// makes the program an unknown one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tool {
+    pub(super) names: &'static str,
+    /// Letters of options without a value.
+    pub(super) flags: &'static str,
+    /// Letters of options with a value, attached or in the next word.
+    pub(super) valued: &'static str,
+    /// Letters of options whose value, if any, is attached.
+    pub(super) attached: &'static str,
+    /// Long options without a value.
+    pub(super) long: &'static str,
+    /// Long options with a value, behind `=` or in the next word.
+    pub(super) long_valued: &'static str,
+    /// Long options whose value, if any, is behind `=`.
+    pub(super) long_attached: &'static str,
+    /// Options that say what to look for, so that every operand is a file.
+    pub(super) text_options: &'static str,
+    /// Options with which it looks at everything below its operands; a star for always.
+    pub(super) recursive: &'static str,
+    pub(super) operands: Operands,
+    /// A number can be an option: `-20`.
+    pub(super) has_number: bool,
+    /// None of all the options that the program has does harm, so that words may be unknown.
+    pub(super) is_harmless: bool,
+}
+
+/// A program without options that reads files, and has no option that does harm.
+pub(super) const READS: Tool = Tool {
+    names: "",
+    flags: "",
+    valued: "",
+    attached: "",
+    long: "help version",
+    long_valued: "",
+    long_attached: "",
+    text_options: "",
+    recursive: "",
+    operands: Operands::Paths,
+    has_number: false,
+    is_harmless: true,
+};
+
+/// The name of an option, without dashes, and its value.
+pub(super) type Given = (String, Option<String>);
+
+/// The arguments of a program, taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Parsed<'a> {
+    pub(super) options: Vec<Given>,
+    pub(super) operands: Vec<&'a Word>,
+}
+
+impl Parsed<'_> {
+    pub(super) fn has(&self, names: &str) -> bool {
+        self.options.iter().any(|(option, _)| has_name(names, option))
+    }
+}
+
+/// Whether a list with blanks between its names holds a name.
+pub(super) fn has_name(names: &str, name: &str) -> bool {
+    !name.is_empty() && names.split(' ').any(|one| one == name)
+}
+
+/// Whether bash could make a word of this one that begins with a dash, or several words.
+pub(super) fn may_become_option(word: &Word) -> bool {
+    word.is_split
+        || word.text.starts_with('\0')
+        || (word.is_pattern && word.text.starts_with(['*', '?', '[']))
+}
+
+impl Tool {
+    /// Takes arguments apart; nothing if something in them is not known to be harmless.
+    pub(super) fn parse<'a>(&self, arguments: &'a [Word]) -> Option<Parsed<'a>> {
+        let mut parsed = Parsed::default();
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            let text = word.text.as_str();
+            if may_become_option(word) {
+                if !self.is_harmless {
+                    return None;
+                }
+                parsed.operands.push(word);
+            } else if text == "--" {
+                // A pattern or a split word cannot be an option any more.
+                parsed.operands.extend(words.by_ref());
+            } else if let Some(long) = text.strip_prefix("--") {
+                self.parse_long(long, &mut words, &mut parsed)?;
+            } else if text.starts_with('-') && text != "-" {
+                self.parse_letters(&text[1..], &mut words, &mut parsed)?;
+            } else {
+                parsed.operands.push(word);
+            }
+        }
+        Some(parsed)
+    }
+
+    fn parse_long<'a>(
+        &self,
+        long: &str,
+        words: &mut std::slice::Iter<'a, Word>,
+        parsed: &mut Parsed<'a>,
+    ) -> Option<()> {
+        let option = match long.split_once('=') {
+            Some((name, value)) if has_name(self.long_valued, name) || has_name(self.long_attached, name) => {
+                (name, Some(value.to_owned()))
+            }
+            None if has_name(self.long_valued, long) => (long, Some(value(words.next()?)?)),
+            None if has_name(self.long, long) || has_name(self.long_attached, long) => (long, None),
+            _ => return None,
+        };
+        parsed.options.push((option.0.to_owned(), option.1));
+        Some(())
+    }
+
+    fn parse_letters<'a>(
+        &self,
+        letters: &str,
+        words: &mut std::slice::Iter<'a, Word>,
+        parsed: &mut Parsed<'a>,
+    ) -> Option<()> {
+        if self.has_number && letters.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Some(());
+        }
+        for (at, letter) in letters.char_indices() {
+            let rest = &letters[at + letter.len_utf8()..];
+            if self.valued.contains(letter) {
+                let value = if rest.is_empty() { value(words.next()?)? } else { rest.to_owned() };
+                parsed.options.push((letter.to_string(), Some(value)));
+                return Some(());
+            }
+            if self.attached.contains(letter) {
+                parsed.options.push((letter.to_string(), Some(rest.to_owned())));
+                return Some(());
+            }
+            if !self.flags.contains(letter) {
+                return None;
+            }
+            parsed.options.push((letter.to_string(), None));
+        }
+        Some(())
+    }
+}
+
+/// A word that is certainly the value of the option before it.
+fn value(word: &Word) -> Option<String> {
+    (!word.is_split && !word.is_pattern).then(|| word.text.clone())
+}

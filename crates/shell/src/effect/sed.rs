@@ -1,0 +1,285 @@
+//! `sed`, for scripts whose commands print, replace and delete lines and do nothing else.
+
+use super::bracket;
+use super::options::{Operands, READS, Tool};
+use super::{Context, Facts, literal, looks};
+use crate::Word;
+use crate::{Effect, NamedPath};
+
+const SED: Tool = Tool {
+    flags: "Ennrsuz",
+    valued: "el",
+    attached: "i",
+    long: "help version null-data posix quiet regexp-extended sandbox separate silent unbuffered",
+    long_valued: "expression line-length",
+    long_attached: "in-place",
+    text_options: "e expression",
+    operands: Operands::TextThenPaths,
+    is_harmless: false,
+    ..READS
+};
+
+pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    let parsed = SED.parse(arguments)?;
+    let is_script = |name: &String| name == "e" || name == "expression";
+    let mut scripts: Vec<&str> = Vec::new();
+    for (name, value) in &parsed.options {
+        scripts.extend(value.as_deref().filter(|_| is_script(name)));
+    }
+    let mut files = &parsed.operands[..];
+    if !parsed.has(SED.text_options) {
+        let (script, rest) = files.split_first()?;
+        scripts.push(literal(script)?);
+        files = rest;
+    }
+    if !scripts.iter().all(|script| is_plain_script(script)) {
+        return None;
+    }
+    let paths = context.paths(files.iter().copied(), false);
+    let suffix = parsed.options.iter().find(|(name, _)| name == "i" || name == "in-place");
+    let Some((_, suffix)) = suffix else {
+        return Some(looks(paths));
+    };
+    let suffix = suffix.as_deref().unwrap_or_default();
+    if suffix.contains(['*', '/', '\0']) || paths.is_empty() {
+        return None;
+    }
+    let mut writes = paths.clone();
+    if !suffix.is_empty() {
+        writes.extend(
+            paths.iter().map(|path| NamedPath { text: format!("{}{suffix}", path.text), ..path.clone() }),
+        );
+    }
+    Some(Facts { effect: Effect::ChangesFiles, reads: paths, writes, ..Facts::default() })
+}
+
+/// Whether every command of a script is known to touch nothing but the lines that pass through.
+fn is_plain_script(script: &str) -> bool {
+    let mut script = Script { rest: script };
+    loop {
+        script.skip(|c| c.is_ascii_whitespace() || c == ';');
+        if script.rest.is_empty() {
+            return true;
+        }
+        if script.addresses().and_then(|()| script.command()).is_none() {
+            return false;
+        }
+    }
+}
+
+struct Script<'a> {
+    rest: &'a str,
+}
+
+impl Script<'_> {
+    fn skip(&mut self, skipped: impl Fn(char) -> bool) {
+        self.rest = self.rest.trim_start_matches(skipped);
+    }
+
+    fn take(&mut self) -> Option<char> {
+        let c = self.rest.chars().next()?;
+        self.rest = &self.rest[c.len_utf8()..];
+        Some(c)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    /// `5`, `$`, `/x/I`, `1~2`, one or two of them, and `!` behind.
+    fn addresses(&mut self) -> Option<()> {
+        self.address()?;
+        self.skip(|c| c == ' ');
+        if self.peek() == Some(',') {
+            self.take();
+            self.skip(|c| c == ' ' || c == '+' || c == '~');
+            self.address()?;
+        }
+        self.skip(|c| c == ' ' || c == '!');
+        Some(())
+    }
+
+    fn address(&mut self) -> Option<()> {
+        match self.peek()? {
+            '0'..='9' => self.skip(|c| c.is_ascii_digit() || c == '~'),
+            '$' => {
+                self.take();
+            }
+            '/' => {
+                self.take();
+                self.until('/')?;
+                self.skip(|c| c == 'I' || c == 'M');
+            }
+            // Another delimiter is rare and easy to misread.
+            '\\' => return None,
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// Behind the next delimiter that has no backslash in front.
+    fn until(&mut self, delimiter: char) -> Option<()> {
+        loop {
+            match self.take()? {
+                '\\' => {
+                    self.take()?;
+                }
+                '\n' => return None,
+                c if c == delimiter => return Some(()),
+                '[' => self.rest = bracket::skip(self.rest, delimiter)?,
+                _ => {}
+            }
+        }
+    }
+
+    fn command(&mut self) -> Option<()> {
+        match self.take()? {
+            '{' => return Some(()),
+            '}' | 'p' | 'P' | 'd' | 'D' | 'h' | 'H' | 'g' | 'G' | 'x' | 'n' | 'N' | '=' | 'z' => {}
+            'q' | 'Q' | 'l' => self.skip(|c| c == ' ' || c.is_ascii_digit()),
+            'b' | 't' | 'T' | ':' => self.skip(|c| c == ' ' || c.is_ascii_alphanumeric() || c == '_'),
+            'a' | 'i' | 'c' => return self.text(),
+            's' => {
+                self.pair()?;
+                self.skip(|c| c.is_ascii_digit() || "gpiImM".contains(c));
+            }
+            'y' => self.pair()?,
+            '#' => self.skip(|c| c != '\n'),
+            _ => return None,
+        }
+        self.skip(|c| c == ' ');
+        matches!(self.peek(), None | Some(';' | '\n' | '}' | '#')).then_some(())
+    }
+
+    /// The two parts of `s` or `y`.
+    fn pair(&mut self) -> Option<()> {
+        let delimiter = self.take().filter(|c| c.is_ascii_punctuation() && !"\\[]".contains(*c))?;
+        self.until(delimiter)?;
+        // Brackets mean nothing in what comes in place.
+        loop {
+            match self.take()? {
+                '\\' => {
+                    self.take()?;
+                }
+                c if c == delimiter => return Some(()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Text up to the end of its line; a backslash at the end of a line would make it longer.
+    fn text(&mut self) -> Option<()> {
+        let length = self.rest.find('\n').unwrap_or(self.rest.len());
+        let (text, rest) = self.rest.split_at(length);
+        if text.trim_start().strip_prefix('\\').unwrap_or(text).ends_with('\\') {
+            return None;
+        }
+        self.rest = rest;
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(script: &str, expected: bool) {
+        assert_eq!(is_plain_script(script), expected, "{script:?}");
+    }
+
+    #[test]
+    fn scripts_that_only_touch_lines() {
+        for script in [
+            "",
+            "p",
+            "5p",
+            "5,10p",
+            "$p",
+            "5,$p",
+            "5,+3p",
+            "1~2p",
+            "/x/p",
+            "/a/,/b/p",
+            "/a/Ip",
+            "10q",
+            "5!d",
+            "/^$/d",
+            "s/a/b/",
+            "s/a/b/g",
+            "s|a|b|gp",
+            "s/a\\/b/c/2",
+            "s/a/b/;s/c/d/",
+            "s#/x#/y#g",
+            "y/abc/xyz/",
+            "/x/{s/a/b/;p}",
+            "/x/{p;q}",
+            "1i hello",
+            "$a the end",
+            "5c\\other",
+            "s/a/b/ # why",
+            ":a;N;$!ba;s/\\n/ /g",
+            "=",
+            "n;d",
+            "$!N;P;D",
+            "/x/!s/a/b/",
+            "s/[^a]*$//",
+            "s/\\(a\\)\\(b\\)/\\2\\1/",
+            "1,5{/x/d}",
+            "s/a/b/I",
+        ] {
+            check(script, true);
+        }
+    }
+
+    #[test]
+    fn scripts_that_reach_further() {
+        for script in [
+            "w out",
+            "5w out",
+            "s/a/b/w out",
+            "s/a/b/gw out",
+            "s/a/b/e",
+            "s/a/b/ge",
+            "e",
+            "e sh x",
+            "1e sh x",
+            "r /etc/passwd",
+            "R f",
+            "W out",
+            "/x/w out",
+            "/x/{w out\n}",
+            "p;w out",
+            "p\nw out",
+            "s/a/b/\nw out",
+            "s/a/b/;e",
+            "{p;e}",
+            "1!e",
+            "s/x/y/ w out",
+            "s/a/b",
+            "s",
+            "/a",
+            "\\xaxp",
+            "s\\a\\b\\",
+            "v",
+            "F f",
+            "p p",
+            "s/[/]/x/w out",
+            "a\\\ne sh x\\",
+            "#\ne x",
+            "yw",
+            "s/a/b/pw out",
+            "1,2e x",
+            "0~3e",
+            ":a w out",
+            "ba w out",
+            "}w out",
+            "s/[/]/e",
+            "M",
+            "s/[]/]/g;/e;/s/,/p/p",
+            "s/[[:alpha:]/]/g;/e;/s/,/p/p",
+            "s/[\\]/]/g;/e;/s/,/p/p",
+        ] {
+            check(script, false);
+        }
+    }
+}

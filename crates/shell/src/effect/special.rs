@@ -1,0 +1,267 @@
+//! Programs whose arguments do not fit a row of the table.
+
+use super::options::{Operands, READS, Tool, has_name, may_become_option};
+use super::{Context, Facts, literal, looks, tools};
+use crate::places::path_text;
+use crate::{Effect, Word};
+
+pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    match name {
+        "cd" => change_directory(arguments, context),
+        "test" => test(arguments, context),
+        "[" => match arguments.split_last() {
+            Some((last, arguments)) if literal(last) == Some("]") => test(arguments, context),
+            _ => None,
+        },
+        "printf" => is_plain_format(arguments).then(|| looks(Vec::new())),
+        "date" => date(arguments),
+        "command" => command(arguments),
+        "env" => arguments.is_empty().then(|| looks(Vec::new())),
+        "set" => is_harmless_set(arguments).then(|| looks(Vec::new())),
+        "ulimit" => (literals(arguments)? == ["-a"]).then(|| looks(Vec::new())),
+        "ps" => is_process_list(arguments).then(|| looks(Vec::new())),
+        "jq" => jq(arguments, context),
+        "docker" => is_docker_list(&literals(arguments)?).then(|| looks(Vec::new())),
+        "xargs" => xargs(arguments, context),
+        _ => None,
+    }
+}
+
+/// The texts of words that bash does not change.
+fn literals(words: &[Word]) -> Option<Vec<&str>> {
+    words.iter().map(literal).collect()
+}
+
+fn change_directory(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    let operands: Vec<&Word> =
+        arguments.iter().skip_while(|word| matches!(word.text.as_str(), "-L" | "--")).collect();
+    let target = match &operands[..] {
+        [] => None,
+        [target] if !target.text.starts_with('-') && !may_become_option(target) => Some(*target),
+        _ => return None,
+    };
+    if target.is_some_and(|target| target.is_unknown || target.is_pattern || target.text.is_empty()) {
+        return None;
+    }
+    let enters = context.here.enter(target.map(path_text).as_deref());
+    let home = Word { text: "~".to_owned(), is_home: true, ..Word::default() };
+    let reads = context.paths([target.unwrap_or(&home)], false);
+    Some(Facts { effect: Effect::Looks, reads, enters: Some(enters), ..Facts::default() })
+}
+
+/// Whether a test evaluates nothing: no operand can turn out to be the test of a variable.
+pub(super) fn is_plain_test(arguments: &[Word]) -> bool {
+    let is_fixed = |word: &Word| !word.is_unknown && !word.is_pattern;
+    let tests_variable = |word: &Word| matches!(word.text.as_str(), "-v" | "-R");
+    if arguments.iter().any(|word| word.is_split || tests_variable(word)) {
+        return false;
+    }
+    if arguments.iter().all(is_fixed) {
+        return true;
+    }
+    let arguments = match arguments {
+        [not, rest @ ..] if not.text == "!" => rest,
+        _ => arguments,
+    };
+    match arguments {
+        [_] => true,
+        [operator, _] | [_, operator, _] => is_fixed(operator),
+        _ => false,
+    }
+}
+
+/// Tests of files and comparisons. Tests of variables evaluate their argument and are not plain at all.
+fn test(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    const FILES: &str = "-a -b -c -d -e -f -g -G -h -k -L -N -O -p -r -s -S -u -w -x";
+    const OTHERS: &str = "-z -n -t = == != < > -eq -ne -lt -le -gt -ge -a ! ( )";
+    const COMPARES_FILES: &str = "-ef -nt -ot";
+    let mut reads = Vec::new();
+    for (at, word) in arguments.iter().enumerate() {
+        if word.text.starts_with('-') && word.text.len() <= 3 && literal(word).is_some() {
+            let operator = word.text.as_str();
+            let known =
+                has_name(FILES, operator) || has_name(OTHERS, operator) || has_name(COMPARES_FILES, operator);
+            if !known && !operator[1..].bytes().all(|byte| byte.is_ascii_digit()) {
+                return None;
+            }
+            let before = arguments.get(at.wrapping_sub(1)).filter(|_| has_name(COMPARES_FILES, operator));
+            let after = arguments
+                .get(at + 1)
+                .filter(|_| has_name(FILES, operator) || has_name(COMPARES_FILES, operator));
+            reads.extend(context.paths(before.into_iter().chain(after), false));
+        }
+    }
+    Some(looks(reads))
+}
+
+/// The files that `[[ … ]]` looks at; nothing if it computes, matches expressions or looks at variables.
+pub(crate) fn double_bracket(words: &[Word]) -> Option<Vec<Word>> {
+    let mut paths = Vec::new();
+    if words.is_empty() {
+        return None;
+    }
+    for part in words.split(|word| matches!(word.text.as_str(), "&&" | "||") && !word.is_unknown) {
+        let part = match part.split_first() {
+            Some((first, rest)) if first.text == "!" => rest,
+            _ => part,
+        };
+        match part {
+            [operator, _] if matches!(operator.text.as_str(), "-z" | "-n") => {}
+            [operator, path] if has_name("-e -f -d -s -r -w -x -L -h", &operator.text) => {
+                paths.push(path.clone());
+            }
+            [_, operator, _] if matches!(operator.text.as_str(), "=" | "==" | "!=") => {}
+            [word] if !word.text.starts_with('-') => {}
+            _ => return None,
+        }
+    }
+    Some(paths)
+}
+
+/// A format that is known and does not store anything in a variable.
+fn is_plain_format(arguments: &[Word]) -> bool {
+    let format = match arguments {
+        [dashes, rest @ ..] if dashes.text == "--" => rest.first(),
+        _ => arguments.first(),
+    };
+    let Some(format) = format.and_then(literal) else { return false };
+    let stores = |part: &str| {
+        part.trim_start_matches(|c: char| c.is_ascii_digit() || "-+ #'.*hlLjzt$".contains(c)).starts_with('n')
+    };
+    !format.starts_with('-') && !format.replace("%%", "").split('%').skip(1).any(stores)
+}
+
+fn date(arguments: &[Word]) -> Option<Facts> {
+    const DATE: Tool = Tool {
+        flags: "Ru",
+        valued: "d",
+        attached: "I",
+        long: "help version rfc-email universal utc",
+        long_valued: "date rfc-3339",
+        long_attached: "iso-8601",
+        operands: Operands::Text,
+        is_harmless: false,
+        ..READS
+    };
+    let parsed = DATE.parse(arguments)?;
+    // Any other operand sets the clock.
+    parsed.operands.iter().all(|word| word.text.starts_with('+')).then(|| looks(Vec::new()))
+}
+
+/// `command -v` says where a program is.
+fn command(arguments: &[Word]) -> Option<Facts> {
+    let (option, names) = arguments.split_first()?;
+    let asks =
+        matches!(literal(option)?, "-v" | "-V") && !names.iter().any(|name| name.text.starts_with('-'));
+    asks.then(|| looks(Vec::new()))
+}
+
+/// Options of the shell that make it stop earlier.
+fn is_harmless_set(arguments: &[Word]) -> bool {
+    let Some(arguments) = literals(arguments) else { return false };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let Some(letters) = word.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty()) else {
+            return false;
+        };
+        if !letters.bytes().all(|letter| b"euo".contains(&letter)) {
+            return false;
+        }
+        if letters.contains('o')
+            && !words.next().is_some_and(|name| matches!(*name, "pipefail" | "errexit" | "nounset"))
+        {
+            return false;
+        }
+    }
+    !arguments.is_empty()
+}
+
+/// The letter `e` without a dash would show the environment of other processes.
+fn is_process_list(arguments: &[Word]) -> bool {
+    let Some(arguments) = literals(arguments) else { return false };
+    arguments.first().is_none_or(|first| first.starts_with('-') || !first.contains('e'))
+        && arguments.iter().skip(1).all(|word| {
+            word.starts_with('-')
+                || word.contains([',', '=', '%'])
+                || word.bytes().all(|byte| byte.is_ascii_digit())
+        })
+}
+
+fn jq(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    const JQ: Tool = Tool {
+        flags: "aCceMnjRrSs",
+        long: "ascii-output color-output compact-output exit-status help join-output monochrome-output null-input \
+               raw-input raw-output seq slurp sort-keys stream tab unbuffered version",
+        long_valued: "indent",
+        operands: Operands::TextThenPaths,
+        is_harmless: false,
+        ..READS
+    };
+    // Options with two values are taken out first.
+    let mut rest = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        if matches!(word.text.as_str(), "--arg" | "--argjson") {
+            let name = words.next()?;
+            let value = words.next()?;
+            if name.is_split || name.is_pattern || value.is_split || value.is_pattern {
+                return None;
+            }
+        } else {
+            rest.push(word.clone());
+        }
+    }
+    let parsed = JQ.parse(&rest)?;
+    let program = literal(parsed.operands.first()?)?;
+    if ["import", "include", "input_filename", "modulemeta"].iter().any(|word| program.contains(word)) {
+        return None;
+    }
+    Some(looks(context.paths(parsed.operands[1..].iter().copied(), false)))
+}
+
+/// Questions to the daemon that was configured, without a switch to another one.
+fn is_docker_list(arguments: &[&str]) -> bool {
+    let (subcommand, options) = match arguments {
+        ["container" | "image" | "network" | "volume", "ls" | "list", options @ ..] => ("ls", options),
+        [subcommand @ ("ps" | "images" | "info"), options @ ..] => (*subcommand, options),
+        _ => return false,
+    };
+    let known = |option: &&str| {
+        has_name("-a -q -l -s --all --quiet --latest --size --no-trunc", option)
+            || ["--filter=", "--format=", "-n="].iter().any(|name| option.starts_with(name))
+    };
+    let mut words = options.iter();
+    while let Some(word) = words.next() {
+        if has_name("--filter -f --format -n", word) {
+            words.next();
+        } else if !known(word) {
+            return false;
+        }
+    }
+    !subcommand.is_empty()
+}
+
+/// `xargs` with options: the program must be harmless whatever comes in.
+fn xargs(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    let mut at = 0;
+    while let Some(option) = arguments.get(at).filter(|word| word.text.starts_with('-')) {
+        at += match literal(option)? {
+            "-0" | "-r" | "-t" | "-x" | "--null" | "--no-run-if-empty" | "--verbose" => 1,
+            "-n" | "-L" | "-P" | "-s" | "-I" | "-d" => {
+                literal(arguments.get(at + 1)?)?;
+                2
+            }
+            option if has_name("-n -L -P -s", &option[..2.min(option.len())]) => {
+                option[2..].bytes().all(|byte| byte.is_ascii_digit()).then_some(1)?
+            }
+            option if option.starts_with("-I") || option == "-d\\n" => 1,
+            _ => return None,
+        };
+    }
+    let (name, inner) = arguments.get(at..)?.split_first()?;
+    let tool = tools::find(literal(name)?).filter(|tool| tool.is_harmless)?;
+    let more = Word { text: "\0".to_owned(), is_unknown: true, is_split: true, ..Word::default() };
+    let words = [inner, &[more]].concat();
+    let piped = crate::plain::Stripped { gets_more: true, ..*context.stripped };
+    tool.judge(&words, &Context { here: context.here, stripped: &piped, names: context.names })
+}

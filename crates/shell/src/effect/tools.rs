@@ -1,0 +1,423 @@
+//! The programs that only look, and the options under which they do.
+//!
+//! A row names every option that was judged harmless: it writes nothing, runs nothing, loads no code and opens no connection. Options
+//! that read a list of further files are left out, since those files would not be named.
+
+use super::options::{Operands, READS, Tool, has_name};
+
+/// A program whose words are not files, and that has no option which does harm.
+const SAYS: Tool = Tool { operands: Operands::Text, ..READS };
+/// A program with options that do harm, of which none is named.
+const CAREFUL: Tool = Tool { is_harmless: false, ..READS };
+
+const SUM_OPTIONS: &str = "help version binary tag text zero";
+
+/// Programs by what they show of files.
+const FILES: &[Tool] = &[
+    Tool {
+        names: "cat",
+        flags: "AbeEnstTuv",
+        long: "help version number number-nonblank show-all show-ends show-nonprinting show-tabs squeeze-blank",
+        ..READS
+    },
+    Tool {
+        names: "tac",
+        flags: "br",
+        valued: "s",
+        long: "help version before regex",
+        long_valued: "separator",
+        ..READS
+    },
+    Tool { names: "rev", ..READS },
+    Tool { names: "nl", flags: "p", valued: "bdfhilnsvw", ..READS },
+    Tool {
+        names: "head",
+        flags: "qvz",
+        valued: "cn",
+        long: "help version quiet silent verbose zero-terminated",
+        long_valued: "bytes lines",
+        has_number: true,
+        ..READS
+    },
+    Tool {
+        names: "tail",
+        flags: "fFqvz",
+        valued: "cns",
+        long: "help version quiet silent verbose zero-terminated retry",
+        long_valued: "bytes lines pid sleep-interval max-unchanged-stats",
+        long_attached: "follow",
+        has_number: true,
+        ..READS
+    },
+    Tool {
+        names: "wc",
+        flags: "clLmw",
+        long: "help version bytes chars lines max-line-length words",
+        long_valued: "total",
+        ..READS
+    },
+    Tool {
+        names: "cut",
+        flags: "nsz",
+        valued: "bcdf",
+        long: "help version complement only-delimited zero-terminated",
+        long_valued: "bytes characters delimiter fields output-delimiter",
+        ..READS
+    },
+    Tool { names: "fold", flags: "bs", valued: "w", long_valued: "width", has_number: true, ..READS },
+    Tool {
+        names: "fmt",
+        flags: "cstu",
+        valued: "gpw",
+        long_valued: "width prefix goal",
+        has_number: true,
+        ..READS
+    },
+    Tool { names: "expand unexpand", flags: "ai", valued: "t", long_valued: "tabs", ..READS },
+    Tool {
+        names: "paste",
+        flags: "sz",
+        valued: "d",
+        long: "help version serial",
+        long_valued: "delimiters",
+        ..READS
+    },
+    Tool { names: "join", flags: "iz", valued: "12aejotv", ..READS },
+    Tool {
+        names: "comm",
+        flags: "123z",
+        long: "help version check-order nocheck-order total zero-terminated",
+        long_valued: "output-delimiter",
+        ..READS
+    },
+    Tool {
+        names: "cmp",
+        flags: "bls",
+        valued: "in",
+        long: "help version print-bytes quiet silent verbose",
+        ..READS
+    },
+    Tool {
+        names: "column",
+        flags: "eJLtx",
+        valued: "cEHlNnoORsTW",
+        long: "help version table json keep-empty-lines",
+        long_valued: "separator output-separator table-columns columns table-right output-width",
+        ..READS
+    },
+    Tool {
+        names: "od",
+        flags: "abcdfilosxv",
+        valued: "AjNStw",
+        long_valued: "address-radix skip-bytes read-bytes format",
+        ..READS
+    },
+    Tool { names: "hexdump hd", flags: "bcCdovxX", valued: "ens", ..READS },
+    Tool {
+        names: "strings",
+        flags: "afw",
+        valued: "nte",
+        long: "help version all",
+        long_valued: "bytes radix encoding",
+        has_number: true,
+        ..CAREFUL
+    },
+    Tool {
+        names: "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum sum",
+        flags: "btz",
+        long: SUM_OPTIONS,
+        ..READS
+    },
+    Tool {
+        names: "b2sum cksum",
+        flags: "btz",
+        valued: "al",
+        long: SUM_OPTIONS,
+        long_valued: "length algorithm",
+        ..READS
+    },
+    Tool {
+        names: "stat",
+        flags: "fLt",
+        valued: "c",
+        long: "help version dereference file-system terse",
+        long_valued: "format printf",
+        ..READS
+    },
+    Tool {
+        names: "realpath",
+        flags: "eLmPqsz",
+        long: "help version canonicalize-existing canonicalize-missing logical no-symlinks physical quiet strip zero",
+        long_valued: "relative-to relative-base",
+        ..READS
+    },
+    Tool {
+        names: "readlink",
+        flags: "efmnqsvz",
+        long: "help version canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent verbose zero",
+        ..READS
+    },
+    Tool {
+        names: "file",
+        flags: "bhIikLNnrSv0",
+        valued: "eFP",
+        long: "help version brief dereference mime mime-encoding mime-type no-buffer no-dereference no-pad raw",
+        long_valued: "exclude separator",
+        ..CAREFUL
+    },
+    Tool { names: "xxd", flags: "abCEeipu", valued: "cglnosR", operands: Operands::OnePath, ..CAREFUL },
+    Tool { names: "bc", flags: "lqsw", long: "mathlib quiet standard warn version help", ..READS },
+];
+
+/// Programs that list or compare.
+const LISTS: &[Tool] = &[
+    Tool {
+        names: "ls",
+        flags: "1AaBbCcdFfGgHhiklLmNnopQqRrSsTtUuvXxZ",
+        valued: "ITw",
+        long: "help version all almost-all author context dereference dereference-command-line directory escape file-type \
+               full-time group-directories-first hide-control-chars human-readable ignore-backups inode kibibytes literal \
+               no-group numeric-uid-gid quote-name recursive reverse show-control-chars si size zero",
+        long_valued: "block-size format hide ignore indicator-style quoting-style sort tabsize time time-style width",
+        long_attached: "color classify hyperlink",
+        recursive: "R recursive",
+        operands: Operands::PathsOrHere,
+        ..READS
+    },
+    Tool {
+        names: "du",
+        flags: "0abcDhHklLmPsSx",
+        valued: "Bdt",
+        long: "help version all apparent-size bytes count-links dereference dereference-args human-readable inodes \
+               no-dereference null one-file-system separate-dirs si summarize total",
+        long_valued: "block-size exclude max-depth threshold time-style",
+        long_attached: "time",
+        recursive: "*",
+        operands: Operands::PathsOrHere,
+        ..READS
+    },
+    Tool {
+        names: "df",
+        flags: "ahHiklmPTv",
+        valued: "Btx",
+        long: "help version all human-readable inodes local no-sync portability print-type si total",
+        long_valued: "block-size exclude-type type",
+        long_attached: "output",
+        ..READS
+    },
+    Tool {
+        names: "tree",
+        flags: "aACdDfFghilnNpqQrsStuvxJX",
+        valued: "ILP",
+        long: "help version dirsfirst du filesfirst gitignore ignore-case inodes matchdirs noreport prune si",
+        long_valued: "filelimit timefmt",
+        long_attached: "sort",
+        recursive: "*",
+        operands: Operands::PathsOrHere,
+        ..CAREFUL
+    },
+    Tool {
+        names: "diff",
+        flags: "aBbcdEeiNnpqrsTtuwyZ",
+        valued: "CFILSUWx",
+        long: "help version brief expand-tabs ignore-all-space ignore-blank-lines ignore-case ignore-space-change \
+               ignore-tab-expansion ignore-trailing-space left-column minimal new-file no-dereference normal rcs \
+               recursive report-identical-files show-c-function side-by-side speed-large-files strip-trailing-cr \
+               suppress-blank-empty suppress-common-lines text unidirectional-new-file initial-tab",
+        long_valued: "exclude horizon-lines ignore-matching-lines label show-function-line starting-file tabsize width",
+        long_attached: "color context unified",
+        recursive: "r recursive",
+        has_number: true,
+        ..CAREFUL
+    },
+    Tool {
+        names: "sort",
+        flags: "bcCdfghiMmnRrsuVz",
+        valued: "kSt",
+        long: "help version debug dictionary-order general-numeric-sort human-numeric-sort ignore-case \
+               ignore-leading-blanks ignore-nonprinting merge month-sort numeric-sort random-sort reverse stable unique \
+               version-sort zero-terminated",
+        long_valued: "batch-size buffer-size field-separator key parallel sort",
+        long_attached: "check",
+        ..CAREFUL
+    },
+    Tool {
+        names: "uniq",
+        flags: "cdDiuz",
+        valued: "fsw",
+        long: "help version count ignore-case repeated unique zero-terminated",
+        long_valued: "check-chars skip-chars skip-fields",
+        long_attached: "all-repeated group",
+        operands: Operands::OnePath,
+        ..CAREFUL
+    },
+];
+
+/// Programs that search.
+const SEARCHES: &[Tool] = &[
+    Tool {
+        names: "grep egrep fgrep",
+        flags: "abcEFGhHiIlLnoPqrRsTUvVwxyzZ",
+        valued: "ABCDdem",
+        long: "help version basic-regexp binary byte-offset count dereference-recursive extended-regexp \
+               files-with-matches files-without-match fixed-strings ignore-case initial-tab invert-match line-buffered \
+               line-number line-regexp no-filename no-ignore-case no-messages null null-data only-matching perl-regexp \
+               quiet recursive silent text with-filename word-regexp",
+        long_valued: "after-context before-context binary-files context devices directories exclude exclude-dir \
+                      group-separator include label max-count regexp",
+        long_attached: "color colour",
+        text_options: "e regexp",
+        recursive: "r R recursive dereference-recursive d directories",
+        operands: Operands::TextThenPaths,
+        has_number: true,
+        ..READS
+    },
+    Tool {
+        names: "rg",
+        flags: ".0abcFHhIiNnlopPqSsUuVvwx",
+        valued: "ABCdEegjMmrTt",
+        long: "help version binary block-buffered byte-offset case-sensitive column count count-matches crlf files \
+               files-with-matches files-without-match fixed-strings heading hidden ignore-case ignore-file-case-insensitive \
+               include-zero invert-match json line-buffered line-number line-regexp max-columns-preview multiline \
+               multiline-dotall no-column no-config no-filename no-heading no-hidden no-ignore no-ignore-dot \
+               no-ignore-exclude no-ignore-files no-ignore-global no-ignore-messages no-ignore-parent no-ignore-vcs \
+               no-line-number no-messages no-unicode null null-data one-file-system only-matching passthru pcre2 \
+               pcre2-version pretty quiet smart-case stats stop-on-nonmatch text trim type-list unrestricted vimgrep \
+               with-filename word-regexp",
+        long_valued: "after-context before-context color colors context context-separator dfa-size-limit encoding \
+                      engine field-context-separator field-match-separator glob iglob max-columns max-count max-depth \
+                      max-filesize path-separator regexp replace sort sortr threads type type-add type-clear type-not",
+        text_options: "e regexp files type-list",
+        recursive: "*",
+        operands: Operands::TextThenPathsOrHere,
+        ..CAREFUL
+    },
+    Tool {
+        names: "fd fdfind",
+        flags: "01aFgHIipqsu",
+        valued: "cdEeSt",
+        long: "help version absolute-path case-sensitive fixed-strings full-path glob hidden ignore-case no-ignore \
+               no-ignore-parent no-ignore-vcs one-file-system print0 prune quiet regex unrestricted",
+        long_valued: "changed-before changed-within color depth exact-depth exclude extension max-depth max-results \
+                      min-depth size type",
+        recursive: "*",
+        operands: Operands::TextThenPathsOrHere,
+        ..CAREFUL
+    },
+];
+
+/// Programs that say something about words, the system or nothing at all.
+const SAYINGS: &[Tool] = &[
+    Tool { names: "pwd", flags: "LP", operands: Operands::None, ..SAYS },
+    Tool { names: "true false : echo expr sleep factor", flags: "", ..SAYS },
+    Tool {
+        names: "basename",
+        flags: "az",
+        valued: "s",
+        long: "help version multiple zero",
+        long_valued: "suffix",
+        ..SAYS
+    },
+    Tool { names: "dirname", flags: "z", long: "help version zero", ..SAYS },
+    Tool {
+        names: "seq",
+        flags: "w",
+        valued: "fs",
+        long: "help version equal-width",
+        long_valued: "format separator",
+        ..SAYS
+    },
+    Tool {
+        names: "tr",
+        flags: "cCdst",
+        long: "help version complement delete squeeze-repeats truncate-set1",
+        ..SAYS
+    },
+    Tool { names: "which", flags: "as", long: "help version all", ..SAYS },
+    Tool { names: "type", flags: "afpPt", ..SAYS },
+    Tool { names: "whereis", flags: "bmsu", ..Tool { is_harmless: false, ..SAYS } },
+    Tool { names: "printenv", flags: "0", long: "help version null", ..SAYS },
+    Tool {
+        names: "uname",
+        flags: "aimnoprsv",
+        long: "help version all kernel-name kernel-release machine operating-system",
+        operands: Operands::None,
+        ..SAYS
+    },
+    Tool { names: "whoami arch tty logname wait", operands: Operands::None, ..SAYS },
+    Tool {
+        names: "nproc",
+        long: "help version all",
+        long_valued: "ignore",
+        operands: Operands::None,
+        ..SAYS
+    },
+    Tool { names: "id", flags: "aGgnruzZ", long: "help version group groups name real user zero", ..SAYS },
+    Tool { names: "groups", ..SAYS },
+    Tool {
+        names: "uptime",
+        flags: "psV",
+        long: "help version pretty since",
+        operands: Operands::None,
+        ..SAYS
+    },
+    Tool {
+        names: "free",
+        flags: "bghklmtvw",
+        valued: "cs",
+        long: "help version bytes giga human kibi lohi mebi mega si total wide",
+        long_valued: "count seconds",
+        operands: Operands::None,
+        ..SAYS
+    },
+    Tool { names: "lscpu", flags: "aeJpx", long: "help version all json", operands: Operands::None, ..SAYS },
+    Tool { names: "who", flags: "abdHlmpqrsTtu", ..SAYS },
+    Tool { names: "pgrep", flags: "aflnovwx", valued: "dFgGPstuU", ..Tool { is_harmless: false, ..SAYS } },
+    Tool { names: "pidof", flags: "csx", valued: "o", ..SAYS },
+    Tool { names: "jobs", flags: "lnprs", ..Tool { is_harmless: false, ..SAYS } },
+    Tool {
+        names: "hostname",
+        flags: "s",
+        long: "help version short",
+        operands: Operands::None,
+        is_harmless: false,
+        ..SAYS
+    },
+    Tool {
+        names: "numfmt",
+        long: "help version grouping",
+        long_valued: "field format from from-unit padding round suffix to to-unit",
+        flags: "",
+        valued: "d",
+        ..SAYS
+    },
+    Tool { names: "getconf", flags: "a", ..SAYS },
+    Tool { names: "exit break continue", ..Tool { is_harmless: false, ..SAYS } },
+    Tool { names: "umask", flags: "S", operands: Operands::None, is_harmless: false, ..SAYS },
+];
+
+/// The row of a program.
+pub(super) fn find(name: &str) -> Option<&'static Tool> {
+    let tables = [FILES, LISTS, SEARCHES, SAYINGS];
+    let mut rows = tables.iter().flat_map(|table| table.iter());
+    rows.find(|tool| has_name(tool.names, name))
+}
+
+/// Programs that print their version when asked for it and do nothing else. Those that first look for a version of themselves in the
+/// project, such as yarn, are not here.
+const VERSIONED: &str = "awk bash bun cargo clang clang++ cmake curl deno docker find fish g++ gawk gcc gh git go gpg gzip java \
+    javac jq kubectl less lua make mawk mysql nginx ninja node npm nvim openssl perl php pip pip3 pkg-config psql python python3 \
+    R redis-cli rg ruby ruff rustc rustfmt rustup sed sh sqlite3 ssh tar tmux unzip uv vim wget xz zip zsh";
+
+/// Whether the arguments only ask a program for its version.
+pub(super) fn asks_for_version(name: &str, arguments: &[&str]) -> bool {
+    let programs = match arguments {
+        ["--version"] => VERSIONED,
+        ["-V"] => "python python3 pip pip3 cargo rustc ssh tmux",
+        ["-v"] => "node npm ruby php",
+        ["-version"] => "java javac",
+        ["version"] => "go docker",
+        _ => return false,
+    };
+    has_name(programs, name)
+}

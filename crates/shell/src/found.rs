@@ -1,0 +1,293 @@
+//! The generous reading: every command that can be found anywhere in a text, whatever stands around it.
+
+mod files;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod unwrap;
+mod word;
+
+use std::collections::BTreeMap;
+
+use crate::places::Places;
+use crate::{FoundCommand, NamedPath, PlainCommand};
+use word::{Argument, Draft};
+
+/// Scripts inside scripts are looked at this deep.
+const DEPTH_MAX: usize = 16;
+/// More words are not listed for each byte of the text.
+const WORDS_PER_BYTE: usize = 8;
+
+/// Reads a line.
+pub(crate) fn walk(line: &str) -> Walk {
+    let mut walk = Walk {
+        commands: Vec::new(),
+        unseen: None,
+        written: Vec::new(),
+        variables: BTreeMap::new(),
+        depth: 0,
+        budget: 4096 + line.len() * WORDS_PER_BYTE,
+        last: Vec::new(),
+    };
+    if line.contains('\0') {
+        walk.note_unseen("it holds a NUL");
+    }
+    scan::commands(line, &Places::default(), &mut walk);
+    walk
+}
+
+/// What was found so far.
+pub(crate) struct Walk {
+    pub(crate) commands: Vec<FoundCommand>,
+    pub(crate) unseen: Option<String>,
+    /// The commands of the line itself, as they are written, without those in scripts and behind wrappers.
+    written: Vec<Vec<String>>,
+    /// What the line sets variables to; nothing if that is not certain.
+    variables: BTreeMap<String, Option<String>>,
+    depth: usize,
+    budget: usize,
+    /// The arguments of the last command.
+    last: Vec<Argument>,
+}
+
+/// A redirection with its target.
+struct Target {
+    kind: &'static str,
+    word: Draft,
+}
+
+impl Target {
+    fn add_to(&self, command: &mut FoundCommand, argument: &Argument, places: &Places) {
+        let is_descriptor = argument.text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+        if self.kind == "<<<" || (is_descriptor && matches!(self.kind, ">&" | "<&")) {
+            return;
+        }
+        let paths = files::path(argument, places);
+        if self.kind != "<" {
+            command.writes.extend(paths.clone());
+        }
+        if matches!(self.kind, "<" | "<>") {
+            command.reads.extend(paths);
+        }
+    }
+}
+
+/// What a command does to the shell and to its input.
+#[derive(Default)]
+struct Consequence {
+    /// Where the shell is if the command succeeds.
+    enters: Option<Places>,
+    /// What comes in is run.
+    runs_input: bool,
+}
+
+/// Builtins that evaluate what is in their arguments, also if that was quoted.
+const EVALUATES: [&str; 16] = [
+    "test",
+    "[",
+    "[[",
+    "printf",
+    "read",
+    "declare",
+    "typeset",
+    "local",
+    "let",
+    "unset",
+    "export",
+    "readonly",
+    "mapfile",
+    "readarray",
+    "getopts",
+    "wait",
+];
+
+impl Walk {
+    fn note_unseen(&mut self, why: &str) {
+        self.unseen.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Reads a text that is run as a script of its own.
+    fn script(&mut self, text: &str, places: &Places) {
+        self.nested(text, |walk| scan::commands(text, places, walk));
+    }
+
+    /// Reads a text for the substitutions in it.
+    fn substitutions(&mut self, text: &str, places: &Places) {
+        if text.contains(['$', '`']) {
+            self.nested(text, |walk| scan::substitutions(text, places, walk));
+        }
+    }
+
+    fn nested(&mut self, text: &str, inner: impl FnOnce(&mut Self)) {
+        if self.depth >= DEPTH_MAX || self.budget < text.len() {
+            return self.note_unseen("it holds too many scripts inside scripts");
+        }
+        if text.contains('\0') {
+            self.note_unseen("a script in it is only known at run time");
+        }
+        self.budget -= text.len();
+        self.depth += 1;
+        inner(self);
+        self.depth -= 1;
+    }
+
+    /// What a variable is known to hold.
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).cloned().flatten()
+    }
+
+    fn set_variable(&mut self, name: &str, value: &str) {
+        let known = (!value.contains('\0')).then(|| value.to_owned());
+        match self.variables.get_mut(name) {
+            // Which of two values counts depends on what ran.
+            Some(old) if *old != known => *old = None,
+            Some(_) => {}
+            None => {
+                self.variables.insert(name.to_owned(), known);
+            }
+        }
+    }
+
+    fn forget_variable(&mut self, name: Option<&Draft>) {
+        if let Some(name) = name {
+            self.variables.insert(name.text(), None);
+        }
+    }
+
+    /// Takes in one command as it was written.
+    fn command(
+        &mut self,
+        words: &[Draft],
+        targets: &[Target],
+        places: &Places,
+        is_piped: bool,
+    ) -> Consequence {
+        let assignments = words.iter().take_while(|word| word.assignment().is_some()).count();
+        for word in &words[..assignments] {
+            let Some((name, value)) = word.assignment() else { continue };
+            self.substitutions(&value, places);
+            if assignments == words.len() {
+                self.set_variable(&name, &value);
+            }
+        }
+        let arguments: Vec<Argument> = words[assignments..].iter().flat_map(Draft::expand).collect();
+        if self.depth == 0 && !arguments.is_empty() {
+            self.written.push(arguments.iter().map(|argument| argument.text.clone()).collect());
+        }
+        let at = self.commands.len();
+        let mut consequence = Consequence::default();
+        if arguments.is_empty() {
+            self.push(FoundCommand::default());
+        } else {
+            consequence = self.run(arguments, places, is_piped);
+        }
+        self.redirect(at, targets, places, consequence.runs_input);
+        consequence
+    }
+
+    fn push(&mut self, command: FoundCommand) -> bool {
+        let cost = command.words.len() + command.reads.len() + command.writes.len() + 1;
+        if self.budget < cost {
+            self.note_unseen("it holds too many commands");
+            return false;
+        }
+        self.budget -= cost;
+        self.commands.push(command);
+        true
+    }
+
+    /// Adds the targets of redirections to the command they were written for.
+    fn redirect(&mut self, at: usize, targets: &[Target], places: &Places, runs_input: bool) {
+        for target in targets {
+            for argument in target.word.expand() {
+                if target.kind == "<<<" && runs_input {
+                    self.script(&argument.text, places);
+                }
+                if let Some(command) = self.commands.get_mut(at) {
+                    target.add_to(command, &argument, places);
+                }
+            }
+        }
+    }
+
+    /// Lists a command, and what it runs, and what that runs.
+    fn run(&mut self, arguments: Vec<Argument>, places: &Places, is_piped: bool) -> Consequence {
+        let mut consequence = Consequence::default();
+        let mut pending = vec![arguments];
+        let mut levels = 0;
+        while let Some(arguments) = pending.pop() {
+            levels += 1;
+            let Some(name) = arguments.first() else { continue };
+            if name.text.contains('\0') || name.is_pattern {
+                self.note_unseen("the name of a command is only known at run time");
+            }
+            let base = name.text.rsplit('/').next().unwrap_or_default().to_owned();
+            let is_listed = self.push(files::found(&base, &arguments, places));
+            if !is_listed || levels > 64 {
+                self.note_unseen("it holds too many commands inside commands");
+                break;
+            }
+            if EVALUATES.contains(&base.as_str()) {
+                for argument in &arguments[1..] {
+                    self.substitutions(&argument.text, places);
+                }
+            }
+            let seen = unwrap::Seen {
+                base: &base,
+                arguments: &arguments[1..],
+                places,
+                is_piped,
+                last: &self.last.clone(),
+            };
+            let inner = unwrap::inside(&seen);
+            if let Some(why) = inner.unseen {
+                self.note_unseen(why);
+            }
+            for script in inner.scripts {
+                self.script(&script, places);
+            }
+            for name in inner.sets {
+                self.variables.insert(name, None);
+            }
+            consequence.runs_input |= inner.runs_input;
+            consequence.enters = consequence.enters.or(inner.enters);
+            pending.extend(inner.commands.into_iter().rev());
+            if levels == 1 {
+                self.last = arguments;
+            }
+        }
+        consequence
+    }
+
+    /// Whether the strict reading lists the same commands; if not, what differs.
+    pub(crate) fn agrees_with(&self, plain: &[PlainCommand]) -> Result<(), String> {
+        let mut written = self.written.iter().filter(|words| words[0] != "[[");
+        let commands =
+            plain.iter().filter(|command| command.whole.first().is_some_and(|name| name.text != "[["));
+        for command in commands {
+            let Some(words) = written.next() else {
+                return Err(difference(&command.whole[0].text, "nothing"));
+            };
+            let agree = |(one, other): (&crate::Word, &String)| one.text == *other || other.contains('\0');
+            if words.len() != command.whole.len() || !command.whole.iter().zip(words).all(agree) {
+                return Err(difference(&command.whole[0].text, &words[0]));
+            }
+        }
+        match written.next() {
+            Some(words) => Err(difference("nothing", &words[0])),
+            None => Ok(()),
+        }
+    }
+}
+
+fn difference(plain: &str, found: &str) -> String {
+    format!("two readings of it differ: one sees `{plain}`, the other `{found}`")
+}
+
+/// Puts recursive looks at everything below into paths.
+fn below(mut paths: Vec<NamedPath>, is_recursive: bool) -> Vec<NamedPath> {
+    for path in &mut paths {
+        path.is_recursive |= is_recursive;
+    }
+    paths
+}

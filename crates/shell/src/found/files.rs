@@ -1,0 +1,219 @@
+//! Which files a program may read, write or remove, by its arguments. Too many is fine, too few is not.
+
+use super::below;
+use super::word::Argument;
+use crate::places::{Places, named};
+use crate::{FoundCommand, NamedPath};
+
+/// Programs that show or take in the files they are told.
+const READS: &str = "cat tac head tail less more most bat batcat nl sed grep egrep fgrep zgrep rg ag ack awk gawk mawk nawk sort uniq cut \
+    paste join comm cmp diff diff3 sdiff colordiff vimdiff od xxd hexdump hd strings base64 base32 basenc md5sum sha1sum sha224sum \
+    sha256sum sha384sum sha512sum b2sum cksum sum file stat wc fold fmt column rev jq yq xq source . python python2 python3 perl ruby \
+    node nodejs deno bun php lua bash sh zsh dash ksh ash fish vim vi nvim view nano emacs ed ex code open xdg-open cp mv ln rsync scp sftp \
+    tar zip gzip gunzip zcat bzip2 bzcat xz xzcat zstd zstdcat 7z 7za openssl gpg age curl wget nc ncat socat git dd split csplit pr look \
+    iconv dos2unix xmllint envsubst find fd ls tree du realpath readlink install expand unexpand shuf tsort pygmentize patch tee \
+    sqlite3 psql mysql dotenv cd pushd sponge ts hexyl xsv csvcut mlr pandoc strace chmod chown touch rm truncate mapfile readarray \
+    [ test [[ export env make gmake cmake docker podman kubectl helm terraform ssh ssh-add ssh-keygen mail sendmail lp lpr print \
+    comm vimcat highlight ccat glow unzip zipinfo lsattr getfacl exiftool objdump nm readelf";
+
+/// Programs that change every file they are told.
+const WRITES: &str = "tee touch mkdir rm rmdir unlink truncate shred mkfifo mknod vim vi nvim nano emacs ed ex gzip gunzip bzip2 \
+    bunzip2 xz unxz zstd dos2unix unix2dos patch sponge split csplit code mv ln install trash rename";
+/// Programs that change every file but the first operand, which says how.
+const WRITES_BUT_FIRST: &str = "chmod chown chgrp setfacl chattr";
+/// Programs that change the last operand.
+const WRITES_LAST: &str = "cp rsync scp uniq xxd zip";
+/// Programs whose first operand says what to look for, unless an option does.
+const LOOKS_FOR: &str = "grep egrep fgrep zgrep rg ag ack sed awk gawk mawk nawk jq yq xq perl fd";
+/// Programs that look at everything below a directory.
+const RECURSES: &str = "find fd rg ag ack tree du tar zip rsync mv";
+
+fn has(names: &str, name: &str) -> bool {
+    !name.is_empty() && names.split(' ').any(|one| one == name)
+}
+
+/// The path an argument names, once for each directory it may be relative to.
+pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
+    let text = &argument.text;
+    if text.is_empty() || text == "-" || text == "/dev/null" {
+        return Vec::new();
+    }
+    let is_file = text.starts_with('~') && !argument.is_home;
+    let text = if is_file { format!("./{text}") } else { text.clone() };
+    named(&text, argument.is_pattern, places)
+}
+
+/// A command with the files it may touch.
+pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> FoundCommand {
+    let split = Split::new(&arguments[1..]);
+    let is_recursive = has(RECURSES, base) || split.has_letter("rRa") || split.has_long("recursive");
+    let all = |words: &[&Argument]| -> Vec<NamedPath> {
+        below(words.iter().flat_map(|word| path(word, places)).collect(), is_recursive)
+    };
+    let operands = &split.operands[..];
+    let mut command = FoundCommand {
+        words: arguments.iter().map(|argument| argument.text.clone()).collect(),
+        directory: places.iter().next_back().cloned().unwrap_or_default(),
+        ..FoundCommand::default()
+    };
+    if has(READS, base) {
+        let skip = usize::from(has(LOOKS_FOR, base) && !split.brings_text(base));
+        let files = operands.get(skip..).unwrap_or_default();
+        command.reads = all(files);
+        for value in split.values.iter().chain(operands) {
+            command.reads.extend(embedded(base, value, places));
+        }
+        if is_recursive && files.is_empty() && has("grep egrep rg ag ack find fd ls tree du", base) {
+            command.reads.extend(below(named(".", false, places), true));
+        }
+    }
+    command.writes = match base {
+        _ if has(WRITES, base) => all(operands),
+        _ if has(WRITES_BUT_FIRST, base) => all(operands.get(1..).unwrap_or_default()),
+        "uniq" | "xxd" if operands.len() < 2 => Vec::new(),
+        _ if has(WRITES_LAST, base) => {
+            [all(&operands[operands.len().saturating_sub(1)..]), inside(operands, places)].concat()
+        }
+        "sed" | "perl" if split.has_letter("i") || split.has_long("in-place") => all(operands),
+        _ => Vec::new(),
+    };
+    command.writes.extend(outputs(base, &split, places));
+    if matches!(base, "rm" | "rmdir" | "unlink") {
+        command.removes = all(operands);
+    }
+    command
+}
+
+/// What the operands in front would be called inside the last one.
+fn inside(operands: &[&Argument], places: &Places) -> Vec<NamedPath> {
+    let Some((target, sources)) = operands.split_last() else { return Vec::new() };
+    let mut paths = Vec::new();
+    for source in sources.iter().take(64) {
+        let Some(name) = source.text.trim_end_matches('/').rsplit('/').next() else { continue };
+        let text = format!("{}/{name}", target.text.trim_end_matches('/'));
+        paths
+            .extend(path(&Argument { text, is_pattern: source.is_pattern, is_home: target.is_home }, places));
+    }
+    paths
+}
+
+/// Arguments taken apart without knowing the program.
+struct Split<'a> {
+    options: Vec<&'a Argument>,
+    operands: Vec<&'a Argument>,
+    /// Parts of options that may be values.
+    values: Vec<&'a Argument>,
+}
+
+impl<'a> Split<'a> {
+    fn new(arguments: &'a [Argument]) -> Self {
+        let mut split = Self { options: Vec::new(), operands: Vec::new(), values: Vec::new() };
+        let mut only_operands = false;
+        for argument in arguments {
+            if !only_operands && argument.text == "--" {
+                only_operands = true;
+            } else if !only_operands && argument.text.starts_with('-') && argument.text.len() > 1 {
+                split.options.push(argument);
+                split.values.push(argument);
+            } else {
+                split.operands.push(argument);
+            }
+        }
+        split
+    }
+
+    fn has_letter(&self, letters: &str) -> bool {
+        self.options
+            .iter()
+            .filter(|option| !option.text.starts_with("--"))
+            .any(|option| option.text[1..].contains(|c| letters.contains(c)))
+    }
+
+    /// Whether a long option is there that may be short for a name.
+    fn has_long(&self, name: &str) -> bool {
+        self.options.iter().any(|option| {
+            let long =
+                option.text.strip_prefix("--").unwrap_or_default().split('=').next().unwrap_or_default();
+            long.len() >= 2 && name.starts_with(long)
+        })
+    }
+
+    /// Whether an option says what to look for, so that all operands are files.
+    fn brings_text(&self, base: &str) -> bool {
+        let letters = if base.ends_with("awk") || base == "jq" { "f" } else { "ef" };
+        let long = self
+            .options
+            .iter()
+            .any(|option| ["--r", "--e", "--f"].iter().any(|start| option.text.starts_with(start)));
+        long || self.has_letter(letters)
+    }
+}
+
+/// Files that stand inside a word: `--file=x`, `@x`, `name=@x`, `if=x`, `file:///x`, `HEAD:x`, `-fx`.
+fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<NamedPath> {
+    let text = word.text.as_str();
+    let mut parts: Vec<&str> = Vec::new();
+    if let Some((_, value)) = text.split_once('=') {
+        parts.push(value);
+    }
+    parts.extend(text.split_once('@').map(|(_, path)| path));
+    parts.extend(text.split_once("file://").map(|(_, path)| path));
+    if matches!(base, "git" | "scp" | "rsync" | "docker" | "podman" | "kubectl") {
+        parts.extend(text.split_once(':').map(|(_, path)| path));
+    }
+    let is_letter = text.starts_with('-') && !text.starts_with("--");
+    parts.extend(text.get(2..).filter(|_| is_letter));
+    let is_pattern = word.is_pattern;
+    let argument =
+        |part: &str| Argument { text: part.to_owned(), is_pattern, is_home: part.starts_with("~/") };
+    parts.iter().filter(|part| !part.is_empty()).flat_map(|part| path(&argument(part), places)).collect()
+}
+
+/// Files that options say to write.
+fn outputs(base: &str, split: &Split<'_>, places: &Places) -> Vec<NamedPath> {
+    let names = match base {
+        "sort" | "curl" | "gpg" | "gcc" | "cc" | "clang" | "openssl" | "tree" | "sdiff" | "objcopy"
+        | "ld" => "-o --output -out",
+        "wget" => "-O --output-document -P --directory-prefix -o --output-file",
+        "tar" | "unzip" | "7z" => "-C -d --directory -f --file",
+        "cp" | "mv" | "ln" | "install" => "-t --target-directory",
+        "ssh-keygen" => "-f",
+        "dd" => "",
+        "git" => "--output -C",
+        _ => return Vec::new(),
+    };
+    let mut paths = Vec::new();
+    let mut emit = |text: &str, like: &Argument| {
+        let is_home = text.starts_with('~') && (like.is_home || like.text != text);
+        paths.extend(path(&Argument { text: text.to_owned(), is_pattern: like.is_pattern, is_home }, places));
+    };
+    for option in &split.options {
+        for name in names.split(' ').filter(|name| !name.is_empty()) {
+            let value = option.text.strip_prefix(name);
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                emit(value.trim_start_matches('='), option);
+            }
+        }
+    }
+    // The value of an option may stand in the next word; which one that is does not matter here.
+    let has_option =
+        split.options.iter().any(|option| has(names, &option.text) || ends_with_letter(names, &option.text));
+    for operand in &split.operands {
+        if let Some(path) = operand.text.strip_prefix("of=").filter(|_| base == "dd") {
+            emit(path, operand);
+        }
+        if has_option && base != "dd" {
+            emit(&operand.text, operand);
+        }
+    }
+    if base == "tar" && split.options.iter().chain(&split.operands).any(|word| word.text.contains('x')) {
+        paths.extend(below(named(".", false, places), true));
+    }
+    paths
+}
+
+/// Whether a group of letters ends with the letter of one of these options: `-xzf`.
+fn ends_with_letter(names: &str, option: &str) -> bool {
+    let last = option.chars().next_back().filter(|_| !option.starts_with("--"));
+    last.is_some_and(|last| names.split(' ').any(|name| name.len() == 2 && name.ends_with(last)))
+}

@@ -1,0 +1,645 @@
+//! One pass over any text: every command in it, as far as it can be seen, however it is nested.
+//!
+//! This is no parser: it never refuses. It keeps a stack of what is open - substitutions, quotes, braces - and ends a command wherever
+//! bash might end one. What is nested needs no recursion, so depth costs nothing.
+
+use super::word::Draft;
+use super::{Target, Walk};
+use crate::places::Places;
+
+/// More levels are not told apart.
+const LEVELS_MAX: usize = 256;
+
+/// What is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Commands: the text itself, or what `(`, `$(` or `<(` opened.
+    Commands,
+    /// The words of `a=( … )`.
+    Array,
+    /// `" … "`
+    Quotes,
+    /// `${ … }`; whether it stands in double quotes.
+    Braces { in_quotes: bool },
+    /// `$(( … ))` or `$[ … ]`
+    Arithmetic { end: &'static str },
+}
+
+/// One level of nesting, with the command that is being read there.
+struct Level {
+    kind: Kind,
+    word: Option<Draft>,
+    words: Vec<Draft>,
+    targets: Vec<Target>,
+    /// The redirection whose target comes next.
+    redirection: Option<&'static str>,
+    /// Here documents whose lines are still to come.
+    documents: Vec<Document>,
+    /// How many `case` are open, and whether a pattern comes next.
+    cases: usize,
+    in_pattern: bool,
+    /// Between `[[` and `]]`.
+    in_test: bool,
+    /// The opening parenthesis was doubled: comparisons look like redirections.
+    is_doubled: bool,
+    /// How many parentheses are open in arithmetic.
+    parentheses: usize,
+    places: Places,
+    /// Where the shell is if a `cd` of the current chain failed.
+    fallback: Option<Places>,
+    /// The last command printed into the next one.
+    is_piped: bool,
+}
+
+struct Document {
+    end: String,
+    strips_tabs: bool,
+    is_live: bool,
+    /// The command it is for, once that is known.
+    for_shell: bool,
+}
+
+pub(super) struct Scanner<'a, 'w> {
+    text: &'a str,
+    at: usize,
+    levels: Vec<Level>,
+    walk: &'w mut Walk,
+}
+
+impl Level {
+    fn new(kind: Kind, places: Places) -> Self {
+        Self {
+            kind,
+            word: None,
+            words: Vec::new(),
+            targets: Vec::new(),
+            redirection: None,
+            documents: Vec::new(),
+            cases: 0,
+            in_pattern: false,
+            in_test: false,
+            is_doubled: false,
+            parentheses: 0,
+            places,
+            fallback: None,
+            is_piped: false,
+        }
+    }
+}
+
+/// Reads a text as commands.
+pub(super) fn commands(text: &str, places: &Places, walk: &mut Walk) {
+    let levels = vec![Level::new(Kind::Commands, places.clone())];
+    let mut scanner = Scanner { text, at: 0, levels, walk };
+    scanner.run();
+}
+
+/// Reads a text in which only substitutions are live, such as a here document.
+pub(super) fn substitutions(text: &str, places: &Places, walk: &mut Walk) {
+    let mut scanner = Scanner { text, at: 0, levels: Vec::new(), walk };
+    scanner.levels.push(Level::new(Kind::Array, places.clone()));
+    scanner.levels.push(Level::new(Kind::Quotes, places.clone()));
+    while let Some(c) = scanner.take() {
+        // Quotes mean nothing in such a text.
+        if c == '"' && scanner.levels.len() == 2 {
+            continue;
+        }
+        scanner.step(c);
+    }
+    scanner.close_all();
+}
+
+impl Scanner<'_, '_> {
+    fn run(&mut self) {
+        while let Some(c) = self.take() {
+            self.step(c);
+        }
+        self.close_all();
+    }
+
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn take(&mut self) -> Option<char> {
+        let c = self.rest().chars().next()?;
+        self.at += c.len_utf8();
+        Some(c)
+    }
+
+    fn take_if(&mut self, text: &str) -> bool {
+        let found = self.rest().starts_with(text);
+        self.at += if found { text.len() } else { 0 };
+        found
+    }
+
+    fn top(&mut self) -> &mut Level {
+        if self.levels.is_empty() {
+            self.levels.push(Level::new(Kind::Commands, Places::default()));
+        }
+        let last = self.levels.len() - 1;
+        &mut self.levels[last]
+    }
+
+    fn draft(&mut self) -> &mut Draft {
+        self.top().word.get_or_insert_default()
+    }
+
+    fn step(&mut self, c: char) {
+        match self.top().kind {
+            Kind::Commands | Kind::Array => self.in_commands(c),
+            Kind::Quotes => self.in_quotes(c),
+            Kind::Braces { in_quotes } => self.in_braces(c, in_quotes),
+            Kind::Arithmetic { end } => self.in_arithmetic(c, end),
+        }
+    }
+
+    fn in_commands(&mut self, c: char) {
+        let is_word = self.top().word.is_some();
+        match c {
+            ' ' | '\t' => self.end_word(),
+            '\n' => self.end_line(),
+            '#' if !is_word => {
+                let rest = self.rest();
+                self.at += rest.find('\n').unwrap_or(rest.len());
+            }
+            '\'' => self.single_quoted(),
+            '"' => self.open(Kind::Quotes),
+            '\\' => self.escaped(),
+            '$' => self.dollar(false),
+            '`' => self.backquoted(),
+            '<' | '>' => self.angle(c),
+            ';' | '&' | '|' => self.separator(c),
+            '(' => self.parenthesis(),
+            ')' => self.close_parenthesis(),
+            '~' if !is_word => self.draft().push_home(),
+            c => self.draft().push(c, true),
+        }
+    }
+
+    fn in_quotes(&mut self, c: char) {
+        match c {
+            '"' => self.close(),
+            '$' => self.dollar(true),
+            '`' => self.backquoted(),
+            '\\' => match self.take() {
+                Some('\n') | None => {}
+                Some(c @ ('$' | '`' | '"' | '\\')) => self.draft().push(c, false),
+                Some(c) => {
+                    self.draft().push('\\', false);
+                    self.draft().push(c, false);
+                }
+            },
+            c => self.draft().push(c, false),
+        }
+    }
+
+    fn in_braces(&mut self, c: char, in_quotes: bool) {
+        match c {
+            '}' => self.close(),
+            '$' => self.dollar(in_quotes),
+            '`' => self.backquoted(),
+            '\'' if !in_quotes => self.single_quoted(),
+            '"' => self.open(Kind::Quotes),
+            '\\' => self.escaped(),
+            c => self.draft().push(c, false),
+        }
+    }
+
+    fn in_arithmetic(&mut self, c: char, end: &str) {
+        let is_open = self.top().parentheses > 0;
+        match c {
+            ']' if end == "]" => self.close(),
+            '(' => {
+                self.top().parentheses += 1;
+                self.draft().push(c, false);
+            }
+            ')' if is_open => {
+                self.top().parentheses -= 1;
+                self.draft().push(c, false);
+            }
+            ')' if self.take_if(")") => self.close(),
+            ')' => self.reopen_as_commands(),
+            '$' => self.dollar(true),
+            '`' => self.backquoted(),
+            '"' => self.open(Kind::Quotes),
+            c => self.draft().push(c, false),
+        }
+    }
+
+    /// What looked like arithmetic was a subshell at the start of a substitution.
+    fn reopen_as_commands(&mut self) {
+        let level = self.top();
+        level.kind = Kind::Commands;
+        let text = level.word.take().unwrap_or_default().text();
+        let places = level.places.clone();
+        self.walk.script(&text, &places);
+    }
+
+    fn open(&mut self, kind: Kind) {
+        if self.levels.len() >= LEVELS_MAX {
+            self.walk.note_unseen("it is nested too deeply");
+            return self.end_command();
+        }
+        let places = self.top().places.clone();
+        // The word goes on behind what is opened, also if that is empty.
+        if kind != Kind::Commands {
+            self.draft();
+        }
+        if kind == Kind::Quotes {
+            self.draft().is_quoted = true;
+        }
+        self.levels.push(Level::new(kind, places));
+    }
+
+    /// Ends what was opened last; what it stands for becomes part of the word around it.
+    fn close(&mut self) {
+        self.end_command();
+        let Some(level) = self.levels.pop() else { return };
+        if self.levels.is_empty() {
+            let places = level.places.clone();
+            self.levels.push(Level::new(Kind::Commands, places));
+        }
+        let inner = level.word.unwrap_or_default();
+        match level.kind {
+            Kind::Commands | Kind::Array => {}
+            Kind::Quotes => self.draft().append(inner),
+            Kind::Braces { in_quotes } => {
+                let text = inner.text();
+                if text.contains("@P") {
+                    self.walk.note_unseen("a variable is expanded like a prompt");
+                }
+                let known = self.walk.variable(&text);
+                self.draft().push_variable(&text, known.as_deref(), in_quotes);
+            }
+            Kind::Arithmetic { .. } => self.draft().push_unknown(),
+        }
+    }
+
+    fn close_all(&mut self) {
+        while self.levels.len() > 1 {
+            if !matches!(self.top().kind, Kind::Commands | Kind::Array) {
+                self.walk.note_unseen("a quote or a brace is not closed");
+            }
+            self.close();
+        }
+        self.end_command();
+    }
+
+    fn single_quoted(&mut self) {
+        let rest = &self.text[self.at..];
+        let length = rest.find('\'').unwrap_or(rest.len());
+        if length == rest.len() {
+            self.walk.note_unseen("a quote is not closed");
+        }
+        let draft = self.draft();
+        draft.is_quoted = true;
+        rest[..length].chars().for_each(|c| draft.push(c, false));
+        self.at += (length + 1).min(rest.len());
+    }
+
+    fn escaped(&mut self) {
+        match self.take() {
+            Some('\n') | None => {}
+            Some(c) => {
+                let draft = self.draft();
+                draft.is_quoted = true;
+                draft.push(c, false);
+            }
+        }
+    }
+
+    /// Whatever a `$` begins.
+    fn dollar(&mut self, in_quotes: bool) {
+        while self.take_if("\\\n") {}
+        if self.take_if("((") {
+            return self.open(Kind::Arithmetic { end: "))" });
+        }
+        if self.take_if("(") {
+            self.draft().push_unknown();
+            return self.open(Kind::Commands);
+        }
+        if self.take_if("{") {
+            return self.open(Kind::Braces { in_quotes });
+        }
+        if self.take_if("[") {
+            return self.open(Kind::Arithmetic { end: "]" });
+        }
+        if !in_quotes && self.take_if("'") {
+            return self.ansi_quoted();
+        }
+        if !in_quotes && self.rest().starts_with('"') {
+            return;
+        }
+        let rest = self.rest();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let length = match rest.chars().next() {
+            Some('0'..='9' | '?' | '$' | '!' | '#' | '@' | '*' | '-') => 1,
+            _ => rest.find(|c| !is_name(c)).unwrap_or(rest.len()),
+        };
+        if length == 0 {
+            return self.draft().push('$', false);
+        }
+        let name = rest[..length].to_owned();
+        self.at += length;
+        let known = self.walk.variable(&name);
+        self.draft().push_variable(&name, known.as_deref(), in_quotes);
+    }
+
+    fn ansi_quoted(&mut self) {
+        let rest = &self.text[self.at..];
+        let mut escaped = false;
+        let mut length = rest.len();
+        for (at, c) in rest.char_indices() {
+            if c == '\'' && !escaped {
+                length = at;
+                break;
+            }
+            escaped = c == '\\' && !escaped;
+        }
+        let text = super::word::ansi_decoded(&rest[..length]);
+        let draft = self.draft();
+        draft.is_quoted = true;
+        text.chars().for_each(|c| draft.push(c, false));
+        self.at += (length + 1).min(rest.len());
+    }
+
+    /// What stands in backquotes is a text of its own, once its backslashes are taken away.
+    fn backquoted(&mut self) {
+        let mut text = String::new();
+        let mut is_closed = false;
+        while let Some(c) = self.take() {
+            match c {
+                '`' => {
+                    is_closed = true;
+                    break;
+                }
+                '\\' => match self.take() {
+                    Some(c @ ('`' | '\\' | '$')) => text.push(c),
+                    Some(c) => text.extend(['\\', c]),
+                    None => {}
+                },
+                c => text.push(c),
+            }
+        }
+        if !is_closed {
+            self.walk.note_unseen("a backquote is not closed");
+        }
+        self.draft().push_unknown();
+        let places = self.top().places.clone();
+        self.walk.script(&text, &places);
+    }
+
+    fn separator(&mut self, c: char) {
+        while self.take_if("\\\n") {}
+        if self.top().in_test {
+            self.end_word();
+            return;
+        }
+        if c == '&' && (self.take_if(">>") || self.take_if(">")) {
+            self.end_word();
+            self.top().redirection = Some(">");
+            return;
+        }
+        let is_double = self.rest().starts_with(c);
+        let is_pipe = c == '|' && !is_double;
+        self.end_command();
+        if !(c == '&' && is_double) {
+            self.end_chain();
+        }
+        if is_double {
+            self.at += 1;
+        }
+        if c == ';' && (is_double || self.rest().starts_with('&')) {
+            let level = self.top();
+            level.in_pattern = level.cases > 0;
+        }
+        if is_pipe {
+            self.take_if("&");
+        }
+        self.top().is_piped = is_pipe;
+    }
+
+    fn angle(&mut self, c: char) {
+        while self.take_if("\\\n") {}
+        if self.take_if("(") {
+            self.draft().push_unknown();
+            return self.open(Kind::Commands);
+        }
+        let level = self.top();
+        if level.in_test || level.is_doubled {
+            return self.end_word();
+        }
+        // A number right in front says which descriptor is meant.
+        level.word.take_if(|word| word.is_descriptor());
+        self.end_word();
+        let kind = match c {
+            '<' if self.take_if("<<") => "<<<",
+            '<' if self.take_if("<-") => "<<-",
+            '<' if self.take_if("<") => "<<",
+            '<' if self.take_if("&") => "<&",
+            '<' if self.take_if(">") => "<>",
+            '<' => "<",
+            _ if self.take_if("&") => ">&",
+            _ => {
+                let _longer = self.take_if(">") || self.take_if("|");
+                ">"
+            }
+        };
+        self.top().redirection = Some(kind);
+    }
+
+    fn parenthesis(&mut self) {
+        let starts_array = |word: &Draft| word.is_array_start();
+        if self.top().in_test {
+            return self.end_word();
+        }
+        if self.top().word.as_ref().is_some_and(starts_array) {
+            return self.open(Kind::Array);
+        }
+        if self.top().in_pattern {
+            return self.end_word();
+        }
+        let is_doubled = self.rest().starts_with('(') || self.top().is_doubled;
+        self.end_command();
+        self.open(Kind::Commands);
+        self.top().is_doubled = is_doubled;
+    }
+
+    fn close_parenthesis(&mut self) {
+        let level = self.top();
+        if level.in_test {
+            return self.end_word();
+        }
+        if level.in_pattern {
+            level.in_pattern = false;
+            level.word = None;
+            level.words.clear();
+            return;
+        }
+        if self.levels.len() > 1 {
+            return self.close();
+        }
+        self.end_command();
+    }
+
+    fn end_word(&mut self) {
+        let level = self.top();
+        let Some(word) = level.word.take() else { return };
+        if let Some(kind) = level.redirection.take() {
+            return self.redirect(kind, word);
+        }
+        if level.kind == Kind::Array {
+            return;
+        }
+        if level.words.is_empty()
+            && let Some(bare) = word.bare()
+            && self.keyword(&bare)
+        {
+            return;
+        }
+        let level = self.top();
+        level.in_test &= word.bare().as_deref() != Some("]]");
+        level.words.push(word);
+        match &level.words[..] {
+            [function, _] if function.bare().as_deref() == Some("function") => level.words.clear(),
+            [case, _, word]
+                if case.bare().as_deref() == Some("case") && word.bare().as_deref() == Some("in") =>
+            {
+                level.words.clear();
+                level.cases += 1;
+                level.in_pattern = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a word of the grammar where a command begins; whether it was one.
+    fn keyword(&mut self, bare: &str) -> bool {
+        let level = self.top();
+        if bare == "esac" && level.cases > 0 {
+            level.cases -= 1;
+            level.in_pattern = false;
+            return true;
+        }
+        if level.in_pattern {
+            return false;
+        }
+        level.in_test |= bare == "[[";
+        matches!(
+            bare,
+            "if" | "then"
+                | "elif"
+                | "else"
+                | "fi"
+                | "do"
+                | "done"
+                | "while"
+                | "until"
+                | "!"
+                | "{"
+                | "}"
+                | "time"
+                | "coproc"
+                | "-p"
+        )
+    }
+
+    fn redirect(&mut self, kind: &'static str, word: Draft) {
+        if matches!(kind, "<<" | "<<-") {
+            let document = Document {
+                end: word.text(),
+                strips_tabs: kind == "<<-",
+                is_live: !word.is_quoted,
+                for_shell: false,
+            };
+            self.top().documents.push(document);
+        } else {
+            self.top().targets.push(Target { kind, word });
+        }
+    }
+
+    fn end_line(&mut self) {
+        self.end_word();
+        if self.top().in_test {
+            return;
+        }
+        if !self.top().in_pattern {
+            self.end_command();
+            self.end_chain();
+        }
+        let documents = std::mem::take(&mut self.top().documents);
+        for document in documents {
+            self.read_document(&document);
+        }
+    }
+
+    fn read_document(&mut self, document: &Document) {
+        let mut body = String::new();
+        let mut is_closed = false;
+        while self.at < self.text.len() && !is_closed {
+            let rest = &self.text[self.at..];
+            let length = rest.find('\n').unwrap_or(rest.len());
+            let line =
+                if document.strips_tabs { rest[..length].trim_start_matches('\t') } else { &rest[..length] };
+            is_closed = line == document.end;
+            if !is_closed {
+                body.push_str(line);
+                body.push('\n');
+            }
+            self.at += (length + 1).min(rest.len());
+        }
+        if !is_closed {
+            self.walk.note_unseen("a here document is not closed");
+        }
+        let places = self.top().places.clone();
+        if document.is_live {
+            self.walk.substitutions(&body, &places);
+        }
+        if document.for_shell {
+            self.walk.script(&body, &places);
+        }
+    }
+
+    /// Behind the end of a chain nobody knows whether its commands failed.
+    fn end_chain(&mut self) {
+        let level = self.top();
+        if let Some(fallback) = level.fallback.take() {
+            level.places = fallback.or(&level.places);
+        }
+    }
+
+    fn end_command(&mut self) {
+        if matches!(self.top().kind, Kind::Quotes | Kind::Braces { .. } | Kind::Arithmetic { .. }) {
+            return;
+        }
+        self.end_word();
+        let level = self.top();
+        level.redirection = None;
+        level.in_test = false;
+        let is_piped = std::mem::take(&mut level.is_piped);
+        let words = std::mem::take(&mut level.words);
+        let targets = std::mem::take(&mut level.targets);
+        let is_array = level.kind == Kind::Array;
+        if is_array || (words.is_empty() && targets.is_empty()) {
+            return;
+        }
+        let header = words.first().and_then(Draft::bare);
+        if matches!(header.as_deref(), Some("for" | "select" | "case")) {
+            self.walk.forget_variable(words.get(1));
+            return;
+        }
+        let places = self.top().places.clone();
+        let result = self.walk.command(&words, &targets, &places, is_piped);
+        let level = self.top();
+        if let Some(entered) = result.enters {
+            level.fallback =
+                Some(level.fallback.take().map_or_else(|| places.clone(), |other| other.or(&places)));
+            level.places = entered;
+        }
+        let runs_input = result.runs_input;
+        for document in &mut level.documents {
+            document.for_shell |= runs_input;
+        }
+    }
+}

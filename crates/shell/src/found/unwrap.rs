@@ -1,0 +1,400 @@
+//! What a command runs that stands in its own arguments.
+
+use super::word::Argument;
+use crate::places::Places;
+
+/// A command as it was found.
+pub(super) struct Seen<'a> {
+    /// The last part of its name.
+    pub(super) base: &'a str,
+    pub(super) arguments: &'a [Argument],
+    pub(super) places: &'a Places,
+    /// Something is piped into it.
+    pub(super) is_piped: bool,
+    /// The command before it.
+    pub(super) last: &'a [Argument],
+}
+
+/// What is inside a command.
+#[derive(Default)]
+pub(super) struct Inside {
+    /// Commands it runs.
+    pub(super) commands: Vec<Vec<Argument>>,
+    /// Texts it runs as scripts.
+    pub(super) scripts: Vec<String>,
+    /// Variables it sets.
+    pub(super) sets: Vec<String>,
+    pub(super) enters: Option<Places>,
+    pub(super) runs_input: bool,
+    pub(super) unseen: Option<&'static str>,
+}
+
+/// A program that runs the command in its arguments.
+struct Wrapper {
+    names: &'static str,
+    /// Letters of options that take a value.
+    valued: &'static str,
+    /// Operands in front of the command.
+    operands: usize,
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    Wrapper { names: "sudo", valued: "CDghpRrtTuU", operands: 0 },
+    Wrapper { names: "doas", valued: "Cu", operands: 0 },
+    Wrapper { names: "env", valued: "uCS", operands: 0 },
+    Wrapper { names: "timeout", valued: "ks", operands: 1 },
+    Wrapper { names: "nice", valued: "n", operands: 0 },
+    Wrapper { names: "ionice", valued: "cn", operands: 0 },
+    Wrapper { names: "stdbuf", valued: "ioe", operands: 0 },
+    Wrapper {
+        names: "nohup setsid command builtin exec busybox toybox noglob coproc chronic unbuffer fakeroot catchsegv",
+        valued: "a",
+        operands: 0,
+    },
+    Wrapper { names: "time gtime", valued: "fo", operands: 0 },
+    Wrapper { names: "flock", valued: "wE", operands: 1 },
+    Wrapper { names: "chrt taskset chroot", valued: "p", operands: 1 },
+    Wrapper { names: "strace ltrace", valued: "eopsSuEaXPbO", operands: 0 },
+    Wrapper { names: "xargs", valued: "aEILnPsd", operands: 0 },
+    Wrapper { names: "watch", valued: "n", operands: 0 },
+];
+
+/// Programs that run some of their last arguments, with options that are not known here: every word may begin the command.
+const RUNNERS: &str = "npx bunx pnpx pnpm yarn npm bun uv uvx poetry pipenv pipx hatch conda mamba mise asdf direnv nix nix-shell docker \
+    podman nerdctl kubectl oc lxc vagrant systemd-run firejail bwrap proot unshare nsenter numactl prlimit setarch linux32 \
+    linux64 setpriv gosu su-exec tini dumb-init torify torsocks proxychains proxychains4 xvfb-run dbus-run-session entr rlwrap \
+    caffeinate arch cpulimit daemonize start-stop-daemon cross-env dotenv parallel runuser pkexec script ssh gdb valgrind perf \
+    hyperfine time doas xargs watchexec nodemon concurrently screen tmux at batch ip chpst softlimit cgexec sg newgrp setuidgid \
+    uvicorn bundle devbox rtx rustup rye pdm with-env op aws-vault chamber";
+
+/// Programs that run text.
+const SHELLS: &str = "sh bash dash zsh ksh mksh ash rbash fish";
+
+/// Options whose value is run.
+const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-command --use-compress-program --rsh-command --info-script \
+    --compress-program --pre --rsh --command --run --shell --tree-filter --index-filter --msg-filter --env-filter --commit-filter \
+    --parent-filter --tag-name-filter --pager --preview --filter --to-stdout-command --new-volume-script --shell-cmd";
+
+/// Programs in whose code calls are looked for.
+const INTERPRETERS: &str = "python python2 python3 perl ruby node nodejs deno bun php lua awk gawk mawk nawk";
+
+fn has(names: &str, name: &str) -> bool {
+    !name.is_empty() && names.split(' ').any(|one| one == name)
+}
+
+/// How many words may begin the command of a runner.
+const CANDIDATES_MAX: usize = 6;
+
+/// Looks inside a command.
+pub(super) fn inside(seen: &Seen<'_>) -> Inside {
+    let mut inside = Inside::default();
+    let base = seen.base;
+    if has(SHELLS, base) {
+        shell(seen, &mut inside);
+    } else if has(INTERPRETERS, base) {
+        for argument in seen.arguments {
+            inside.scripts.extend(calls(&argument.text));
+        }
+    }
+    if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| has(wrapper.names, base)) {
+        wrapped(wrapper, seen, &mut inside);
+    }
+    if has(RUNNERS, base) {
+        let starts = candidates(seen.arguments);
+        inside.commands.extend(starts.map(|at| seen.arguments[at..].to_vec()));
+    }
+    match base {
+        "eval" => inside.scripts.push(joined(seen.arguments)),
+        "trap" => inside.scripts.extend(seen.arguments.first().map(|first| first.text.clone())),
+        "alias" => inside.scripts.extend(seen.arguments.iter().filter_map(after_equals)),
+        "source" | "." => sourced(seen, &mut inside),
+        "cd" | "pushd" | "popd" => inside.enters = Some(entered(seen)),
+        "find" | "fd" | "fdfind" => executed(seen, &mut inside),
+        "git" => git(seen.arguments, &mut inside),
+        "watch" | "ssh" | "parallel" | "su" | "runuser" | "script" => {
+            inside.scripts.push(remote(base, seen.arguments));
+        }
+        "hash" | "enable" => inside.unseen = Some("it changes what a name means"),
+        "read" | "mapfile" | "readarray" | "getopts" | "unset" | "declare" | "local" | "typeset"
+        | "export" | "printf" => {
+            inside.sets.extend(seen.arguments.iter().map(|word| name_of(&word.text)));
+        }
+        _ => {}
+    }
+    run_options(seen.arguments, &mut inside);
+    inside
+}
+
+fn joined(arguments: &[Argument]) -> String {
+    arguments.iter().map(|argument| argument.text.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+fn name_of(text: &str) -> String {
+    text.split(['=', '[']).next().unwrap_or_default().to_owned()
+}
+
+fn after_equals(argument: &Argument) -> Option<String> {
+    argument.text.split_once('=').map(|(_, value)| value.to_owned())
+}
+
+/// A shell: the script in its arguments, or what comes in.
+fn shell(seen: &Seen<'_>, inside: &mut Inside) {
+    let mut words = seen.arguments.iter();
+    let mut is_script = false;
+    let mut reads_input = true;
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        if text.starts_with("--") && text.len() > 2 {
+            // These take the next word, which could be taken for a script otherwise.
+            if matches!(text, "--rcfile" | "--init-file") {
+                words.next();
+            }
+        } else if text.starts_with(['-', '+']) && text.len() > 1 && text != "--" {
+            is_script |= text.starts_with('-') && text.contains('c');
+            if text.ends_with(['o', 'O']) {
+                words.next();
+            }
+        } else if text != "-" && text != "--" {
+            reads_input = false;
+            if is_script {
+                inside.scripts.push(text.to_owned());
+            }
+            if text.contains('\0') {
+                inside.unseen = Some("a shell runs something that is only known at run time");
+            }
+            if matches!(text, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {
+                reads_input = true;
+            }
+            break;
+        }
+    }
+    inside.runs_input = reads_input || seen.arguments.iter().any(|word| word.text == "-s");
+    if inside.runs_input && seen.is_piped {
+        inside.unseen = Some("a shell runs what is piped into it");
+        if let Some((name, printed)) = seen.last.split_first()
+            && matches!(name.text.as_str(), "echo" | "printf")
+        {
+            inside.scripts.push(joined(printed));
+        }
+    }
+}
+
+/// `source` of a file is like running the file; of anything else it is not known what runs.
+fn sourced(seen: &Seen<'_>, inside: &mut Inside) {
+    inside.enters = Some(Places::unknown());
+    let file = seen.arguments.first().map_or("\0", |file| file.text.as_str());
+    if file.contains('\0') || file.starts_with("/dev/") || file.starts_with("/proc/") {
+        inside.unseen = Some("it sources something that is only known at run time");
+    }
+}
+
+fn entered(seen: &Seen<'_>) -> Places {
+    let target = seen.arguments.iter().find(|word| !word.text.starts_with('-') || word.text == "-");
+    match target {
+        _ if seen.base == "popd" => Places::unknown(),
+        None if seen.base == "pushd" => Places::unknown(),
+        None => seen.places.enter(None),
+        Some(target) if target.text == "-" || target.text.starts_with('+') || target.is_pattern => {
+            Places::unknown()
+        }
+        Some(target) if target.text.starts_with('~') && !target.is_home => {
+            seen.places.enter(Some(&format!("./{}", target.text)))
+        }
+        Some(target) => seen.places.enter(Some(&target.text)),
+    }
+}
+
+/// The command behind the options and operands of a wrapper.
+fn wrapped(wrapper: &Wrapper, seen: &Seen<'_>, inside: &mut Inside) {
+    let arguments = seen.arguments;
+    let mut at = 0;
+    let mut operands = wrapper.operands;
+    while let Some(word) = arguments.get(at) {
+        let text = word.text.as_str();
+        if text == "--" {
+            at += 1;
+            break;
+        }
+        if text.starts_with('-') && text.len() > 1 {
+            at += 1;
+            at += usize::from(takes_next(wrapper, text));
+            strings(seen.base, text, arguments.get(at.saturating_sub(1)), inside);
+        } else if is_assignment(text) && has("sudo env doas", seen.base) {
+            at += 1;
+        } else if operands > 0 {
+            operands -= 1;
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    at +=
+        if arguments.get(at.saturating_sub(1)).is_some_and(|word| word.text == "--") { operands } else { 0 };
+    let Some(rest) = arguments.get(at..).filter(|rest| !rest.is_empty()) else { return };
+    let mut command = rest.to_vec();
+    if seen.base == "xargs" {
+        command.push(Argument { text: "\0".to_owned(), ..Argument::default() });
+    }
+    inside.commands.push(command);
+    // With an option of a kind that is not known, the command may begin one word later.
+    let odd = arguments[..at]
+        .iter()
+        .any(|word| word.text.starts_with("--") && word.text.len() > 2 && !word.text.contains('='));
+    if odd && rest.len() > 1 {
+        inside.commands.push(rest[1..].to_vec());
+    }
+}
+
+fn takes_next(wrapper: &Wrapper, option: &str) -> bool {
+    if option.starts_with("--") {
+        return false;
+    }
+    let position = option[1..].find(|c| wrapper.valued.contains(c));
+    position.is_some_and(|position| option[1..].len() == position + 1)
+}
+
+fn is_assignment(text: &str) -> bool {
+    let name = text.split_once('=').map_or("", |(name, _)| name);
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Options of wrappers whose value is a script: `env -S`, `flock -c`.
+fn strings(base: &str, option: &str, value: Option<&Argument>, inside: &mut Inside) {
+    if base == "env" && (option.starts_with("-S") || option.starts_with("--split-string")) {
+        let attached = option.strip_prefix("-S").unwrap_or_default();
+        inside.scripts.push(attached.to_owned());
+        inside.scripts.extend(value.map(|value| value.text.clone()));
+        inside.scripts.extend(option.split_once('=').map(|(_, script)| script.to_owned()));
+    }
+}
+
+/// Where the command of a runner may begin.
+fn candidates(arguments: &[Argument]) -> impl Iterator<Item = usize> + '_ {
+    let may_begin = |(_, word): &(usize, &Argument)| {
+        let text = word.text.as_str();
+        !text.starts_with('-') && !text.is_empty() && !is_assignment(text) && text != "\0"
+    };
+    arguments.iter().enumerate().filter(may_begin).map(|(at, _)| at).take(CANDIDATES_MAX)
+}
+
+/// `find -exec`: what it found stands for `{}`.
+fn executed(seen: &Seen<'_>, inside: &mut Inside) {
+    let roots = seen.arguments.iter().take_while(|word| !word.text.starts_with(['-', '(', '!']));
+    let root =
+        roots.map(|word| word.text.trim_end_matches('/').to_owned()).next().unwrap_or_else(|| ".".to_owned());
+    let mut words = seen.arguments.iter();
+    while let Some(word) = words.next() {
+        if !matches!(
+            word.text.as_str(),
+            "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch"
+        ) {
+            continue;
+        }
+        let mut command = Vec::new();
+        for word in words.by_ref().take_while(|word| !matches!(word.text.as_str(), ";" | "+")) {
+            let text = word.text.replace("{}", &format!("{root}/\0"));
+            command.push(Argument { text, ..word.clone() });
+        }
+        inside.commands.push(command);
+    }
+}
+
+fn git(arguments: &[Argument], inside: &mut Inside) {
+    const RUN_KEYS: [&str; 9] = [
+        "pager",
+        "editor",
+        "sshcommand",
+        "fsmonitor",
+        "external",
+        "textconv",
+        "command",
+        "program",
+        "helper",
+    ];
+    for (at, word) in arguments.iter().enumerate() {
+        if let Some((key, value)) = word.text.split_once('=') {
+            let key = key.to_ascii_lowercase();
+            let runs = RUN_KEYS.iter().any(|name| key.ends_with(name))
+                || key.contains("alias.")
+                || key.contains("pager.");
+            if runs {
+                inside.scripts.push(value.trim_start_matches('!').to_owned());
+            }
+        }
+        let rest = &arguments[at + 1..];
+        match word.text.as_str() {
+            "foreach" => inside.scripts.push(joined(rest)),
+            "run" => inside.commands.push(rest.to_vec()),
+            "-x" => inside.scripts.extend(rest.first().map(|value| value.text.clone())),
+            _ => {}
+        }
+    }
+}
+
+/// What a program makes of all its words, or of the value of `-c`.
+fn remote(base: &str, arguments: &[Argument]) -> String {
+    if matches!(base, "su" | "runuser" | "script") {
+        let is_script = |word: &Argument| {
+            word.text.starts_with('-') && !word.text.starts_with("--") && word.text.ends_with('c')
+        };
+        let at = arguments.iter().position(is_script);
+        return at.and_then(|at| arguments.get(at + 1)).map(|word| word.text.clone()).unwrap_or_default();
+    }
+    let is_option = |word: &&Argument| word.text.starts_with('-');
+    let options = arguments.iter().take_while(is_option).count();
+    let skip = if base == "ssh" { options + 1 } else { options };
+    joined(arguments.get(skip..).unwrap_or_default())
+}
+
+/// `--exec=…`, `--exec …` and their like, for any program; and settings that name a program.
+fn run_options(arguments: &[Argument], inside: &mut Inside) {
+    for (at, word) in arguments.iter().enumerate() {
+        let text = word.text.as_str();
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        if name.starts_with("--") && has(RUN_OPTIONS, name) {
+            let next = arguments.get(at + 1).map(|word| word.text.as_str());
+            inside.scripts.extend(value.or(next).map(str::to_owned));
+        }
+        let setting = ["ProxyCommand=", "LocalCommand=", "exec="]
+            .iter()
+            .find_map(|name| text.split_once(name).map(|(_, value)| value));
+        inside.scripts.extend(setting.map(str::to_owned));
+    }
+}
+
+/// The texts that code hands to a shell: `system("…")` and its like.
+fn calls(code: &str) -> Vec<String> {
+    const CALLS: [&str; 12] = [
+        "system",
+        "popen",
+        "exec",
+        "execSync",
+        "spawn",
+        "spawnSync",
+        "run",
+        "call",
+        "check_call",
+        "check_output",
+        "Popen",
+        "shell_exec",
+    ];
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices('(') {
+        let before = code[..at].trim_end();
+        let tail = &before[before.len()
+            - before
+                .bytes()
+                .rev()
+                .take(16)
+                .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+                .count()..];
+        if !CALLS.contains(&tail) {
+            continue;
+        }
+        let rest = code[at + 1..].trim_start_matches(['[', ' ', '\n']);
+        let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else { continue };
+        let length = rest[1..].find(quote).unwrap_or(rest.len() - 1);
+        found.push(rest[1..=length].to_owned());
+    }
+    found
+}

@@ -1,0 +1,199 @@
+//! Words, as far as they are known.
+
+/// More words do not come from the braces of one word.
+const EXPANDED_MAX: usize = 64;
+
+/// A word that is being read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Draft {
+    /// Characters, and whether they may mean something to the shell. A NUL stands for what is only known at run time.
+    letters: Vec<(char, bool)>,
+    pub(super) is_quoted: bool,
+    /// The first letter is a `~` that stands for the home directory.
+    is_home: bool,
+}
+
+/// One argument.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Argument {
+    pub(super) text: String,
+    pub(super) is_pattern: bool,
+    pub(super) is_home: bool,
+}
+
+impl Draft {
+    pub(super) fn push(&mut self, c: char, is_live: bool) {
+        self.letters.push((c, is_live));
+    }
+
+    pub(super) fn push_home(&mut self) {
+        self.is_home = self.letters.is_empty();
+        self.letters.push(('~', true));
+    }
+
+    pub(super) fn push_unknown(&mut self) {
+        if self.letters.last() != Some(&('\0', false)) {
+            self.push('\0', false);
+        }
+    }
+
+    /// A variable: the working directory and the home directory are known, and what the line has set.
+    pub(super) fn push_variable(&mut self, text: &str, known: Option<&str>, in_quotes: bool) {
+        let is_start = self.letters.is_empty();
+        match (text, known) {
+            ("HOME", _) if is_start => {
+                self.is_home = true;
+                self.push('~', false);
+            }
+            ("PWD", _) if is_start => self.push('.', false),
+            (_, Some(value)) => {
+                for c in value.chars() {
+                    self.push(c, !in_quotes);
+                }
+            }
+            _ => {
+                self.push_unknown();
+                // A default may be what it stands for.
+                let default =
+                    text.split_once(":-").or_else(|| text.split_once('-')).or_else(|| text.split_once(":="));
+                for c in default.map_or("", |(_, default)| default).chars() {
+                    self.push(c, false);
+                }
+            }
+        }
+    }
+
+    pub(super) fn append(&mut self, other: Self) {
+        self.is_home |= self.letters.is_empty() && other.is_home;
+        self.letters.extend(other.letters.into_iter().map(|(c, _)| (c, false)));
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.letters.iter().map(|(c, _)| *c).collect()
+    }
+
+    /// The text, if nothing in it is quoted or unknown.
+    pub(super) fn bare(&self) -> Option<String> {
+        let plain = !self.is_quoted && self.letters.iter().all(|(_, is_live)| *is_live);
+        plain.then(|| self.text())
+    }
+
+    pub(super) fn is_descriptor(&self) -> bool {
+        let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let text = self.bare().unwrap_or_default();
+        is_digits(&text) || (text.starts_with('{') && text.ends_with('}') && !text.contains(','))
+    }
+
+    /// `a=` in front of a parenthesis.
+    pub(super) fn is_array_start(&self) -> bool {
+        self.letters.last() == Some(&('=', true)) && self.assignment().is_some()
+    }
+
+    /// The name and the value, if the word is an assignment of any kind.
+    pub(super) fn assignment(&self) -> Option<(String, String)> {
+        let equals = self.letters.iter().position(|letter| *letter == ('=', true))?;
+        let name: String = self.letters[..equals].iter().map(|(c, _)| *c).collect();
+        let name = name.strip_suffix('+').unwrap_or(&name);
+        let name = name.split('[').next().unwrap_or_default();
+        let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let fits = starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let value = self.letters[equals + 1..].iter().map(|(c, _)| *c).collect();
+        fits.then(|| (name.to_owned(), value))
+    }
+
+    /// The arguments it becomes: several if there are alternatives in braces.
+    pub(super) fn expand(&self) -> Vec<Argument> {
+        let live = |c: char| self.letters.contains(&(c, true));
+        if !live('{') || !live('}') {
+            return vec![self.argument(&self.letters)];
+        }
+        let mut pending = vec![self.letters.clone()];
+        let mut expanded = Vec::new();
+        while let Some(letters) = pending.pop() {
+            match alternatives(&letters) {
+                Some(parts) if pending.len() + expanded.len() + parts.len() <= EXPANDED_MAX => {
+                    pending.extend(parts.into_iter().rev().filter(|part| !part.is_empty()));
+                }
+                Some(_) => expanded.push(Argument { text: "\0".to_owned(), ..Argument::default() }),
+                None => expanded.push(self.argument(&letters)),
+            }
+        }
+        expanded
+    }
+
+    fn argument(&self, letters: &[(char, bool)]) -> Argument {
+        let is_sequence = letters.windows(2).any(|two| two == [('.', true), ('.', true)])
+            && letters.contains(&('{', true))
+            && letters.contains(&('}', true));
+        if is_sequence {
+            return Argument { text: "\0".to_owned(), ..Argument::default() };
+        }
+        Argument {
+            text: letters.iter().map(|(c, _)| *c).collect(),
+            is_pattern: letters.len() > 1
+                && letters.iter().any(|(c, is_live)| *is_live && matches!(c, '*' | '?' | '['))
+                || letters == [('*', true)],
+            is_home: self.is_home && letters.first().is_some_and(|(c, _)| *c == '~'),
+        }
+    }
+}
+
+/// The words that the first innermost list in braces stands for.
+fn alternatives(letters: &[(char, bool)]) -> Option<Vec<Vec<(char, bool)>>> {
+    let mut open = None;
+    let mut has_comma = false;
+    for (at, letter) in letters.iter().enumerate() {
+        match letter {
+            ('{', true) => (open, has_comma) = (Some(at), false),
+            (',', true) => has_comma = true,
+            ('}', true) if has_comma => {
+                let Some(open) = open else { continue };
+                let inner = letters[open + 1..at].split(|letter| *letter == (',', true));
+                let whole = |part: &[(char, bool)]| [&letters[..open], part, &letters[at + 1..]].concat();
+                return Some(inner.map(whole).collect());
+            }
+            ('}', true) => open = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The text of `$'…'`.
+pub(super) fn ansi_decoded(text: &str) -> String {
+    let mut decoded = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            decoded.push(c);
+            continue;
+        }
+        let Some(escape) = chars.next() else { break };
+        let mut digits = |radix: u32, most: usize, first: Option<char>| {
+            let mut value = first.and_then(|c| c.to_digit(radix)).unwrap_or(0);
+            for _ in 0..most {
+                let Some(digit) = chars.peek().and_then(|c| c.to_digit(radix)) else { break };
+                value = value.wrapping_mul(radix).wrapping_add(digit);
+                chars.next();
+            }
+            char::from_u32(value)
+        };
+        let c = match escape {
+            'n' => Some('\n'),
+            't' => Some('\t'),
+            'r' => Some('\r'),
+            'a' => Some('\x07'),
+            'b' => Some('\x08'),
+            'e' | 'E' => Some('\x1b'),
+            'f' => Some('\x0c'),
+            'v' => Some('\x0b'),
+            'x' => digits(16, 2, None),
+            'u' => digits(16, 4, None),
+            'U' => digits(16, 8, None),
+            '0'..='7' => digits(8, 2, Some(escape)),
+            other => Some(other),
+        };
+        decoded.extend(c);
+    }
+    decoded
+}

@@ -1,0 +1,156 @@
+//! Where commands run: directories, followed through a line.
+
+use crate::{NamedPath, Place, Word};
+
+/// More directories at once are not told apart.
+const PLACES_MAX: usize = 4;
+
+/// The directories a command may run in: one unless a `cd` may have failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Places(Vec<Place>);
+
+impl Default for Places {
+    fn default() -> Self {
+        Self(vec![Place::Start])
+    }
+}
+
+impl Places {
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Place> {
+        self.0.iter()
+    }
+
+    /// The one directory, or none that is known.
+    pub(crate) fn one(&self) -> Place {
+        match &self.0[..] {
+            [place] => place.clone(),
+            _ => Place::Unknown,
+        }
+    }
+
+    /// Both.
+    pub(crate) fn or(&self, other: &Self) -> Self {
+        let mut places = self.0.clone();
+        for place in &other.0 {
+            if !places.contains(place) {
+                places.push(place.clone());
+            }
+        }
+        if places.len() > PLACES_MAX || places.contains(&Place::Unknown) {
+            places = vec![Place::Unknown];
+        }
+        Self(places)
+    }
+
+    pub(crate) fn contains_all(&self, other: &Self) -> bool {
+        other.0.iter().all(|place| self.0.contains(place))
+    }
+
+    /// Where `cd` leads from here; with no target, home.
+    pub(crate) fn enter(&self, target: Option<&str>) -> Self {
+        let next = |place: &Place| join(place, target.unwrap_or("~"));
+        let mut places = Self(Vec::new());
+        for place in &self.0 {
+            places = places.or(&Self(vec![next(place)]));
+        }
+        places
+    }
+
+    pub(crate) fn unknown() -> Self {
+        Self(vec![Place::Unknown])
+    }
+}
+
+/// What a path is called whose text is a word: a file that is really called `~` must not look like the home directory.
+pub(crate) fn path_text(word: &Word) -> String {
+    if word.text.starts_with('~') && !word.is_home { format!("./{}", word.text) } else { word.text.clone() }
+}
+
+/// The path a word names, once for each directory it may be relative to.
+pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<NamedPath> {
+    let path = |from: &Place| NamedPath {
+        text: text.to_owned(),
+        from: from.clone(),
+        is_pattern,
+        is_recursive: false,
+    };
+    if text.starts_with(['/', '~']) {
+        return places.iter().take(1).map(path).collect();
+    }
+    places.iter().map(path).collect()
+}
+
+/// A directory seen from another, cleaned as the shell cleans it: `..` takes away the name before it.
+fn join(place: &Place, target: &str) -> Place {
+    let start = match place {
+        _ if target.starts_with(['/', '~']) => String::new(),
+        _ if target.contains('\0') => return Place::Unknown,
+        Place::Unknown => return Place::Unknown,
+        Place::Start => String::new(),
+        Place::Within(directory) => format!("{directory}/"),
+    };
+    if target.contains('\0') {
+        return Place::Unknown;
+    }
+    clean(&format!("{start}{target}"))
+}
+
+fn clean(path: &str) -> Place {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => match parts.last() {
+                // What is above a home directory is not known.
+                Some(&"~") if parts.len() == 1 => return Place::Unknown,
+                Some(&"..") | None if !path.starts_with('/') => parts.push(".."),
+                _ => {
+                    parts.pop();
+                }
+            },
+            part => parts.push(part),
+        }
+    }
+    let joined = parts.join("/");
+    if path.starts_with('/') {
+        return Place::Within(format!("/{joined}"));
+    }
+    match joined.as_str() {
+        "" => Place::Start,
+        // The dot that kept a name from looking like the home directory was cleaned away.
+        name if name.starts_with('~') && !path.starts_with('~') => Place::Within(format!("./{name}")),
+        _ => Place::Within(joined),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_followed() {
+        let check = |steps: &[&str], expected: Place| {
+            let mut places = Places::default();
+            for step in steps {
+                places = places.enter(Some(step));
+            }
+            assert_eq!(places.one(), expected, "{steps:?}");
+        };
+        let within = |text: &str| Place::Within(text.to_owned());
+        check(&["a"], within("a"));
+        check(&["a", "b"], within("a/b"));
+        check(&["a", ".."], Place::Start);
+        check(&["a/./b//", "../c"], within("a/c"));
+        check(&[".."], within(".."));
+        check(&["..", "..", "a"], within("../../a"));
+        check(&["/a", "..", ".."], within("/"));
+        check(&["~"], within("~"));
+        check(&["~/a", "../b"], within("~/b"));
+        check(&["~", ".."], Place::Unknown);
+        check(&["./~"], within("./~"));
+        check(&["./~", "a"], within("./~/a"));
+        check(&["a\0"], Place::Unknown);
+        check(&["a\0", "b"], Place::Unknown);
+        check(&["a\0", "/b"], within("/b"));
+    }
+}
