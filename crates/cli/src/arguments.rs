@@ -1,18 +1,21 @@
 //! The command line: what can be said and what it means.
 
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{ArgAction, Parser, ValueEnum};
 use windlass_config::{Flags, PromptText};
 
+use crate::guard::Said;
 use crate::opening::{SessionFlags, Wish};
 use crate::suggest::closest;
-use crate::{display, help, replay, rewind, sessions, trace, usage};
+use crate::{config, display, help, permissions, replay, rewind, sessions, trace, trust, usage};
 
 /// The commands beside the prompt.
-pub(crate) const COMMANDS: [&str; 5] = ["demo", "help", "replay", "sessions", "trace"];
+pub(crate) const COMMANDS: [&str; 8] =
+    ["config", "demo", "help", "permissions", "replay", "sessions", "trace", "trust"];
 
 /// What the command line asks for.
 pub(crate) enum Request {
@@ -28,6 +31,12 @@ pub(crate) enum Request {
     Replay(replay::Wanted),
     /// Bring files back.
     Rewind(rewind::Wanted),
+    /// Show settings.
+    Config(config::Command),
+    /// Let a project act, or not.
+    Trust(trust::Command),
+    /// Say what would become of calls.
+    Permissions(Box<permissions::Command>),
     /// Print a text that was asked for.
     Show(String),
 }
@@ -108,7 +117,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = turns, allow_negative_numbers = true)]
     max_turns: Option<u32>,
 
-    /// What runs unasked: default (or manual), acceptEdits, plan, dontAsk or bypassPermissions
+    /// What runs unasked: default (or manual), acceptEdits, plan, dontAsk, auto or bypassPermissions
     #[arg(long, value_name = "MODE")]
     permission_mode: Option<String>,
 
@@ -116,11 +125,23 @@ pub(crate) struct Arguments {
     #[arg(long)]
     dangerously_skip_permissions: bool,
 
-    /// Tools that run without permission, by name; takes every word that follows
+    /// Settings for this run: a file, or a JSON object
+    #[arg(long, value_name = "FILE-OR-JSON")]
+    settings: Option<String>,
+
+    /// Which settings files count besides the administrator's: user, project and local, separated by commas. Naming project lets its parts act
+    #[arg(long, value_name = "SOURCES")]
+    setting_sources: Option<String>,
+
+    /// Let the settings of this project act in this run: hooks, variables, rules that allow
+    #[arg(long)]
+    trust_project: bool,
+
+    /// Tools or rules that run without permission, such as Read or 'Bash(npm test *)'; takes every word that follows
     #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "TOOLS", num_args = 1..)]
     allowed_tools: Vec<String>,
 
-    /// Tools that are not offered, by name; takes every word that follows
+    /// Tools that are not offered, or rules for what never runs; takes every word that follows
     #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "TOOLS", num_args = 1..)]
     disallowed_tools: Vec<String>,
 
@@ -242,6 +263,21 @@ impl Arguments {
         }
     }
 
+    /// What is said about settings.
+    pub(crate) fn said(&self) -> Said<'_> {
+        Said {
+            settings: self.settings.as_deref(),
+            sources: self.setting_sources.as_deref(),
+            trust: self.trust_project,
+            headless: !self.is_interactive(),
+        }
+    }
+
+    /// Whether a person sits at a terminal and answers.
+    pub(crate) fn is_interactive(&self) -> bool {
+        !self.print && self.input_format == InputFormat::Text && self.output_format == Format::Text
+    }
+
     /// Which session is meant, as it was said.
     pub(crate) fn wish(&self) -> Result<Wish, String> {
         Wish::new(&SessionFlags {
@@ -289,7 +325,7 @@ impl Arguments {
     pub(crate) fn check(&self) -> Result<(), String> {
         let takes_lines = self.input_format == InputFormat::StreamJson;
         if !self.print && !takes_lines {
-            return Err(self.not_interactive());
+            self.check_interactive()?;
         }
         if takes_lines && self.output_format != Format::StreamJson {
             return Err("--input-format stream-json needs --output-format stream-json --verbose.".into());
@@ -311,6 +347,17 @@ impl Arguments {
         Ok(())
     }
 
+    /// An interactive session needs a terminal; a lone word that looks like a command is none of its prompts.
+    fn check_interactive(&self) -> Result<(), String> {
+        let lone_word = self.prompt().filter(|text| !text.contains(char::is_whitespace));
+        let is_command = |word: &str| COMMANDS.contains(&word) || closest(word, &COMMANDS).is_some();
+        let at_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        if self.is_interactive() && at_terminal && !lone_word.is_some_and(is_command) {
+            return Ok(());
+        }
+        Err(self.not_interactive())
+    }
+
     fn not_interactive(&self) -> String {
         let lone_word = self.prompt().filter(|text| !text.contains(char::is_whitespace));
         if let Some(command) = lone_word.filter(|word| COMMANDS.contains(word)) {
@@ -324,7 +371,7 @@ impl Arguments {
                 "there is no command {word}. Did you mean `windlass {command}`? A prompt needs -p: `windlass -p {word}`."
             );
         }
-        "there is no interactive session yet. Run one prompt with `windlass -p \"your prompt\"`, \
+        "an interactive session needs a terminal and text in and out. Run one prompt with `windlass -p \"your prompt\"`, \
          or try `windlass demo`."
             .into()
     }
@@ -337,6 +384,9 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
         Some("demo") => return parse_demo(rest),
         Some("help") => return parse_help(rest),
         Some("sessions") => return sessions::parse(rest),
+        Some("config") => return config::parse(rest),
+        Some("permissions") => return permissions::parse(rest),
+        Some("trust") => return trust::parse(rest),
         Some("trace") => return trace::parse(rest),
         Some("replay") => return replay::parse(rest),
         Some(word) => usage::command_not_yet(word).map_or(Ok(()), Err)?,
@@ -462,8 +512,8 @@ mod tests {
         check(&[&both[..], &["go"]].concat(), "Leave the prompt on the command line out");
         check(&["-p", "--input-format=stream-json"], "needs --output-format stream-json --verbose");
         check(&["-p", "go", "--replay-user-messages"], "needs --input-format stream-json");
-        check(&[], "no interactive session yet");
-        check(&["fix the test"], "no interactive session yet");
+        check(&[], "needs a terminal");
+        check(&["fix the test"], "needs a terminal");
         check(&["dmeo"], "Did you mean `windlass demo`?");
         check(&["-p", "dmeo"], "");
         check(&["--verbose", "demo"], "demo is a command only as the first word: `windlass demo`.");

@@ -2,7 +2,6 @@
 //!
 //! Files, tools, commands and the test are real; only the model is a script that is part of the binary.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 use uuid::Uuid;
 use windlass_config::{Config, ModelChoice};
-use windlass_engine::{Asking, Block, CallId, Outcome, PermissionMode, Permissions, Update};
+use windlass_engine::{Asking, Block, CallId, Outcome, PermissionMode, Permissions, Rules, Update};
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_protocol::{BlockKind, ModelCard, ToolUse};
 
@@ -86,9 +85,9 @@ fn engine(folder: &Path) -> anyhow::Result<windlass_engine::Engine> {
         // Reading and editing inside the folder, and commands, which the script fixes to the test.
         permissions: Permissions {
             mode: PermissionMode::AcceptEdits,
-            allowed: BTreeSet::from(["Bash".into()]),
-            disallowed: BTreeSet::new(),
+            rules: Rules::allowing(["Bash"].into_iter()),
             asking: Asking::Nobody,
+            ..Permissions::default()
         },
         cwd: folder.to_owned(),
         ..Config::default()

@@ -103,6 +103,12 @@ pub(crate) fn cost(usd: Option<f64>) -> String {
     usd.map_or_else(|| "cost unknown".into(), |usd| format!("${usd:.4}"))
 }
 
+/// Texts as lines, each behind a mark.
+pub(crate) fn listed(items: &[String], mark: &str) -> String {
+    let lines: Vec<String> = items.iter().map(|item| format!("{mark}{}\n", line(item))).collect();
+    lines.concat()
+}
+
 /// `1 turn`, `2 turns`.
 pub(crate) fn counted(n: u64, thing: &str) -> String {
     let ending = if n == 1 { "" } else { "s" };

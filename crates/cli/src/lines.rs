@@ -51,6 +51,12 @@ impl Lines {
         Self { source, buffer: Vec::new(), searched: 0, ended: false }
     }
 
+    /// Drops what was read and not asked for yet.
+    pub(crate) fn forget(&mut self) {
+        self.buffer.clear();
+        self.searched = 0;
+    }
+
     /// The next line. Can be dropped at any point and called again: nothing is lost.
     pub(crate) async fn next(&mut self) -> Next {
         loop {

@@ -4,12 +4,15 @@
 //! Everything said to people beside it goes to standard error, and so does why no run begins.
 
 mod arguments;
+mod asking;
 mod commands;
+mod config;
 mod conversation;
 mod demo;
 mod display;
 mod drive;
 mod escape;
+mod guard;
 mod help;
 mod hooks;
 mod jobs;
@@ -17,6 +20,7 @@ mod layout;
 mod lines;
 mod opening;
 mod output;
+mod permissions;
 mod print;
 mod progress;
 mod prompt;
@@ -25,9 +29,12 @@ mod rewind;
 mod rewound;
 mod sessions;
 mod suggest;
+mod terminal;
 mod trace;
+mod trust;
 mod usage;
 mod view;
+mod visible;
 mod wiring;
 
 use std::ffi::OsString;
@@ -49,6 +56,9 @@ fn main() {
         Ok(Request::Trace(wanted)) => trace::run(&wanted),
         Ok(Request::Replay(wanted)) => replay::run(&wanted),
         Ok(Request::Rewind(wanted)) => rewind::run(&wanted),
+        Ok(Request::Permissions(command)) => permissions::run(&command),
+        Ok(Request::Config(command)) => config::run(&command),
+        Ok(Request::Trust(command)) => trust::run(&command),
         Ok(Request::Show(text)) => i32::from(std::io::stdout().write_all(text.as_bytes()).is_err()),
         Err(error) => {
             complain(&error);

@@ -3,8 +3,8 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use uuid::Uuid;
-use windlass_config::{Config, ConfigError, Home, Place, Settings};
-use windlass_engine::{Outcome, Session, SessionSeed};
+use windlass_config::{Config, ConfigError, SettingsPlaces};
+use windlass_engine::{Asking, Outcome, Session, SessionSeed};
 use windlass_protocol::SessionKey;
 use windlass_wire::{Translator, startup_failure};
 
@@ -17,12 +17,10 @@ use crate::lines::Lines;
 use crate::opening::{Keep, Opened, Opening, Origins};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::terminal::{self, Person};
 use crate::view::{self, JsonView, StreamView, TextView, View, WithProgress};
 use crate::wiring::{self, Form, Wired};
-use crate::{complain, prompt};
-
-/// Where the administrator of the machine keeps files for everybody.
-pub(crate) const MANAGED: &str = "/etc/claude-code";
+use crate::{complain, guard, prompt};
 
 /// Everything that is settled before the first request.
 struct Ready {
@@ -38,6 +36,13 @@ enum Input {
     Prompt(String),
     /// None: the session was cut off before the model had answered, and goes on.
     GoOn,
+    /// A person at the terminal.
+    Person {
+        /// The prompt on the command line.
+        first: Option<String>,
+        /// Where changes of the permissions are kept.
+        places: Box<SettingsPlaces>,
+    },
     /// Lines on standard input.
     Lines {
         /// Whether prompts are said back.
@@ -104,24 +109,21 @@ fn remark(arguments: &Arguments, outcome: &Outcome) {
 
 /// Checks everything that can be checked without the network. Each error is for the user.
 fn prepare(arguments: &Arguments) -> Result<Ready, String> {
-    let settings = Settings::from_environment(std::env::vars_os()).map_err(|error| error.to_string())?;
-    let cwd = std::env::current_dir().map_err(|error| {
-        format!("the current directory cannot be used: {error}. Change to one that exists and can be read.")
-    })?;
-    let place = Place {
-        cwd,
-        is_root: rustix::process::geteuid().is_root(),
-        home: std::env::home_dir(),
-        managed: MANAGED.into(),
-    };
-    let home = Home::new(&settings.home, &place);
-    let opening = Opening::find(&arguments.wish()?, &home, &place.cwd)?;
+    let place = guard::place()?;
+    let held = guard::load(arguments.said(), &place, terminal::agrees)?;
+    let opening = Opening::find(&arguments.wish()?, &held.home, &place.cwd)?;
     let mut flags = arguments.flags();
     opening.saved().fill(&mut flags);
-    let config = Config::new(settings, &flags, &place).map_err(|error| {
+    let files = held.effective.settings;
+    let mut config = Config::with_files(held.settings, &flags, &place, files).map_err(|error| {
         let lost = arguments.swallowed_prompt().filter(|_| matches!(error, ConfigError::Directory { .. }));
         lost.map_or_else(|| error.to_string(), |lost| format!("{error} {lost}"))
     })?;
+    config.warnings.extend(held.notices);
+    config.environment = held.environment;
+    if arguments.is_interactive() {
+        config.permissions.asking = Asking::Person;
+    }
     let lines = arguments.input_format == InputFormat::StreamJson;
     let (key, origins) = (opening.key, Origins::new(&config, &flags));
     let form = Form { partial_messages: arguments.include_partial_messages, lines };
@@ -129,6 +131,8 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     let opened = opening.open(&wired.engine, origins)?;
     let input = if lines {
         Input::Lines { replays: arguments.replay_user_messages }
+    } else if arguments.is_interactive() {
+        Input::Person { first: arguments.prompt().map(str::to_owned), places: Box::new(held.places) }
     } else {
         match prompt::read(arguments.prompt())? {
             Some(prompt) => Input::Prompt(prompt),
@@ -178,6 +182,14 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let output = Output::new();
     let conversation = match ready.input {
         Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), key, replays),
+        Input::Person { first, places } => {
+            let (mut person, view) = Person::meet(view, Box::new(move |update| guard::keep(&places, update)));
+            let view = Box::new(view);
+            let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
+            let end = talk(&mut stage, &mut session, &mut person, first).await;
+            finish(session, keep);
+            return Ok((end, stage.signals));
+        }
         Input::Prompt(_) | Input::GoOn => {
             let job = only_job(ready.input);
             let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
@@ -210,6 +222,29 @@ fn only_job(input: Input) -> Job {
     match Command::parse(&prompt) {
         Some(command) => Job::Command(command, None),
         None => Job::Run(prompt.into()),
+    }
+}
+
+/// Does what a person at the terminal asks for, until nothing more is asked.
+async fn talk(stage: &mut Stage, session: &mut Session, person: &mut Person, first: Option<String>) -> End {
+    let mut next = first;
+    let mut last = End::Nothing;
+    loop {
+        let prompt = if let Some(prompt) = next.take() {
+            Some(prompt)
+        } else {
+            tokio::select! {
+                biased;
+                received = stage.signals.next() => return End::Signal(received.exit_code()),
+                prompt = person.prompt() => prompt,
+            }
+        };
+        let Some(prompt) = prompt else { return last };
+        let handle = session.handle();
+        match stage.perform(only_job(Input::Prompt(prompt)), session, person.join(handle)).await {
+            end @ (End::Done(_) | End::Refused) => last = end,
+            end => return end,
+        }
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Progress {
     open: Vec<OpenCall>,
     /// Calls that were denied and are not answered yet: one line has said it.
     denied: Vec<CallId>,
+    /// Somebody is being asked: nothing may be written over the question.
+    asking: bool,
 }
 
 /// A call that is not answered yet.
@@ -50,6 +52,7 @@ impl Progress {
             tokens: 0,
             open: Vec::new(),
             denied: Vec::new(),
+            asking: false,
         })
     }
 
@@ -59,6 +62,12 @@ impl Progress {
     }
 
     pub(crate) fn update(&mut self, update: &Update) {
+        if let Update::Question(_) = update {
+            self.clear();
+            self.asking = true;
+            return;
+        }
+        self.asking &= !is_answer(update);
         match update {
             Update::Requesting { model, .. } => {
                 self.wait_for(format!("waiting for {}", display::line(model)));
@@ -147,7 +156,7 @@ impl Progress {
     }
 
     fn redraw(&mut self) {
-        if !self.live {
+        if !self.live || self.asking {
             return;
         }
         let (what, latest, since_ms) = match self.open.first() {
@@ -190,6 +199,18 @@ fn remark(update: &Update) -> Option<String> {
         Update::Notice(text) => text.clone(),
         _ => return None,
     })
+}
+
+/// Whether an update comes after a question was answered.
+fn is_answer(update: &Update) -> bool {
+    matches!(
+        update,
+        Update::ToolStarted { .. }
+            | Update::ToolResult { .. }
+            | Update::Denied(_)
+            | Update::Requesting { .. }
+            | Update::Done(_)
+    )
 }
 
 fn is_error(result: &windlass_engine::Block) -> bool {

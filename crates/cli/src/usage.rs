@@ -8,7 +8,7 @@ use crate::display;
 use crate::suggest::closest;
 
 /// Flags that users of the reference know and that are not there yet.
-const FLAGS_NOT_YET: [&str; 43] = [
+const FLAGS_NOT_YET: [&str; 41] = [
     "--advisor",
     "--agent",
     "--agents",
@@ -43,8 +43,6 @@ const FLAGS_NOT_YET: [&str; 43] = [
     "--prompt-suggestions",
     "--restricted",
     "--safe-mode",
-    "--setting-sources",
-    "--settings",
     "--strict-mcp-config",
     "--system-prompt-snapshot",
     "--tmux",
@@ -55,9 +53,9 @@ const FLAGS_NOT_YET: [&str; 43] = [
 ];
 
 /// Commands that users of the reference know and that are not there yet.
-const COMMANDS_NOT_YET: [&str; 13] = [
-    "agents", "attach", "auth", "config", "doctor", "import", "install", "logs", "mcp", "plugin", "purge",
-    "update", "upgrade",
+const COMMANDS_NOT_YET: [&str; 12] = [
+    "agents", "attach", "auth", "doctor", "import", "install", "logs", "mcp", "plugin", "purge", "update",
+    "upgrade",
 ];
 
 /// What to say about a first word that is a command elsewhere.
@@ -67,6 +65,23 @@ pub(crate) fn command_not_yet(word: &str) -> Option<String> {
             "`windlass {word}` is not supported yet. For a prompt of your own: `windlass -p \"your prompt\"`."
         )
     })
+}
+
+/// What to say about a line behind one of our commands.
+pub(crate) fn of_command(error: &clap::Error, command: &str) -> String {
+    let named = |kind| error.get(kind).map(|value| display::line(&words(value))).unwrap_or_default();
+    let what = match error.kind() {
+        ErrorKind::UnknownArgument => format!("{} does not belong here.", named(ContextKind::InvalidArg)),
+        ErrorKind::InvalidSubcommand => {
+            format!("there is no command `windlass {command} {}`.", named(ContextKind::InvalidSubcommand))
+        }
+        ErrorKind::MissingRequiredArgument => format!("{} is missing.", named(ContextKind::InvalidArg)),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            format!("`windlass {command}` needs to be told what to do.")
+        }
+        _ => explain(error),
+    };
+    format!("{what} `windlass {command} --help` shows what there is.")
 }
 
 /// What to say about a line that the parser refuses.

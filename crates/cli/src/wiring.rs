@@ -1,12 +1,13 @@
 //! From the configuration to an engine: the one place that knows every part.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
-use windlass_engine::{Engine, EngineBuilder, Source, UnknownTools, answer_schema};
+use windlass_engine::{Engine, EngineBuilder, Source, UnknownTool, answer_schema};
 use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
     model_card, resolve_family,
@@ -321,25 +322,27 @@ fn setup(config: &Config, card: &ModelCard, form: Form) -> Setup {
     }
 }
 
-/// Says which of the names users gave are no tools.
+/// Says which rules name no tool.
 fn unknown_tools(engine: &Engine, tools: &[Arc<dyn AnyTool>]) -> Vec<String> {
-    let unknown = engine.unknown_tools();
-    if *unknown == UnknownTools::default() {
-        return Vec::new();
-    }
     let known: Vec<Arc<str>> = tools.iter().map(|tool| tool.spec().name).collect();
     let known: Vec<&str> = known.iter().map(|name| &**name).collect();
-    let lists = [("--allowedTools", &unknown.allowed), ("--disallowedTools", &unknown.disallowed)];
-    let warnings = lists.map(|(flag, names)| names.iter().map(move |name| (flag, name)));
-    warnings.into_iter().flatten().map(|(flag, name)| unknown_tool(flag, name, &known)).collect()
+    engine.unknown_tools().iter().map(|unknown| unknown_tool(unknown, &known)).collect()
 }
 
-fn unknown_tool(flag: &str, given: &str, known: &[&str]) -> String {
-    let given = crate::display::line(given);
+fn unknown_tool(unknown: &UnknownTool, known: &[&str]) -> String {
+    let (source, given) = (&unknown.rule.source, crate::display::line(&unknown.name));
     match closest(&given, known) {
-        Some(name) => format!("{flag}: there is no tool {given}. Did you mean {name}?"),
-        None => format!("{flag}: there is no tool {given}. The tools are {}.", known.join(", ")),
+        Some(name) => format!("{source}: there is no tool {given}. Did you mean {name}?"),
+        None => format!("{source}: there is no tool {given}. The tools are {}.", known.join(", ")),
     }
+}
+
+/// The variables that commands start from.
+fn environment(config: &Config) -> Vec<(OsString, OsString)> {
+    if config.environment.is_empty() {
+        return std::env::vars_os().collect();
+    }
+    config.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// The tools, in the order the model sees them.
@@ -350,6 +353,7 @@ fn tools(config: &Config, session: Uuid, tasks: &Arc<Tasks>) -> Vec<Arc<dyn AnyT
         timeout_max: Duration::from_millis(shell.timeout_ms_max),
         inline_chars_max: shell.output_chars_max,
         env_pass: shell.pass.clone(),
+        environment: environment(config),
         env: vec![
             ("CLAUDE_CODE_SESSION_ID".into(), session.to_string().into()),
             ("CLAUDE_CODE_CHILD_SESSION".into(), "1".into()),

@@ -1,16 +1,18 @@
 //! The configuration of a run: environment and flags, checked.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Asking, ContextPolicy, PermissionMode, Permissions, ThinkingWish};
+use windlass_core::{ContextPolicy, Permissions, ThinkingWish};
 use windlass_protocol::{Effort, HookAnswer, HookEvent, MemoryNote, RawValue};
 
-use crate::flags::{Flags, PromptText, split_tool_names};
+use crate::flags::{Flags, PromptText};
+use crate::permissions::permissions;
 use crate::variables::MODEL;
-use crate::{ConfigError, Home, Settings, hooks, memory, numbers, parse, thinking};
+use crate::{ConfigError, FileSettings, Home, Settings, hooks, memory, numbers, parse, thinking};
 
 /// The model where nothing names one.
 const DEFAULT_MODEL: &str = "claude-opus-5-5";
@@ -72,6 +74,10 @@ pub struct Config {
     pub home: Home,
     /// Working directories beside it; they exist.
     pub added_directories: Vec<PathBuf>,
+    /// What settings files say.
+    pub files: FileSettings,
+    /// The variables that commands see, before those that look like secrets are taken out; the process's own if there are none.
+    pub environment: BTreeMap<OsString, OsString>,
 }
 
 /// The model a run asks.
@@ -84,12 +90,23 @@ pub struct ModelChoice {
 }
 
 impl Config {
-    /// Adds the flags to what the environment says.
+    /// Adds the flags to what the environment says, where there are no settings files.
     pub fn new(settings: Settings, flags: &Flags, place: &Place) -> Result<Self, ConfigError> {
-        let permissions = permissions(&settings, flags, place)?;
+        Self::with_files(settings, flags, place, FileSettings::default())
+    }
+
+    /// Adds the flags and the settings files to what the environment says.
+    pub fn with_files(
+        settings: Settings,
+        flags: &Flags,
+        place: &Place,
+        files: FileSettings,
+    ) -> Result<Self, ConfigError> {
+        let granted = permissions(&settings, flags, &files, place)?;
         check_client_certificate(&settings)?;
-        let added_directories =
-            flags.add_directories.iter().map(|path| directory(path, place)).collect::<Result<_, _>>()?;
+        let named = flags.add_directories.iter().map(|path| directory(path, place));
+        let mut added_directories = named.collect::<Result<Vec<_>, _>>()?;
+        added_directories.extend(granted.directories);
         let scripted_hooks = match &settings.scripted_hooks {
             Some(path) => hooks::read(path, &place.cwd)?,
             None => BTreeMap::new(),
@@ -98,7 +115,7 @@ impl Config {
         let memory = memory::load(&settings.memory, place, &home.user_directories);
         Ok(Self {
             model: choose_model(&settings, flags)?,
-            fallbacks: fallbacks(flags)?,
+            fallbacks: fallbacks(flags, &files)?,
             thinking: thinking::wish(&settings, flags)?,
             effort: thinking::effort(&settings, flags)?,
             turns_max: flags.turns_max,
@@ -108,8 +125,8 @@ impl Config {
             context: context(&settings, flags)?,
             memory: memory.notes,
             scripted_hooks,
-            warnings: memory.warnings,
-            permissions,
+            warnings: memory.warnings.into_iter().chain(granted.warnings).collect(),
+            permissions: granted.permissions,
             system_prompt: prompt("--system-prompt-file", flags.system_prompt.as_ref(), place)?,
             append_system_prompt: prompt(
                 "--append-system-prompt-file",
@@ -120,6 +137,8 @@ impl Config {
             home,
             added_directories,
             settings,
+            files,
+            environment: BTreeMap::new(),
         })
     }
 }
@@ -156,8 +175,10 @@ fn choose_model(settings: &Settings, flags: &Flags) -> Result<ModelChoice, Confi
     })
 }
 
-fn fallbacks(flags: &Flags) -> Result<Vec<String>, ConfigError> {
-    let Some(text) = &flags.fallback_models else { return Ok(Vec::new()) };
+fn fallbacks(flags: &Flags, files: &FileSettings) -> Result<Vec<String>, ConfigError> {
+    let Some(text) = &flags.fallback_models else {
+        return Ok(files.fallback_models.iter().map(|model| model.value.clone()).collect());
+    };
     let names = parse::list(text);
     if names.is_empty() {
         let accepts = "give one or more models, separated by commas".into();
@@ -198,49 +219,6 @@ fn excerpt(text: &str) -> String {
         None if text.is_empty() => "''".into(),
         None => text.to_owned(),
         Some((end, _)) => format!("{}...", &text[..end]),
-    }
-}
-
-fn permissions(settings: &Settings, flags: &Flags, place: &Place) -> Result<Permissions, ConfigError> {
-    let (mode, flag) = permission_mode(flags)?;
-    if mode == PermissionMode::BypassPermissions && place.is_root && !settings.in_sandbox {
-        return Err(ConfigError::BypassAsRoot { flag });
-    }
-    let names = |flag, tokens: &[String]| -> Result<BTreeSet<Arc<str>>, ConfigError> {
-        Ok(split_tool_names(flag, tokens)?.into_iter().map(Into::into).collect())
-    };
-    Ok(Permissions {
-        mode,
-        allowed: names("--allowedTools", &flags.allowed_tools)?,
-        disallowed: names("--disallowedTools", &flags.disallowed_tools)?,
-        asking: Asking::Nobody,
-    })
-}
-
-/// The mode, and the flag that chose it.
-fn permission_mode(flags: &Flags) -> Result<(PermissionMode, &'static str), ConfigError> {
-    let mode = match flags.permission_mode.as_deref() {
-        None | Some("default" | "manual") => PermissionMode::Default,
-        Some("acceptEdits") => PermissionMode::AcceptEdits,
-        Some("plan") => PermissionMode::Plan,
-        Some("dontAsk") => PermissionMode::DontAsk,
-        Some("bypassPermissions") => PermissionMode::BypassPermissions,
-        Some(other) => {
-            let modes = "use default, acceptEdits, plan, dontAsk or bypassPermissions";
-            let accepts = match other {
-                "auto" => format!("the mode that asks a model is not supported yet; {modes}"),
-                _ => modes.to_owned(),
-            };
-            let value = if other.is_empty() { "''" } else { other }.to_owned();
-            return Err(ConfigError::Flag { flag: "--permission-mode", value, accepts });
-        }
-    };
-    match &flags.permission_mode {
-        _ if !flags.skip_permissions => Ok((mode, "--permission-mode bypassPermissions")),
-        Some(other) if mode != PermissionMode::BypassPermissions => {
-            Err(ConfigError::Contradiction { mode: other.clone() })
-        }
-        _ => Ok((PermissionMode::BypassPermissions, "--dangerously-skip-permissions")),
     }
 }
 

@@ -91,6 +91,9 @@ pub enum ConfigError {
          or use --no-session-persistence to keep nothing."
     )]
     NoHome,
+    /// A rule cannot be read.
+    #[error("{0}.")]
+    Rule(#[from] windlass_core::RuleError),
     /// Everything would be allowed to somebody who may do everything.
     #[error(
         "{flag} is refused for the root user: every command would run unasked with full rights. \
@@ -98,6 +101,14 @@ pub enum ConfigError {
     )]
     BypassAsRoot {
         /// What asked for it.
-        flag: &'static str,
+        flag: String,
+    },
+    /// The mode was switched off.
+    #[error("the permission mode {mode} is switched off in {origin}. Use another --permission-mode.")]
+    ModeDisabled {
+        /// The mode.
+        mode: &'static str,
+        /// Where it was switched off.
+        origin: String,
     },
 }

@@ -15,6 +15,7 @@ mod hooks;
 mod memory;
 mod numbers;
 mod parse;
+mod permissions;
 mod secrets;
 mod settings;
 mod settings_files;

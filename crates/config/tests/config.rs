@@ -283,18 +283,14 @@ fn modes_are_checked() {
     check(
         "",
         "--permission-mode '' is not understood: \
-         use default, acceptEdits, plan, dontAsk or bypassPermissions.",
+         use default, acceptEdits, plan, dontAsk, auto or bypassPermissions.",
     );
     check(
         "yolo",
         "--permission-mode yolo is not understood: \
-         use default, acceptEdits, plan, dontAsk or bypassPermissions.",
+         use default, acceptEdits, plan, dontAsk, auto or bypassPermissions.",
     );
-    check(
-        "auto",
-        "--permission-mode auto is not understood: the mode that asks a model is not supported yet; \
-         use default, acceptEdits, plan, dontAsk or bypassPermissions.",
-    );
+    check("auto", "auto");
 }
 
 #[test]

@@ -16,8 +16,10 @@ use windlass_protocol::Interrupt;
 
 use call::{ABANDONED, Call, Shown, Stage, TRUNCATED};
 pub(crate) use call::{apply, input_hash};
+pub(crate) use classified::Blocked;
 
 mod call;
+mod classified;
 mod hooked;
 
 /// The calls of one response, in the order the model made them.
@@ -128,6 +130,7 @@ impl CallQueue {
                 stage if stage.is_exclusive() => break,
                 Stage::Hooking { .. }
                 | Stage::Asking { .. }
+                | Stage::Classifying { .. }
                 | Stage::Running { .. }
                 | Stage::Reviewing { .. } => (),
                 Stage::Ready(facts) => {

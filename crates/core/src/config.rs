@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::rules::{Anchors, Rules};
 use windlass_protocol::{Effort, HookEvent, MemoryNote, ModelCard, RawValue, ThinkingDisplay, ToolSpec};
 
 /// Everything a rule may depend on besides the state.
@@ -126,6 +127,8 @@ pub enum Source {
     Collapse,
     /// The summariser of what calls did.
     Summary,
+    /// The judge of calls that nothing allows.
+    Classifier,
 }
 
 impl Source {
@@ -141,6 +144,7 @@ impl Source {
             Self::SessionMemory => "session_memory".into(),
             Self::Collapse => "collapse".into(),
             Self::Summary => "summary".into(),
+            Self::Classifier => "classifier".into(),
         }
     }
 
@@ -148,7 +152,10 @@ impl Source {
     /// that it was called to cure.
     #[must_use]
     pub fn is_summariser(&self) -> bool {
-        matches!(self, Self::Compact | Self::SessionMemory | Self::Collapse | Self::Summary)
+        matches!(
+            self,
+            Self::Compact | Self::SessionMemory | Self::Collapse | Self::Summary | Self::Classifier
+        )
     }
 
     /// Whether it is the main loop of a session.
@@ -351,12 +358,33 @@ pub enum EarlyStart {
 pub struct Permissions {
     /// The mode the user chose.
     pub mode: PermissionMode,
-    /// Tools that run without asking, by their own names; see [`Permissions::resolve_names`].
-    pub allowed: BTreeSet<Arc<str>>,
-    /// Tools that never run and are not offered.
-    pub disallowed: BTreeSet<Arc<str>>,
+    /// What is denied, asked about and allowed.
+    pub rules: Rules,
     /// Who answers questions.
     pub asking: Asking,
+    /// What the paths of rules that are added during the session are anchored at.
+    pub anchors: Anchors,
+    /// Whether the mode that lets everything run may be chosen during the session: only if the user chose it at the start.
+    pub may_bypass: bool,
+    /// Whether the mode in which a model judges may be chosen.
+    pub may_classify: bool,
+    /// What the judge of that mode is told besides.
+    pub classifier: Classifier,
+    /// Whether nobody but the administrator may allow anything by a rule.
+    pub managed_only: bool,
+}
+
+/// What the user wants the judge of the mode `auto` to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Classifier {
+    /// About the surroundings: which hosts, repositories and services are the user's own.
+    pub environment: Vec<String>,
+    /// What is to run.
+    pub allow: Vec<String>,
+    /// What is to run only if the user asked for it.
+    pub soft_deny: Vec<String>,
+    /// What is never to run.
+    pub hard_deny: Vec<String>,
 }
 
 /// The permission mode.
@@ -371,11 +399,24 @@ pub enum PermissionMode {
     Plan,
     /// What would be asked is denied.
     DontAsk,
+    /// A model judges what would be asked.
+    Auto,
     /// Everything runs.
     BypassPermissions,
 }
 
 impl PermissionMode {
+    /// Every mode.
+    pub const ALL: [Self; 6] =
+        [Self::Default, Self::AcceptEdits, Self::Plan, Self::DontAsk, Self::Auto, Self::BypassPermissions];
+
+    /// The mode of this name; `manual` is another name of the default.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = if name == "manual" { "default" } else { name };
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+
     /// The name users and hosts know.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -384,6 +425,7 @@ impl PermissionMode {
             Self::AcceptEdits => "acceptEdits",
             Self::Plan => "plan",
             Self::DontAsk => "dontAsk",
+            Self::Auto => "auto",
             Self::BypassPermissions => "bypassPermissions",
         }
     }

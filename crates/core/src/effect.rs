@@ -8,7 +8,7 @@ use windlass_protocol::{
     Record, RequestId, StoreId, TimerId, ToolUse, Update,
 };
 
-use crate::config::Config;
+use crate::config::{Config, Permissions};
 use crate::state::{PhaseName, State};
 
 /// What the driver must do, in this order.
@@ -54,6 +54,8 @@ pub enum Effect {
         decided: Vec<PathFact>,
         /// What the conversation knows of the files it names.
         seen: Vec<FileSeen>,
+        /// Who may do what by now, if the session has changed it.
+        permissions: Option<Arc<Permissions>>,
     },
     /// Ask a running call to stop; it still finishes.
     CancelTool(CallId),

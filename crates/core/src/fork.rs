@@ -11,6 +11,7 @@ use crate::config::{
     ThinkingWish,
 };
 use crate::effect::Effect;
+use crate::rules::Rules;
 use crate::state::State;
 use crate::step::Cx;
 use windlass_protocol::Prompt;
@@ -71,9 +72,9 @@ fn fork_config(plan: &Plan, parent: &Config) -> Config {
         },
         permissions: Permissions {
             mode: PermissionMode::DontAsk,
-            allowed: BTreeSet::new(),
-            disallowed: plan.tools.iter().map(|tool| tool.name.clone()).collect(),
+            rules: Rules::denying(plan.tools.iter().map(|tool| &*tool.name)),
             asking: Asking::Nobody,
+            ..Permissions::default()
         },
         answer: None,
         hooks: BTreeSet::new(),

@@ -27,6 +27,7 @@ mod effect;
 mod facts;
 mod fork;
 mod gate;
+mod grants;
 mod guards;
 mod hooks;
 mod ladder;
@@ -40,6 +41,7 @@ mod recall;
 mod repeats;
 mod request;
 mod retry;
+mod rules;
 mod settle;
 mod situation;
 mod state;
@@ -51,16 +53,18 @@ mod tool_names;
 mod transition;
 
 pub use config::{
-    AnswerSchema, Asking, CheckAnswer, Config, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy,
-    PermissionMode, Permissions, RepeatPolicy, RetryPolicy, Source, ThinkingMode, ThinkingWish,
+    AnswerSchema, Asking, CheckAnswer, Classifier, Config, ContextPolicy, ContinuationPolicy, EarlyStart,
+    OutputPolicy, PermissionMode, Permissions, RepeatPolicy, RetryPolicy, Source, ThinkingMode, ThinkingWish,
 };
 pub use effect::{Effect, Effects};
 pub use gate::repair;
 pub use layers::apply;
+pub use permission::{Case, PROTECTED_DIRECTORIES, PROTECTED_FILES, judge, missing_rules};
 pub use recall::{Recall, Recalled};
 pub use request::THINKING_TOKENS_MIN;
 pub use request::unheeded;
+pub use rules::{Anchors, Rule, RuleError, RuleSource, Rules};
 pub use state::{PhaseName, State};
 pub use step::step;
-pub use tool_names::{ToolNames, UnknownTools};
-pub use windlass_protocol::{Event, Input, Interrupt, Priority, Prompt, Speaker};
+pub use tool_names::{ToolNames, UnknownTool};
+pub use windlass_protocol::{Behaviour, Event, Input, Interrupt, Priority, Prompt, Speaker};

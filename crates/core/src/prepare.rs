@@ -153,6 +153,8 @@ impl Cx<'_> {
         self.state.carry = Carry {
             messages: carry.messages,
             tools: carry.tools,
+            grants: carry.grants,
+            blocked: carry.blocked,
             compactions: carry.compactions.next_run(),
             guards: Guards::submitted(),
             summary: None,

@@ -90,6 +90,8 @@ impl Recall {
                 self.open.intended.insert(intended.tool_use_id.clone(), intended);
             }
             Record::Finished { call, tool_use_id, .. } => self.finished(call, tool_use_id),
+            // Why a call was allowed says nothing about what is allowed now.
+            Record::Ruled(_) => (),
             Record::Decided(decision) => self.decided(&decision),
             Record::Spent(spent) => self.spent(spent),
             Record::Repaired(_) => {

@@ -15,8 +15,10 @@ pub(crate) use files::KnownFiles;
 
 use crate::attach::Notes;
 use crate::budget::TokenBudget;
+use crate::calls::Blocked;
 use crate::calls::CallQueue;
 use crate::gate::Watermark;
+use crate::grants::Grants;
 use crate::guards::Guards;
 use crate::hooks::Stopping;
 use crate::layers::{Compactions, Staged, TokenCount};
@@ -84,6 +86,10 @@ pub(crate) struct Carry {
     pub(crate) checked: Watermark,
     /// Calls whose outcome is unknown and that nobody has decided about, by the hash of tool and input.
     pub(crate) doubtful: Vec<u64>,
+    /// What the session has changed of who may do what.
+    pub(crate) grants: Grants,
+    /// Calls that the judge did not let run.
+    pub(crate) blocked: Blocked,
 }
 
 impl Carry {
@@ -147,6 +153,28 @@ pub(crate) enum Phase {
     Waiting(Waiting),
     /// The run is over.
     Done(Terminal),
+}
+
+impl State {
+    /// The same with what another state of the session has changed of the permissions: that counts until the session is
+    /// left, and is in no log.
+    #[must_use]
+    pub fn keeping_grants(mut self, other: Self) -> Self {
+        self.carry.grants = other.carry.grants;
+        self.carry.blocked = other.carry.blocked;
+        self
+    }
+}
+
+impl Phase {
+    /// The calls that are on their way.
+    pub(crate) fn calls(&self) -> Option<&CallQueue> {
+        match self {
+            Self::Streaming(streaming) => Some(&streaming.calls),
+            Self::Settling(settling) => Some(&settling.calls),
+            _ => None,
+        }
+    }
 }
 
 /// The only way out of streaming: first every call is answered.

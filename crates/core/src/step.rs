@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_protocol::{Durability, ForkId, HookAnswer, HookId, MessageId, Outcome, Record, Said, Update};
+use windlass_protocol::{
+    Destination, Durability, ForkId, HookAnswer, HookId, MessageId, Outcome, PermissionUpdate, Record, Said,
+    Update,
+};
 
 use crate::config::Config;
 use crate::effect::{Effect, Effects};
@@ -35,6 +38,7 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         Event::Answered { call, answer } => {
             cx.with_calls(phase, |calls, cx| calls.on_answered(call, answer, cx))
         }
+        Event::Permissions(updates) => cx.on_permissions(phase, updates),
         Event::Timer(timer) => cx.on_timer(phase, timer),
         Event::Compact { focus } => cx.on_compact(phase, focus),
         Event::GoOn => cx.on_go_on(phase),
@@ -128,7 +132,8 @@ impl Cx<'_> {
         let is_staged = self.state.carry.staged.fork() == Some(fork);
         let is_asked =
             matches!(&phase, Phase::Preparing(preparing) if preparing.waits_for(Asked::Fork(fork)));
-        if is_staged || is_asked || self.waits_for_summary(fork) {
+        let is_judge = phase.calls().is_some_and(|calls| calls.waits_for_judge(fork));
+        if is_staged || is_asked || is_judge || self.waits_for_summary(fork) {
             for spent in self.state.ledger.book_fork(&outcome) {
                 self.persist(Record::Spent(spent));
             }
@@ -136,11 +141,32 @@ impl Cx<'_> {
         if self.on_summary(fork, &outcome) {
             return phase;
         }
+        if is_judge {
+            return self.with_calls(phase, |calls, cx| calls.on_classified(fork, &outcome, cx));
+        }
         if is_staged {
             layers::on_staged(self, &outcome);
             return phase;
         }
         self.on_reply(phase, Asked::Fork(fork), Reply::Forked(outcome))
+    }
+
+    /// Somebody changed who may do what: it holds at once. Whoever drives the session keeps what is to last.
+    fn on_permissions(&mut self, phase: Phase, updates: Vec<PermissionUpdate>) -> Phase {
+        let mut lasting = Vec::new();
+        for update in updates {
+            match self.state.carry.grants.apply(&update, self.config) {
+                Ok(()) if update.destination == Destination::Session => (),
+                Ok(()) => lasting.push(update),
+                Err(why) => {
+                    self.emit(Update::Notice(format!("A change of the permissions does not hold: {why}.")));
+                }
+            }
+        }
+        if !lasting.is_empty() {
+            self.emit(Update::Permissions(lasting));
+        }
+        phase
     }
 
     /// Hooks answered: those of a call, of the end, or of a compaction.

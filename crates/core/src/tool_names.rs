@@ -1,9 +1,11 @@
-//! Which tools a user means by the names in the lists of allowed and disallowed ones.
+//! Which tools a user means by the names in rules.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use windlass_protocol::Behaviour;
+
 use crate::config::Permissions;
+use crate::rules::{Rule, fold};
 
 /// The names a tool answers to.
 #[derive(Clone, Debug)]
@@ -14,95 +16,109 @@ pub struct ToolNames<'a> {
     pub aliases: &'a [&'static str],
 }
 
-/// Names in the lists that mean no tool.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UnknownTools {
-    /// Among the allowed ones.
-    pub allowed: Vec<Arc<str>>,
-    /// Among the disallowed ones.
-    pub disallowed: Vec<Arc<str>>,
+/// A rule whose tool is none of those there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownTool {
+    /// The rule.
+    pub rule: Rule,
+    /// In which list it stands.
+    pub behaviour: Behaviour,
+    /// The name in it.
+    pub name: String,
 }
+
+/// Tools that rules may name although not every session has them.
+const KNOWN: [&str; 20] = [
+    "Agent",
+    "AskUserQuestion",
+    "Bash",
+    "Cd",
+    "Edit",
+    "ExitPlanMode",
+    "Glob",
+    "Grep",
+    "LSP",
+    "Monitor",
+    "MultiEdit",
+    "NotebookEdit",
+    "Read",
+    "Skill",
+    "SlashCommand",
+    "TaskOutput",
+    "TodoWrite",
+    "WebFetch",
+    "WebSearch",
+    "Write",
+];
 
 impl Permissions {
-    /// Puts the tools' own names in place of those the user gave, and returns what means no tool.
+    /// Puts the tools' own names in place of aliases and, where something is denied or asked about, of other spellings;
+    /// returns the rules that mean no tool.
     ///
-    /// A ban is read generously, since one that is missed would let the tool run: `*` stands for anything, and case
-    /// does not count. A permission is read strictly.
-    pub fn resolve_names(&mut self, known: &[ToolNames<'_>]) -> UnknownTools {
-        UnknownTools {
-            allowed: resolve(&mut self.allowed, known, |given, name| given == name),
-            disallowed: resolve(&mut self.disallowed, known, is_ban_of),
+    /// Names with `_` or `*` may mean tools that come later, and are left alone.
+    pub fn resolve_names(&mut self, known: &[ToolNames<'_>]) -> Vec<UnknownTool> {
+        let mut unknown = Vec::new();
+        for behaviour in [Behaviour::Deny, Behaviour::Ask, Behaviour::Allow] {
+            for rule in self.rules.list_mut(behaviour) {
+                let given = rule.tool_text().to_owned();
+                let same = |name: &str| match behaviour {
+                    Behaviour::Allow => name == given,
+                    Behaviour::Ask | Behaviour::Deny => fold(name) == fold(&given),
+                };
+                let meant = known
+                    .iter()
+                    .find(|tool| same(&tool.name) || tool.aliases.iter().any(|alias| same(alias)));
+                match meant {
+                    Some(tool) => rule.rename(&tool.name),
+                    None if given.contains(['_', '*']) || KNOWN.iter().any(|name| same(name)) => (),
+                    None => unknown.push(UnknownTool { rule: rule.clone(), behaviour, name: given }),
+                }
+            }
         }
+        unknown
     }
-}
-
-fn resolve(
-    list: &mut BTreeSet<Arc<str>>,
-    known: &[ToolNames<'_>],
-    means: fn(&str, &str) -> bool,
-) -> Vec<Arc<str>> {
-    let mut unknown = Vec::new();
-    for given in std::mem::take(list) {
-        let is_meant = |tool: &&ToolNames<'_>| {
-            means(&given, &tool.name) || tool.aliases.iter().any(|alias| means(&given, alias))
-        };
-        let meant: Vec<Arc<str>> = known.iter().filter(is_meant).map(|tool| tool.name.clone()).collect();
-        if meant.is_empty() {
-            unknown.push(given);
-        }
-        list.extend(meant);
-    }
-    unknown
-}
-
-/// Whether a ban of `given` is a ban of the tool of this name.
-fn is_ban_of(given: &str, name: &str) -> bool {
-    let (given, name) = (given.to_lowercase(), name.to_lowercase());
-    let mut parts = given.split('*');
-    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
-    let mut last = None;
-    for part in parts {
-        let Some(place) = rest.find(part) else { return false };
-        last = Some(part);
-        rest = &rest[place + part.len()..];
-    }
-    last.map_or(rest.is_empty(), |last| name.ends_with(last))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::{Anchors, RuleSource};
 
-    /// The tools that a list of names means, and after `?` those that mean none: as a permission, then as a ban.
+    /// Whether a name as a permission, and as a ban, means each of the two tools.
     #[track_caller]
-    fn check(given: &[&str], allowed: &str, disallowed: &str) {
+    fn check(given: &str, allowed: &str, disallowed: &str) {
         let known = [
             ToolNames { name: "Bash".into(), aliases: &[] },
             ToolNames { name: "TaskStop".into(), aliases: &["KillShell"] },
         ];
-        let list: BTreeSet<Arc<str>> = given.iter().map(|&name| name.into()).collect();
-        let mut permissions =
-            Permissions { allowed: list.clone(), disallowed: list, ..Permissions::default() };
-        let unknown = permissions.resolve_names(&known);
-        let shown = |list: &BTreeSet<Arc<str>>, unknown: &[Arc<str>]| {
-            let list: Vec<&str> = list.iter().map(|name| &**name).collect();
-            format!("{}?{}", list.join(" "), unknown.join(" "))
-        };
-        assert_eq!(shown(&permissions.allowed, &unknown.allowed), allowed, "{given:?} allowed");
-        assert_eq!(shown(&permissions.disallowed, &unknown.disallowed), disallowed, "{given:?} disallowed");
+        for (behaviour, expected) in [(Behaviour::Allow, allowed), (Behaviour::Deny, disallowed)] {
+            let mut permissions = Permissions::default();
+            let added =
+                permissions.rules.add(behaviour, given, RuleSource::named("--tools"), &Anchors::default());
+            let seen = match added {
+                Err(_) => "refused".to_owned(),
+                Ok(()) => {
+                    let unknown = permissions.resolve_names(&known);
+                    let rules = permissions.rules.list(behaviour);
+                    let meant = ["Bash", "TaskStop"].into_iter().filter(|tool| rules[0].covers_tool(tool));
+                    let names: Vec<&str> = meant.collect();
+                    format!("{}{}", names.join(" "), if unknown.is_empty() { "" } else { "?" })
+                }
+            };
+            assert_eq!(seen, expected, "{given} {behaviour:?}");
+        }
     }
 
     #[test]
     fn bans_are_read_generously_and_permissions_strictly() {
-        check(&[], "?", "?");
-        check(&["Bash"], "Bash?", "Bash?");
-        check(&["KillShell"], "TaskStop?", "TaskStop?");
-        check(&["bash", "killshell"], "?bash killshell", "Bash TaskStop?");
-        check(&["*"], "?*", "Bash TaskStop?");
-        check(&["Kill*"], "?Kill*", "TaskStop?");
-        check(&["*sh", "B*h*"], "?*sh B*h*", "Bash?");
-        check(&["*s*x", "Bash*x", "*x"], "?*s*x *x Bash*x", "?*s*x *x Bash*x");
-        check(&["Bas", "ash"], "?Bas ash", "?Bas ash");
-        check(&["B*shh"], "?B*shh", "?B*shh");
+        check("Bash", "Bash", "Bash");
+        check("KillShell", "TaskStop", "TaskStop");
+        check("bash", "?", "Bash");
+        check("killshell", "?", "TaskStop");
+        check("*", "refused", "Bash TaskStop");
+        check("Ba*", "refused", "Bash");
+        check("*sh", "refused", "Bash");
+        check("Bas", "?", "?");
+        check("Read", "", "");
     }
 }

@@ -68,6 +68,8 @@ impl Onward {
         Carry {
             messages: carry.messages,
             tools: carry.tools,
+            grants: carry.grants,
+            blocked: carry.blocked,
             compactions: carry.compactions.after(self.transition),
             guards,
             summary: carry.summary,

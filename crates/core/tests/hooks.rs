@@ -131,7 +131,7 @@ fn a_hook_that_allows_spares_the_question_but_beats_no_rule() {
         ",
     );
     let forbid = |config: &mut windlass_core::Config| {
-        config.permissions.disallowed.insert("write".into());
+        config.permissions.rules = windlass_core::Rules::denying(["write"].into_iter());
     };
     check(
         allowed(before().with(forbid)),
@@ -139,7 +139,7 @@ fn a_hook_that_allows_spares_the_question_but_beats_no_rule() {
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
         > c1 is write a              ask h1 PreToolUse write a
-        > h1 says allow              denied c1: write is disallowed in this session. | result c1 error: write is disallowed in this session.
+        > h1 says allow              denied c1: write is denied by the rule write (this session). | result c1 error: write is denied by the rule write (this session).
         ",
     );
 }

@@ -63,13 +63,7 @@ impl Run {
     fn calls(&mut self, call: u32, outcome: ToolOutcome) -> &mut Self {
         let input = RawValue::from_string(format!("{{\"n\":{call}}}")).expect("JSON");
         self.says(Block::tool_use(&format!("toolu_{call}"), "Read", &input)).ends(StopReason::ToolUse);
-        let facts = CallFacts {
-            kind: CallKind::Read,
-            shared: true,
-            paths: Vec::new(),
-            changes: Vec::new(),
-            target: String::new(),
-        };
+        let facts = CallFacts { shared: true, ..CallFacts::new(CallKind::Read) };
         let call = CallId(call);
         self.tell(Event::Examined { call, admission: Admission::Ready { tool: "Read".into(), facts } });
         self.tell(Event::Finished { call, outcome })

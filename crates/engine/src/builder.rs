@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Config, Recalled, UnknownTools};
+use windlass_core::{Config, Recalled, UnknownTool};
 use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClient, SessionLog, TaskWatch};
 use windlass_protocol::{ModelCard, Record, SessionSeed, Transcript};
 use windlass_secrets::Redactor;
@@ -32,7 +32,7 @@ pub(crate) struct Shared {
     pub(crate) results_directory: Option<PathBuf>,
     pub(crate) redactor: Redactor,
     pub(crate) cwd: PathBuf,
-    unknown_tools: UnknownTools,
+    unknown_tools: Vec<UnknownTool>,
 }
 
 /// Why an engine cannot be built. The user or the caller must act.
@@ -172,9 +172,9 @@ impl Engine {
         self.shared.config.tools.iter().map(|tool| tool.name.clone()).collect()
     }
 
-    /// The names in the permissions that mean no tool. Worth a warning: they may be meant for another tool.
+    /// The rules that mean no tool. Worth a warning: they may be meant for another tool.
     #[must_use]
-    pub fn unknown_tools(&self) -> &UnknownTools {
+    pub fn unknown_tools(&self) -> &[UnknownTool] {
         &self.shared.unknown_tools
     }
 
@@ -253,7 +253,7 @@ impl EngineBuilder {
         let mut config = self.config;
         let unknown_tools = config.permissions.resolve_names(&toolbox.names());
         config.roots = roots.into();
-        config.tools = toolbox.specs(&config.permissions.disallowed);
+        config.tools = toolbox.specs(&config.permissions.rules);
         let base = self.system_prompt.unwrap_or_else(|| default_system_prompt(&config.tools));
         let form = config.answer.as_ref().map(|answer| form_of_answer(&answer.schema));
         let joined = |parts: Vec<Option<String>>| -> Arc<str> {

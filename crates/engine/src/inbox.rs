@@ -7,7 +7,7 @@ use futures_util::task::AtomicWaker;
 use tokio::sync::mpsc;
 use windlass_core::{Event, Interrupt, Priority, Prompt, Speaker};
 use windlass_ports::{EndedTask, TaskWatch};
-use windlass_protocol::{Answer, Block, CallId};
+use windlass_protocol::{Answer, Block, CallId, PermissionUpdate};
 
 /// How many messages from handles wait at most; further senders wait themselves.
 const INBOX_MAX: usize = 16;
@@ -131,6 +131,11 @@ impl Handle {
     /// Answers a question of the run.
     pub async fn answer(&self, call: CallId, answer: Answer) -> Result<(), SessionEnded> {
         self.send(Event::Answered { call, answer }).await
+    }
+
+    /// Changes who may do what, from the next decision on.
+    pub async fn change_permissions(&self, updates: Vec<PermissionUpdate>) -> Result<(), SessionEnded> {
+        self.send(Event::Permissions(updates)).await
     }
 
     async fn send(&self, event: Event) -> Result<(), SessionEnded> {

@@ -11,11 +11,11 @@ use futures_util::future::{AbortHandle, Aborted, BoxFuture, FutureExt, abortable
 use futures_util::stream::{BoxStream, FuturesUnordered, Stream, StreamExt};
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
-use windlass_core::{Config, Effect, Event};
-use windlass_ports::{ModelClient, ProgressReceiver, ProgressSender, ToolContext, progress_channel};
+use windlass_core::{Config, Effect, Event, Permissions};
+use windlass_ports::{Hidden, ModelClient, ProgressReceiver, ProgressSender, ToolContext, progress_channel};
 use windlass_protocol::{
-    CallId, Failure, FailureClass, ForkId, HookId, ModelEvent, ModelRequest, RequestId, SessionSeed, TimerId,
-    ToolUse,
+    CallId, Failure, FailureClass, ForkId, HookId, ModelEvent, ModelRequest, PathFact, RequestId,
+    SessionSeed, TimerId, ToolUse,
 };
 
 use crate::builder::Shared;
@@ -103,11 +103,13 @@ impl Inflight {
                 let admission = self.world.shared.toolbox.examine(&tool_use, &cwd, &self.config);
                 self.ready.push_back(Event::Examined { call, admission });
             }
-            Effect::RunTool { call, tool_use, cwd, decided, seen } => {
+            Effect::RunTool { call, tool_use, cwd, decided, seen, permissions } => {
+                let hidden = self.hidden(permissions);
                 let (roots, progress) = (self.config.roots.clone(), self.progress.0.clone());
                 let (tool_use_id, cwd, cancel) =
                     (tool_use.id.clone(), cwd.to_path_buf(), CancellationToken::new());
-                let context = ToolContext { call, tool_use_id, cwd, roots, decided, seen, cancel, progress };
+                let context =
+                    ToolContext { call, tool_use_id, cwd, roots, decided, seen, hidden, cancel, progress };
                 self.run_tool(&tool_use, context);
             }
             Effect::CancelTool(call) => self.ask_to_stop(Stoppable::Call(call)),
@@ -140,6 +142,20 @@ impl Inflight {
             // The machine does these itself.
             Effect::Emit(_) | Effect::Persist { .. } => (),
         }
+    }
+
+    /// What searches must leave out, by the rules that deny reading.
+    fn hidden(&self, changed: Option<Arc<Permissions>>) -> Hidden {
+        let rules = changed.as_ref().map_or(&self.config.permissions.rules, |changed| &changed.rules);
+        if !rules.hides_anything() {
+            return Hidden::default();
+        }
+        let config = self.config.clone();
+        Hidden::new(move |path| {
+            let rules = changed.as_ref().map_or(&config.permissions.rules, |changed| &changed.rules);
+            let fact = PathFact { lexical: path.to_owned(), resolved: None, is_directory: false };
+            rules.hides(&fact)
+        })
     }
 
     fn run_tool(&mut self, tool_use: &ToolUse, context: ToolContext) {

@@ -168,16 +168,18 @@ pub use run::Run;
 pub use schema::{SchemaError, answer_schema};
 pub use session::Session;
 pub use windlass_core::{
-    AnswerSchema, Asking, CheckAnswer, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy,
-    PermissionMode, Permissions, Priority, Prompt, Recall, Recalled, RepeatPolicy, RetryPolicy, Source,
-    Speaker, ThinkingMode, ThinkingWish, UnknownTools,
+    Anchors, AnswerSchema, Asking, Case, CheckAnswer, Classifier, ContextPolicy, ContinuationPolicy,
+    EarlyStart, OutputPolicy, PermissionMode, Permissions, Priority, Prompt, Recall, Recalled, RepeatPolicy,
+    RetryPolicy, Rule, RuleError, RuleSource, Rules, Source, Speaker, ThinkingMode, ThinkingWish,
+    UnknownTool, judge, missing_rules,
 };
 /// The traits of the outside world: what a tool, a model client or a runner of hooks implements.
 pub use windlass_ports as ports;
 /// Every word that updates, outcomes and hooks use; the most common ones are here as well.
 pub use windlass_protocol as protocol;
 pub use windlass_protocol::{
-    Answer, Block, CallId, ContextReport, Denial, Effort, MemoryNote, MessageId, ModelCard, ModelSpend,
-    Outcome, Question, SessionSeed, Terminal, ThinkingDisplay, Transcript, Transition, Update, Usage,
+    Answer, Behaviour, Block, CallId, ContextReport, Denial, Effort, MemoryNote, MessageId, ModelCard,
+    ModelSpend, Outcome, Question, SessionSeed, Terminal, ThinkingDisplay, Transcript, Transition, Update,
+    Usage,
 };
 pub use windlass_secrets::Redactor;

@@ -201,7 +201,8 @@ impl Machine {
         let Some(facts) = self.state.facts() else { return Ok(()) };
         if self.journal.restated() {
             // Whoever reads the log has nothing but these facts, so nothing but these facts counts from here on.
-            self.state = State::from_facts(facts.clone());
+            let state = State::from_facts(facts.clone());
+            self.state = state.keeping_grants(std::mem::take(&mut self.state));
         }
         self.journal.append([Record::Facts(Box::new(facts))], Durability::Written)
     }

@@ -1,11 +1,11 @@
 //! The tools by name, and what they say about an input.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_core::{Config, ToolNames};
+use windlass_core::{Config, Rules, ToolNames};
 use windlass_ports::{AnyTool, ExamineContext};
 use windlass_protocol::{Admission, RawObject, ToolSpec, ToolUse};
 
@@ -66,8 +66,8 @@ impl Toolbox {
     }
 
     /// The tools the model sees: all but the disallowed ones.
-    pub(crate) fn specs(&self, disallowed: &BTreeSet<Arc<str>>) -> Arc<[ToolSpec]> {
-        self.specs.iter().filter(|spec| !disallowed.contains(&spec.name)).cloned().collect()
+    pub(crate) fn specs(&self, rules: &Rules) -> Arc<[ToolSpec]> {
+        self.specs.iter().filter(|spec| !rules.removes(&spec.name)).cloned().collect()
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<dyn AnyTool>> {
@@ -78,7 +78,7 @@ impl Toolbox {
     /// that is not on offer does not exist; that one is disallowed is for the core to say.
     pub(crate) fn examine(&self, tool_use: &ToolUse, cwd: &Path, config: &Config) -> Admission {
         let is_meant = |entry: &&Entry| {
-            config.permissions.disallowed.contains(&entry.name)
+            config.permissions.rules.removes(&entry.name)
                 || config.tools.iter().any(|spec| spec.name == entry.name)
         };
         let Some(entry) = self.by_name.get(&tool_use.name).filter(is_meant) else {

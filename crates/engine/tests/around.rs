@@ -46,13 +46,7 @@ impl Tool for Say {
     const NAME: &'static str = "Say";
 
     fn facts(&self, _: &SayInput, _: &ExamineContext) -> Result<CallFacts, String> {
-        Ok(CallFacts {
-            kind: CallKind::Read,
-            shared: true,
-            paths: vec![],
-            changes: vec![],
-            target: "say".into(),
-        })
+        Ok(CallFacts { shared: true, target: "say".into(), ..CallFacts::new(CallKind::Read) })
     }
 
     async fn run(&self, input: SayInput, cx: ToolContext) -> ToolOutcome {

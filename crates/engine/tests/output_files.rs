@@ -66,7 +66,10 @@ async fn results_of(calls: &'static [(&'static str, &'static str)]) -> Vec<Strin
         Arc::new(Read::new(ReadLimits::default())),
         Arc::new(TaskStop::new(tasks)),
     ];
-    let permissions = Permissions { allowed: ["Bash".into()].into(), ..Permissions::default() };
+    let permissions = Permissions {
+        rules: windlass_engine::Rules::allowing(["Bash"].into_iter()),
+        ..Permissions::default()
+    };
     let model = Curious { calls, made: AtomicUsize::new(0) };
     let engine = Engine::builder(Arc::new(model), model_card("x"))
         .tools(tools)

@@ -34,7 +34,7 @@ impl Tool for Leak {
 
     fn facts(&self, _: &LeakInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let kind = CallKind::Read;
-        Ok(CallFacts { kind, shared: true, paths: vec![], changes: vec![], target: "leak".into() })
+        Ok(CallFacts { shared: true, target: "leak".into(), ..CallFacts::new(kind) })
     }
 
     async fn run(&self, _: LeakInput, cx: ToolContext) -> ToolOutcome {

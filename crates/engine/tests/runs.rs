@@ -57,13 +57,7 @@ impl Tool for Wait {
 
     fn facts(&self, input: &WaitInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let kind = if input.acts { CallKind::Execute } else { CallKind::Read };
-        Ok(CallFacts {
-            kind,
-            shared: !input.acts,
-            paths: vec![],
-            changes: vec![],
-            target: input.ms.to_string(),
-        })
+        Ok(CallFacts { shared: !input.acts, target: input.ms.to_string(), ..CallFacts::new(kind) })
     }
 
     async fn run(&self, input: WaitInput, cx: ToolContext) -> ToolOutcome {
@@ -411,7 +405,10 @@ async fn bad_input_is_an_error_result_that_names_the_field() {
 async fn a_tool_that_is_not_offered_is_not_named() {
     let script =
         r#"{"responses": [{"blocks": [{"tool": "Nap", "input": {}}]}, {"blocks": [{"text": "ok"}]}]}"#;
-    let permissions = Permissions { disallowed: ["Wait".into()].into(), ..Permissions::default() };
+    let permissions = Permissions {
+        rules: windlass_engine::Rules::denying(["Wait"].into_iter()),
+        ..Permissions::default()
+    };
     let engine = builder(script, &Wait::default()).permissions(permissions).build().unwrap();
     let mut session = engine.session();
     words(&mut session, "go").await;

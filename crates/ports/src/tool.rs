@@ -37,7 +37,7 @@ use windlass_protocol::{CallFacts, CallId, FileSeen, PathFact, ToolOutcome, Tool
 ///     const NAME: &'static str = "Count";
 ///
 ///     fn facts(&self, input: &CountInput, _: &ExamineContext) -> Result<CallFacts, String> {
-///         Ok(CallFacts { kind: CallKind::Read, shared: true, paths: vec![], changes: vec![], target: input.text.clone() })
+///         Ok(CallFacts {  shared: true, target: input.text.clone(), ..CallFacts::new(CallKind::Read) })
 ///     }
 ///
 ///     async fn run(&self, input: CountInput, _: ToolContext) -> ToolOutcome {
@@ -80,6 +80,32 @@ pub struct ExamineContext {
     pub roots: Arc<[PathBuf]>,
 }
 
+/// Files that may not be read, and so are not found either.
+#[derive(Clone, Default)]
+pub struct Hidden(Option<Arc<Hides>>);
+
+type Hides = dyn Fn(&Path) -> bool + Send + Sync;
+
+impl Hidden {
+    /// Hides the resolved paths that `hides` says yes to.
+    #[must_use]
+    pub fn new(hides: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hides)))
+    }
+
+    /// Whether a file or directory must not be shown.
+    #[must_use]
+    pub fn hides(&self, path: &Path) -> bool {
+        self.0.as_ref().is_some_and(|hides| hides(path))
+    }
+}
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Hidden").field(&self.0.is_some()).finish()
+    }
+}
+
 /// What a running call is given.
 #[derive(Clone, Debug)]
 pub struct ToolContext {
@@ -96,6 +122,8 @@ pub struct ToolContext {
     pub decided: Vec<PathFact>,
     /// What the conversation knows of the files that the call's facts name.
     pub seen: Vec<FileSeen>,
+    /// What a search must not show.
+    pub hidden: Hidden,
     /// Fires when the call is to stop.
     pub cancel: CancellationToken,
     /// Where to say how it is getting on.
@@ -127,6 +155,7 @@ impl ToolContext {
             cwd,
             decided: Vec::new(),
             seen: Vec::new(),
+            hidden: Hidden::default(),
             cancel: CancellationToken::new(),
             progress: progress_channel().0,
         }

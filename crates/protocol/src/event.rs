@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     Admission, Answer, Block, CallId, ForkId, HookAnswer, HookId, LookId, MemoryNote, ModelEvent, Outcome,
-    RequestId, StoreId, Surroundings, TimerId, ToolOutcome, ToolProgress,
+    PermissionUpdate, RequestId, StoreId, Surroundings, TimerId, ToolOutcome, ToolProgress,
 };
 
 /// One thing that happened, with the time and the chance that come with it.
@@ -80,6 +80,8 @@ pub enum Event {
         /// The answer.
         answer: Answer,
     },
+    /// Somebody changes who may do what.
+    Permissions(Vec<PermissionUpdate>),
     /// A timer ran out.
     Timer(TimerId),
     /// A fork came to its end. Its cost is in the outcome.

@@ -5,6 +5,7 @@
 //! Block types and fields this crate does not know survive a round trip byte for byte.
 
 mod block;
+mod command;
 mod decision;
 mod event;
 mod hook;
@@ -14,6 +15,7 @@ mod message;
 mod model;
 mod reason;
 mod record;
+mod ruling;
 mod secret;
 mod surroundings;
 mod tokens;
@@ -23,6 +25,10 @@ mod update;
 mod usage;
 
 pub use block::{Block, BlockError, BlockKind, ToolUse};
+pub use command::{
+    CommandEffect, CommandFacts, FoundCommand, HostFact, NamedPath, Naming, PlainCommand, UNKNOWN_TEXT,
+    UrlFact,
+};
 pub use decision::{Collapse, CompactTrigger, Compaction, ContextReport, Decision, StoredResult};
 pub use event::{Event, Input, Interrupt, Priority, Prompt, Speaker};
 pub use hook::{HookAnswer, HookCall, HookEvent, HookPermission};
@@ -38,9 +44,10 @@ pub use model::{
 };
 pub use reason::{Terminal, Transition};
 pub use record::{
-    Answered, CallResult, CompactionFacts, Durability, Facts, Fate, Intended, Record, Requested, Rest, Said,
-    SentFacts, Spent,
+    Answered, CallResult, CompactionFacts, Durability, Facts, Fate, Intended, Record, Requested, Rest, Ruled,
+    Said, SentFacts, Spent,
 };
+pub use ruling::{Behaviour, Destination, PermissionChange, PermissionUpdate, Ruling, RulingRule, Verdict};
 pub use secret::Secret;
 pub use surroundings::{FileChange, MemoryNote, Surroundings};
 pub use tokens::estimate_tokens;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::{
     Block, CallId, CallKind, Collapse, Decision, FileSeen, Input, MemoryNote, Message, MessageId, ModelSpend,
-    Origin, Prompt, RawValueEq, Repair, RequestId, Terminal, Usage,
+    Origin, Prompt, RawValueEq, Repair, RequestId, Ruling, Terminal, Usage,
 };
 
 /// One fact.
@@ -29,6 +29,8 @@ pub enum Record {
     Dequeued,
     /// A request goes out.
     Requested(Requested),
+    /// It was decided what becomes of a call.
+    Ruled(Ruled),
     /// A call is about to start.
     Intended(Intended),
     /// A call came to an end by itself; what it returned was heard just before.
@@ -130,6 +132,19 @@ pub struct Requested {
     pub attempt: u32,
     /// What it is made of, in tokens, in the order of the request.
     pub parts: Vec<(Arc<str>, u64)>,
+}
+
+/// What was decided about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruled {
+    /// The call.
+    pub call: CallId,
+    /// The provider's id of the call.
+    pub tool_use_id: Arc<str>,
+    /// The tool's own name.
+    pub tool: Arc<str>,
+    /// What was decided, by which rule, and why.
+    pub ruling: Ruling,
 }
 
 /// A call that is about to start.
@@ -270,6 +285,7 @@ impl Record {
             Self::Queued(_) => "queued",
             Self::Dequeued => "dequeued",
             Self::Requested(_) => "requested",
+            Self::Ruled(_) => "ruled",
             Self::Intended(_) => "intended",
             Self::Finished { .. } => "finished",
             Self::Decided(_) => "decided",

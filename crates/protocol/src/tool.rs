@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::Block;
+use crate::{Block, CommandFacts, UrlFact};
 
 /// What a tool says about one input, before anything runs. Rules are functions of these facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,13 +21,35 @@ pub struct CallFacts {
     pub changes: Vec<PathBuf>,
     /// What the call is about, in a few words, for people: a path, a command, a pattern.
     pub target: String,
+    /// The command line it runs.
+    pub commands: Option<Arc<CommandFacts>>,
+    /// The address it fetches.
+    pub url: Option<UrlFact>,
+}
+
+impl CallFacts {
+    /// A call of this kind that names nothing and runs alone.
+    #[must_use]
+    pub fn new(kind: CallKind) -> Self {
+        Self {
+            kind,
+            shared: false,
+            paths: Vec::new(),
+            changes: Vec::new(),
+            target: String::new(),
+            commands: None,
+            url: None,
+        }
+    }
 }
 
 /// What kind of thing a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallKind {
-    /// Only looks.
+    /// Only looks, at files.
     Read,
+    /// Looks at something elsewhere, over the network.
+    Fetch,
     /// Changes the files it names, and nothing else.
     Edit,
     /// Runs something that can do anything.

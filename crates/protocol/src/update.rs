@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::{
-    Block, CallFacts, CallId, CompactTrigger, Decision, Delta, Failure, MessageId, RawValueEq, RequestId,
-    Terminal, ToolProgress, ToolUse, Transition, Usage,
+    Block, CallFacts, CallId, CompactTrigger, Decision, Delta, Failure, MessageId, PermissionUpdate,
+    RawValueEq, RequestId, Terminal, ToolProgress, ToolUse, Transition, Usage,
 };
 
 /// One thing a caller sees. The last update of a run is [`Update::Done`], exactly once.
@@ -111,6 +111,8 @@ pub enum Update {
     Question(Question),
     /// A call was denied.
     Denied(Denial),
+    /// Changes of the permissions that hold already and are to be kept for later sessions.
+    Permissions(Vec<PermissionUpdate>),
     /// The request failed and is sent again after a pause.
     Retrying {
         /// Which try failed.
@@ -210,6 +212,8 @@ pub struct Question {
     pub facts: CallFacts,
     /// Why it is asked.
     pub reason: String,
+    /// The rules that would spare the question, each for what is missing and no more; none if that cannot be remembered.
+    pub rules: Vec<String>,
 }
 
 /// The answer to a [`Question`].

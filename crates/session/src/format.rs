@@ -15,6 +15,7 @@ mod held;
 mod json;
 mod own;
 mod piece;
+mod rulings;
 mod usage;
 mod values;
 

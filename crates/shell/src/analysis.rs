@@ -104,6 +104,8 @@ pub struct NamedPath {
     pub is_pattern: bool,
     /// Everything below is meant as well.
     pub is_recursive: bool,
+    /// A redirection names it, not the program.
+    pub is_redirected: bool,
 }
 
 impl NamedPath {

@@ -172,6 +172,7 @@ impl Context<'_> {
             from: from.clone(),
             is_pattern: false,
             is_recursive,
+            is_redirected: false,
         };
         self.here.iter().map(path).collect()
     }

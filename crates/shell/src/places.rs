@@ -73,6 +73,7 @@ pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<NamedP
         from: from.clone(),
         is_pattern,
         is_recursive: false,
+        is_redirected: false,
     };
     if text.starts_with(['/', '~']) {
         return places.iter().take(1).map(path).collect();

@@ -564,7 +564,10 @@ impl Reader<'_> {
         if ["/dev/tcp/", "/dev/udp/"].iter().any(|device| target.text.starts_with(device)) {
             parts.network = Some(target.text.clone());
         }
-        let paths = named(&path_text(target), false, &self.here);
+        let mut paths = named(&path_text(target), false, &self.here);
+        for path in &mut paths {
+            path.is_redirected = true;
+        }
         if kind != "<" {
             parts.writes.extend(paths.clone());
         }

@@ -62,6 +62,7 @@ pub(crate) fn random_config(rng: &mut Rng) -> Config {
         PermissionMode::AcceptEdits,
         PermissionMode::Plan,
         PermissionMode::DontAsk,
+        PermissionMode::Auto,
         PermissionMode::BypassPermissions,
         PermissionMode::BypassPermissions,
     ];

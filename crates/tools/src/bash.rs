@@ -7,6 +7,7 @@ mod answer;
 mod call;
 mod capture;
 mod changes;
+pub(crate) mod commands;
 mod place;
 mod prompt;
 mod run;
@@ -15,7 +16,7 @@ mod status;
 mod view;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,12 +24,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_ports::{AnyTool, BoxFuture, ExamineContext, Tool, ToolContext};
-use windlass_protocol::{CallFacts, CallKind, PathFact, RawValue, ToolOutcome, ToolSpec};
+use windlass_protocol::{CallFacts, CallKind, RawValue, ToolOutcome, ToolSpec};
 use windlass_sandbox::Launcher;
-use windlass_shell::{ReadOnlyCommand, read_only_command};
 
+use self::commands::Judged;
+use crate::describe::describe_line;
 use crate::lenient;
-use crate::paths::{clean, path_fact, resolve};
 use crate::tasks::Tasks;
 
 /// Characters of a command that are shown to people.
@@ -59,13 +60,6 @@ pub struct BashInput {
     unsandboxed: bool,
 }
 
-impl BashInput {
-    /// The command, if it may run without anybody being asked. One that goes on unseen is not judged by its words.
-    fn only_looks(&self) -> Option<ReadOnlyCommand> {
-        read_only_command(&self.command).filter(|_| !self.run_in_background)
-    }
-}
-
 /// How commands are run.
 #[derive(Clone, Debug)]
 pub struct BashSettings {
@@ -83,6 +77,8 @@ pub struct BashSettings {
     pub output_bytes_max: u64,
     /// Variables that are passed on to commands although their names look like secrets.
     pub env_pass: Vec<String>,
+    /// The variables that commands start from, before those that look like secrets are taken out.
+    pub environment: Vec<(OsString, OsString)>,
     /// Variables that are set for commands.
     pub env: Vec<(OsString, OsString)>,
     /// A script that is sourced before each command, except those that only look.
@@ -105,6 +101,7 @@ impl BashSettings {
             saved_bytes_max: 64 << 20,
             output_bytes_max: 5 << 30,
             env_pass: Vec::new(),
+            environment: std::env::vars_os().collect(),
             env: Vec::new(),
             env_file: None,
             background_disabled: false,
@@ -165,6 +162,14 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
+    /// A command that goes on unseen is not judged by its words, nor is one that shows what a sourced file sets: the file would
+    /// run with it.
+    fn judges_by_words(&self, input: &BashInput) -> Judged {
+        let shows_variables = input.command.contains('$') || input.command.contains("printenv");
+        let sources = self.settings.env_file.is_some() && shows_variables;
+        if input.run_in_background || sources { Judged::ByRules } else { Judged::ByWords }
+    }
+
     /// Says once that the file to source is missing, with the first command that would source it.
     fn env_file_notice(&self, is_read_only: bool) -> Option<String> {
         let file = self.settings.env_file.as_ref().filter(|file| !is_read_only && !file.is_file())?;
@@ -184,31 +189,16 @@ impl Tool for Shell {
     const SPEC: Option<&'static str> = Some(include_str!("../specs/Bash.json"));
 
     fn facts(&self, input: &BashInput, cx: &ExamineContext) -> Result<CallFacts, String> {
-        if input.command.trim().is_empty() {
-            return Err("`command` is empty. Give the command line to run.".to_owned());
-        }
-        if input.command.contains('\0') {
-            return Err("`command` contains a NUL character, which no command line can hold.".to_owned());
-        }
         if input.run_in_background && self.settings.background_disabled {
             return Err("`run_in_background` is switched off here. Run the command without it.".to_owned());
         }
-        let target = one_line(&input.command);
-        let Some(command) = input.only_looks() else {
-            // Without any place to start in, the call itself says so.
-            let changes = place::start(&cx.cwd, &cx.roots)
-                .map_or_else(|_| Vec::new(), |start| changes::changes(&input.command, &start.cwd));
-            return Ok(CallFacts {
-                kind: CallKind::Execute,
-                shared: false,
-                paths: Vec::new(),
-                changes,
-                target,
-            });
-        };
-        let cwd = place::start(&cx.cwd, &cx.roots)?.cwd;
-        let paths = paths_of(&command, &cwd);
-        Ok(CallFacts { kind: CallKind::Read, shared: true, paths, changes: Vec::new(), target })
+        // Without any place to start in, the call itself says so.
+        let cwd = place::start(&cx.cwd, &cx.roots).map_or_else(|_| cx.cwd.clone(), |start| start.cwd);
+        let mut facts = describe_line(&input.command, self.judges_by_words(input), &cwd)?;
+        if facts.kind == CallKind::Execute {
+            facts.changes = changes::changes(&input.command, &cwd);
+        }
+        Ok(facts)
     }
 
     async fn run(&self, input: BashInput, cx: ToolContext) -> ToolOutcome {
@@ -216,22 +206,8 @@ impl Tool for Shell {
     }
 }
 
-/// What a read-only command looks at. The shell hands its words to the kernel as they are, so `..` means the parent
-/// of what was reached, and `~` is a name like any other.
-fn paths_of(command: &ReadOnlyCommand, cwd: &Path) -> Vec<PathFact> {
-    let fact = |path: &Path| {
-        let path = cwd.join(path);
-        let resolved = resolve(&path);
-        path_fact(clean(path), resolved)
-    };
-    if command.paths.is_empty() && command.name == "ls" {
-        return vec![fact(cwd)];
-    }
-    command.paths.iter().map(|path| fact(Path::new(path))).collect()
-}
-
 /// The command on one line, shortened.
-fn one_line(command: &str) -> String {
+pub(crate) fn one_line(command: &str) -> String {
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= TARGET_CHARS_MAX {
         return line;
@@ -241,7 +217,10 @@ fn one_line(command: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::paths::clean;
 
     fn bash() -> Bash {
         Bash::new(BashSettings::new(Launcher::direct()), Tasks::new(None))
@@ -271,7 +250,9 @@ mod tests {
         check("pwd", CallKind::Read, &[]);
         check("grep x /etc/hosts", CallKind::Read, &["/etc/hosts"]);
         check("cat a > b", CallKind::Execute, &[]);
-        check("cat -n a", CallKind::Execute, &[]);
+        check("cat -n a", CallKind::Read, &["a"]);
+        check("cat --unknown a", CallKind::Execute, &[]);
+        check("cat a | grep b && ls d", CallKind::Read, &["a", "d"]);
         check("make", CallKind::Execute, &[]);
     }
 

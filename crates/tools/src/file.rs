@@ -20,11 +20,11 @@ pub(crate) fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Res
     let path = paths::locate(FIELD, file_path, &cx.cwd)?;
     let changes = if kind.is_read_only() { Vec::new() } else { path.resolved.iter().cloned().collect() };
     Ok(CallFacts {
-        kind,
         shared: kind.is_read_only(),
         changes,
         target: paths::shown(&path.lexical, &cx.cwd),
         paths: vec![path],
+        ..CallFacts::new(kind)
     })
 }
 

@@ -9,7 +9,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_ports::{ExamineContext, Tool, ToolContext};
+use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
 
 use crate::counted::counted_as;
@@ -79,13 +79,7 @@ impl Tool for Glob {
     fn facts(&self, input: &GlobInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         let query = Query::new(input, &cx.cwd)?;
         let target = input.pattern.clone();
-        Ok(CallFacts {
-            kind: CallKind::Read,
-            shared: true,
-            paths: vec![query.base],
-            changes: Vec::new(),
-            target,
-        })
+        Ok(CallFacts { shared: true, paths: vec![query.base], target, ..CallFacts::new(CallKind::Read) })
     }
 
     async fn run(&self, input: GlobInput, cx: ToolContext) -> ToolOutcome {
@@ -112,6 +106,8 @@ struct Query {
     depth_max: Option<usize>,
     /// Whether to look into version control directories.
     all: bool,
+    /// What is not to be found.
+    hidden: Hidden,
 }
 
 impl Query {
@@ -139,13 +135,13 @@ impl Query {
         let bounded = !rest.contains("**") && !rest.contains('{');
         let depth_max = bounded.then(|| rest.split('/').count());
         let all = names_version_control(pattern) || input.path.as_deref().is_some_and(names_version_control);
-        Ok(Self { base: fact(base), matcher, depth_max, all })
+        Ok(Self { base: fact(base), matcher, depth_max, all, hidden: Hidden::default() })
     }
 
     /// As it is run: in the place that the call was allowed for.
     fn decided(input: &GlobInput, cx: &ToolContext) -> Result<Self, String> {
         let query = Self::new(input, &cx.cwd)?;
-        Ok(Self { base: decided(query.base, cx)?, ..query })
+        Ok(Self { base: decided(query.base, cx)?, hidden: cx.hidden.clone(), ..query })
     }
 }
 
@@ -162,6 +158,11 @@ fn directory(path: &str, cwd: &Path) -> Result<PathBuf, String> {
 }
 
 /// Splits off the directories that a pattern names without any choice.
+/// The directory that a pattern begins with.
+pub(crate) fn literal_part(pattern: &str) -> &str {
+    split_literal(pattern.trim()).0
+}
+
 fn split_literal(pattern: &str) -> (&str, &str) {
     let special = pattern.find(['*', '?', '[', ']', '{', '}', '\\']).unwrap_or(pattern.len());
     match pattern[..special].rfind('/') {
@@ -220,9 +221,8 @@ fn walker(query: &Query, settings: &GlobSettings, root: &Path) -> WalkBuilder {
     if settings.honour_ignore_files {
         honour_ignore_files(&mut walker, root);
     }
-    if !query.all {
-        walker.filter_entry(|entry| !is_version_control(entry));
-    }
+    let (all, hidden) = (query.all, query.hidden.clone());
+    walker.filter_entry(move |entry| (all || !is_version_control(entry)) && !hidden.hides(entry.path()));
     walker
 }
 

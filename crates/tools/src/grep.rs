@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass_ports::{ExamineContext, Tool, ToolContext};
+use windlass_ports::{ExamineContext, Hidden, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
 
 use self::answer::{Found, Page};
@@ -135,13 +135,7 @@ impl Tool for Grep {
     fn facts(&self, input: &GrepInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         let query = Query::new(input, &cx.cwd)?;
         let target = input.pattern.clone();
-        Ok(CallFacts {
-            kind: CallKind::Read,
-            shared: true,
-            paths: vec![query.place],
-            changes: Vec::new(),
-            target,
-        })
+        Ok(CallFacts { shared: true, paths: vec![query.place], target, ..CallFacts::new(CallKind::Read) })
     }
 
     async fn run(&self, input: GrepInput, cx: ToolContext) -> ToolOutcome {
@@ -164,6 +158,8 @@ struct Query {
     /// One file was named, so its name need not be repeated.
     is_file: bool,
     filter: FileFilter,
+    /// What is not to be found.
+    hidden: Hidden,
     lines: LineQuery,
     mode: OutputMode,
     limit: u64,
@@ -196,6 +192,7 @@ impl Query {
         };
         Ok(Self {
             filter: FileFilter::new(&root, input.glob.as_deref(), input.file_type.as_deref())?,
+            hidden: Hidden::default(),
             place,
             cwd: cwd.to_owned(),
             is_file,
@@ -212,7 +209,7 @@ impl Query {
     /// As it is run: in the place that the call was allowed for.
     fn decided(input: &GrepInput, cx: &ToolContext) -> Result<Self, String> {
         let query = Self::new(input, &cx.cwd)?;
-        Ok(Self { place: decided(query.place, cx)?, ..query })
+        Ok(Self { place: decided(query.place, cx)?, hidden: cx.hidden.clone(), ..query })
     }
 
     fn search(&self, stop: &Stop) -> Found {
@@ -221,7 +218,7 @@ impl Query {
             found.unreadable += 1;
             return found;
         };
-        let mut files = Files::new(root, &self.filter);
+        let mut files = Files::new(root, &self.filter, &self.hidden);
         match self.mode {
             OutputMode::FilesWithMatches => self.list_files(&mut files, stop, &mut found),
             OutputMode::Count => self.count(&mut files, stop, &mut found),

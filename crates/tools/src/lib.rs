@@ -3,10 +3,12 @@
 //! A tool acts on the object its facts named and on nothing else; it answers every call, failures included, with
 //! text the model can act on; and it holds no more in memory than it shows.
 
+mod address;
 mod bash;
 mod change;
 mod content;
 mod counted;
+mod describe;
 mod edit;
 mod encoding;
 mod file;
@@ -31,7 +33,9 @@ mod task_stop;
 mod tasks;
 mod write;
 
+pub use address::url_fact;
 pub use bash::{Bash, BashInput, BashSettings};
+pub use describe::describe;
 pub use edit::{Edit, EditInput};
 pub use glob::{Glob, GlobInput, GlobSettings};
 pub use grep::{Grep, GrepInput, GrepSettings, OutputMode};

@@ -8,6 +8,7 @@ use std::thread;
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ignore::{Walk, WalkBuilder};
+use windlass_ports::Hidden;
 
 use crate::search::{Stop, honour_ignore_files, is_version_control, names_version_control, threads_for};
 
@@ -59,7 +60,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(crate) fn new(root: &Path, filter: &FileFilter) -> Self {
+    pub(crate) fn new(root: &Path, filter: &FileFilter, hidden: &Hidden) -> Self {
         let mut walker = WalkBuilder::new(root);
         walker
             .hidden(false)
@@ -68,9 +69,9 @@ impl Files {
             .add_custom_ignore_filename(".rgignore")
             .sort_by_file_name(std::cmp::Ord::cmp);
         honour_ignore_files(&mut walker, root);
-        if !names_version_control(&root.to_string_lossy()) {
-            walker.filter_entry(|entry| !is_version_control(entry));
-        }
+        let all = names_version_control(&root.to_string_lossy());
+        let hidden = hidden.clone();
+        walker.filter_entry(move |entry| (all || !is_version_control(entry)) && !hidden.hides(entry.path()));
         Self { walk: walker.build(), unreadable: 0 }
     }
 

@@ -70,13 +70,7 @@ impl Tool for TaskStop {
 
     fn facts(&self, input: &TaskStopInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let target = input.id()?.to_owned();
-        Ok(CallFacts {
-            kind: CallKind::Session,
-            shared: false,
-            paths: Vec::new(),
-            changes: Vec::new(),
-            target,
-        })
+        Ok(CallFacts { target, ..CallFacts::new(CallKind::Session) })
     }
 
     async fn run(&self, input: TaskStopInput, cx: ToolContext) -> ToolOutcome {

@@ -100,7 +100,7 @@ impl Trace {
                     self.story.total_usd = Some(facts.total_usd);
                 }
             }
-            Record::Queued(_) | Record::Dequeued | Record::Finished { .. } => {}
+            Record::Queued(_) | Record::Dequeued | Record::Ruled(_) | Record::Finished { .. } => {}
         }
     }
 
@@ -158,6 +158,7 @@ impl Trace {
                 let paths: Vec<_> = notes.iter().map(|note| note.path.to_string_lossy()).collect();
                 self.mark(MarkKind::Note, "memory found", &paths.join(", "));
             }
+            Event::Permissions(_) => self.mark(MarkKind::Note, "permissions changed", ""),
             Event::StoreFailed { why, .. } => self.mark(MarkKind::StoreFailed, "the log failed", why),
             Event::Submit(_)
             | Event::GoOn

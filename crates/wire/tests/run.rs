@@ -173,13 +173,7 @@ fn tool_started() -> Update {
     Update::ToolStarted {
         call: CallId(1),
         tool_use: tool_use(),
-        facts: CallFacts {
-            kind: CallKind::Read,
-            shared: true,
-            paths: vec![],
-            changes: vec![],
-            target: "a.txt".into(),
-        },
+        facts: CallFacts { shared: true, target: "a.txt".into(), ..CallFacts::new(CallKind::Read) },
     }
 }
 

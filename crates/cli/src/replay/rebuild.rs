@@ -9,8 +9,8 @@ use windlass_engine::Engine;
 use windlass_session::Header;
 
 use crate::arguments::{self, Arguments, InputFormat, Request};
+use crate::guard::MANAGED;
 use crate::opening::{SUMS, Saved};
-use crate::print::MANAGED;
 use crate::wiring::{self, Form, Kept};
 
 /// The engine that this process had, and that asks nobody. What had come back to it from the session before is among what it

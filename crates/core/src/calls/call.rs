@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Admission, Answer, Block, CallFacts, CallId, CallKind, Denial, HookId, HookPermission, Intended,
-    MessageId, Question, Record, ToolOutcome, ToolSpec, ToolUse, Update,
+    Admission, Answer, Block, CallFacts, CallId, CallKind, Denial, ForkId, HookId, HookPermission, Intended,
+    MessageId, Question, Record, Ruled, Ruling, ToolOutcome, ToolSpec, ToolUse, Update, Verdict,
 };
 
 use crate::effect::Effect;
-use crate::permission::{self, Case, Verdict};
+use crate::permission::{self, Case};
 use crate::state::Carry;
 use crate::step::Cx;
 use windlass_protocol::Interrupt;
@@ -66,6 +66,8 @@ pub(super) enum Stage {
     Hooking { hook: HookId, facts: CallFacts },
     /// Somebody must decide; `repeated` says that it came to the same too often.
     Asking { facts: CallFacts, repeated: bool },
+    /// A model judges it in the user's place.
+    Classifying { fork: ForkId, facts: CallFacts, reason: String },
     /// It may run as soon as the others let it.
     Ready(CallFacts),
     /// It runs; shared or not.
@@ -81,7 +83,9 @@ impl Stage {
     /// decides.
     pub(super) fn is_exclusive(&self) -> bool {
         match self {
-            Self::Hooking { facts, .. } | Self::Asking { facts, .. } => !facts.shared,
+            Self::Hooking { facts, .. } | Self::Asking { facts, .. } | Self::Classifying { facts, .. } => {
+                !facts.shared
+            }
             Self::Running { shared, .. } | Self::Reviewing { shared, .. } => !shared,
             Self::Queued | Self::Examining | Self::Ready(_) | Self::Finished(_) => false,
         }
@@ -147,29 +151,57 @@ impl Call {
     /// Lets the permission stages decide. An input a person approved is not asked about again, but a denial holds. A call
     /// that came to the same too often is asked about whatever allows it.
     pub(super) fn judge(&mut self, facts: CallFacts, cx: &mut Cx<'_>) {
-        let (tool, hook) = (&*self.tool, self.permission.as_ref());
-        let carry = &cx.state.carry;
-        let (readable, doubtful) = (&carry.tools.readable, carry.doubtful.contains(&self.input_hash()));
-        let case = Case { tool, facts: &facts, hook, readable, doubtful, config: cx.config };
-        let verdict = permission::decide(&case);
+        let ruling = permission::judge(&self.case(&facts, cx));
+        let permissions = cx.state.carry.grants.permissions(cx.config);
+        let can_ask = permission::can_ask(permissions);
         let count = cx.state.carry.repeats.count(&self.tool_use);
         let repeated = !self.approved && cx.config.repeats.asks(count);
-        match verdict {
-            Verdict::Deny(reason) => self.deny(reason, /* by a person */ false, cx),
-            _ if repeated && !permission::can_ask(cx.config) => self.refuse_repetition(count),
-            Verdict::Ask(_) if self.approved => self.stage = Stage::Ready(facts),
-            Verdict::Ask(reason) if repeated => {
-                self.ask(facts, format!("{reason} {}", same_again(count)), repeated, cx);
+        self.record(&ruling, cx);
+        match ruling.verdict {
+            Verdict::Deny => self.deny(ruling.reason, /* by a person */ false, cx),
+            _ if repeated && !can_ask => self.refuse_repetition(count),
+            Verdict::Ask | Verdict::Classify if self.approved => self.stage = Stage::Ready(facts),
+            Verdict::Ask | Verdict::Classify if repeated => {
+                self.ask(facts, format!("{} {}", ruling.reason, same_again(count)), repeated, cx);
             }
             Verdict::Allow if repeated => self.ask(facts, same_again(count), repeated, cx),
-            Verdict::Ask(reason) => self.ask(facts, reason, repeated, cx),
+            Verdict::Ask => self.ask(facts, ruling.reason, repeated, cx),
+            Verdict::Classify => self.classify(facts, ruling.reason, cx),
             Verdict::Allow => self.stage = Stage::Ready(facts),
         }
     }
 
-    fn ask(&mut self, facts: CallFacts, reason: String, repeated: bool, cx: &mut Cx<'_>) {
+    /// The call as the permission stages see it.
+    pub(super) fn case<'a>(&'a self, facts: &'a CallFacts, cx: &'a Cx<'_>) -> Case<'a> {
+        let carry = &cx.state.carry;
+        Case {
+            tool: &self.tool,
+            input: &self.tool_use.input,
+            facts,
+            hook: self.permission.as_ref(),
+            doubtful: carry.doubtful.contains(&self.input_hash()),
+            readable: &carry.tools.readable,
+            permissions: carry.grants.permissions(cx.config),
+            roots: carry.grants.roots(cx.config),
+            cwd: &carry.tools.cwd,
+        }
+    }
+
+    /// Every decision is known afterwards, with what led to it.
+    pub(super) fn record(&self, ruling: &Ruling, cx: &mut Cx<'_>) {
+        cx.persist(Record::Ruled(Ruled {
+            call: self.id,
+            tool_use_id: self.tool_use.id.clone(),
+            tool: self.tool.clone(),
+            ruling: ruling.clone(),
+        }));
+    }
+
+    pub(super) fn ask(&mut self, facts: CallFacts, reason: String, repeated: bool, cx: &mut Cx<'_>) {
         let tool_use = self.tool_use.clone();
-        cx.emit(Update::Question(Question { call: self.id, tool_use, facts: facts.clone(), reason }));
+        let rules = permission::missing_rules(&self.case(&facts, cx));
+        let question = Question { call: self.id, tool_use, facts: facts.clone(), reason, rules };
+        cx.emit(Update::Question(question));
         self.stage = Stage::Asking { facts, repeated };
     }
 
@@ -212,7 +244,8 @@ impl Call {
         self.intend(&facts, cx);
         self.stage = Stage::Running { shared: facts.shared, kind: facts.kind };
         cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts });
-        cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, decided, seen });
+        let permissions = cx.state.carry.grants.changed();
+        cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, decided, seen, permissions });
     }
 
     /// What is about to happen is known before it does: on the disk, if it does more than read.
@@ -262,8 +295,10 @@ impl Call {
 
     /// Answers a call that has not started and never will.
     pub(super) fn leave_unrun(&mut self, text: &str, cx: &mut Cx<'_>) {
-        if let Stage::Hooking { hook, .. } = self.stage {
-            cx.effects.push(Effect::CancelHooks(hook));
+        match self.stage {
+            Stage::Hooking { hook, .. } => cx.effects.push(Effect::CancelHooks(hook)),
+            Stage::Classifying { fork, .. } => cx.effects.push(Effect::CancelFork(fork)),
+            _ => (),
         }
         self.finish(ToolOutcome::error(text));
     }
@@ -291,7 +326,7 @@ impl Call {
         self.finish(ToolOutcome::error(&text));
     }
 
-    fn deny(&mut self, reason: String, by_person: bool, cx: &mut Cx<'_>) {
+    pub(super) fn deny(&mut self, reason: String, by_person: bool, cx: &mut Cx<'_>) {
         self.answer_unrun(ToolOutcome::error(&reason), cx);
         let denial = Denial { call: self.id, tool_use: self.tool_use.clone(), reason, by_person };
         cx.state.ledger.deny(denial.clone());

@@ -206,7 +206,7 @@ impl World {
     fn facts(&self) -> CallFacts {
         let (lexical, resolved) = (self.file.clone(), Some(self.file.clone()));
         let paths = vec![PathFact { lexical, resolved, is_directory: false }];
-        CallFacts { kind: CallKind::Read, shared: true, paths, changes: vec![], target: String::new() }
+        CallFacts { shared: true, paths, ..CallFacts::new(CallKind::Read) }
     }
 
     fn answer(&mut self, effect: Effect) -> Option<Event> {

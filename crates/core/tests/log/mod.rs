@@ -599,7 +599,7 @@ fn record_words(record: &Record, durability: Durability) -> Option<String> {
         Record::Decided(decision) => decision_words(decision),
         Record::Repaired(_) => "repaired".into(),
         Record::Ended { terminal, .. } => format!("ended {}", terminal.name()),
-        Record::Heard(_) | Record::Spent(_) | Record::Facts(_) => return None,
+        Record::Heard(_) | Record::Ruled(_) | Record::Spent(_) | Record::Facts(_) => return None,
     };
     Some(format!("[{words}{}]", if durability == Durability::Synced { "!" } else { "" }))
 }
@@ -782,11 +782,10 @@ fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
     let (kind, shared) =
         if words.starts_with("write") { (CallKind::Edit, false) } else { (CallKind::Read, true) };
     let facts = CallFacts {
-        kind,
         shared,
         paths: vec![PathFact { lexical: path.into(), resolved: Some(path.into()), is_directory: false }],
-        changes: vec![],
         target: words.clone(),
+        ..CallFacts::new(kind)
     };
     let (answer, admission) = match &*tool_use.name {
         "read" | "peek" | "write" => (words, Admission::Ready { tool: tool_use.name.clone(), facts }),

@@ -158,6 +158,7 @@ pub(super) fn is_same(one: &Record, other: &Record) -> bool {
         (Record::Queued(one), Record::Queued(other)) => one == other,
         (Record::Dequeued, Record::Dequeued) => true,
         (Record::Requested(one), Record::Requested(other)) => one == other,
+        (Record::Ruled(one), Record::Ruled(other)) => one == other,
         (Record::Intended(one), Record::Intended(other)) => one == other,
         (
             Record::Finished { call, tool_use_id, is_error },
@@ -194,6 +195,7 @@ pub(super) fn event_name(event: &Event) -> &'static str {
         Event::Progress { .. } => "progress of a call",
         Event::Finished { .. } => "a call that finished",
         Event::Answered { .. } => "an answer to a question",
+        Event::Permissions(_) => "a change of the permissions",
         Event::Timer(_) => "a timer",
         Event::Forked { .. } => "a fork that ended",
         Event::Hooked { .. } => "an answer of hooks",

@@ -14,10 +14,10 @@ async fn records_that_follow_each_other_are_one_append() {
         // That the model began to answer had no consequences.
         "heard heard answered",
         "heard answered",
-        "heard intended",
+        "heard ruled intended",
         "heard finished result",
         "heard answered",
-        "heard intended",
+        "heard ruled intended",
         "heard spent",
         // What is shown stands between the result and what follows from the same event.
         "heard finished result",

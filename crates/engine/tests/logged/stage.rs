@@ -275,7 +275,7 @@ impl Tool for Work {
     fn facts(&self, input: &WorkInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let kind = if input.acts { CallKind::Execute } else { CallKind::Read };
         let target = input.ms.to_string();
-        Ok(CallFacts { kind, shared: !input.acts, paths: vec![], changes: vec![], target })
+        Ok(CallFacts { shared: !input.acts, target, ..CallFacts::new(kind) })
     }
 
     async fn run(&self, input: WorkInput, cx: ToolContext) -> ToolOutcome {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use windlass_engine::{Engine, Terminal};
 use windlass_protocol::{
-    Answered, Block, CallResult, Decision, Event, Facts, Intended, MessageId, Record, Requested, Rest, Said,
-    Spent,
+    Answered, Block, CallResult, Decision, Event, Facts, Intended, MessageId, Record, Requested, Rest, Ruled,
+    Ruling, Said, Spent, Verdict,
 };
 
 use crate::stage::{Stage, play_records, shown};
@@ -56,6 +56,10 @@ fn changed(record: &Record) -> Option<(Record, &'static str)> {
         Record::Requested(requested) => {
             (Record::Requested(Requested { attempt: 9, ..requested.clone() }), "attempt")
         }
+        Record::Ruled(ruled) => {
+            let ruling = Ruling { verdict: Verdict::Deny, ..ruled.ruling.clone() };
+            (Record::Ruled(Ruled { ruling, ..ruled.clone() }), "ruling.verdict")
+        }
         Record::Intended(intended) => {
             (Record::Intended(Intended { input_hash: 1, ..intended.clone() }), "input_hash")
         }
@@ -103,7 +107,7 @@ async fn a_changed_record_is_named_with_its_field() {
     }
     let expected =
         ["answered", "decided", "ended", "facts", "finished", "intended", "queued", "requested", "result"];
-    let more = ["retracted", "said", "spent"];
+    let more = ["retracted", "ruled", "said", "spent"];
     assert!(expected.iter().chain(&more).eq(&kinds), "{kinds:?}");
 }
 

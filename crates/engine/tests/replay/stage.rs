@@ -47,7 +47,7 @@ impl Tool for Work {
     fn facts(&self, input: &WorkInput, _: &ExamineContext) -> Result<CallFacts, String> {
         let acts = input.write.is_some();
         let kind = if acts { CallKind::Execute } else { CallKind::Read };
-        Ok(CallFacts { kind, shared: !acts, paths: vec![], changes: vec![], target: input.ms.to_string() })
+        Ok(CallFacts { shared: !acts, target: input.ms.to_string(), ..CallFacts::new(kind) })
     }
 
     async fn run(&self, input: WorkInput, cx: ToolContext) -> ToolOutcome {

@@ -46,6 +46,7 @@ choice!(Event {
     "progress" = Progress { call, progress },
     "finished" = Finished { call, outcome },
     "answered" = Answered { call, answer },
+    "permissions" = Permissions(updates),
     "timer" = Timer(timer),
     "forked" = Forked { fork, outcome },
     "hooked" = Hooked { hook, answer },

@@ -136,6 +136,7 @@ pub(crate) fn kind(record: &Record) -> Option<&'static str> {
         Record::Queued(_) => Some("queued"),
         Record::Dequeued => Some("dequeued"),
         Record::Requested(_) => Some("requested"),
+        Record::Ruled(_) => Some("ruled"),
         Record::Intended(_) => Some("intended"),
         Record::Finished { .. } => Some("finished"),
         Record::Decided(_) => Some("decided"),
@@ -163,6 +164,7 @@ pub(crate) fn put_record(record: &Record, line: &mut Object<'_>) {
         Record::Retracted(messages) => line.write::<_, Plain>("of", messages),
         Record::Queued(prompt) => line.write::<_, Plain>("of", prompt),
         Record::Requested(requested) => line.write::<_, Plain>("of", requested),
+        Record::Ruled(ruled) => line.write::<_, Plain>("of", ruled),
         Record::Intended(intended) => line.write::<_, Plain>("of", intended),
         Record::Finished { call, tool_use_id, is_error } => {
             let finished = Finished { call: *call, tool_use_id: tool_use_id.clone(), is_error: *is_error };
@@ -226,6 +228,7 @@ pub(crate) fn take(kind: &str, at: At, fields: &Fields<'_>) -> Result<Own, Unfit
         "queued" => Record::Queued(fields.read::<_, Plain>("of")?),
         "dequeued" => Record::Dequeued,
         "requested" => Record::Requested(fields.read::<_, Plain>("of")?),
+        "ruled" => Record::Ruled(fields.read::<_, Plain>("of")?),
         "intended" => Record::Intended(fields.read::<_, Plain>("of")?),
         "finished" => {
             let Finished { call, tool_use_id, is_error } = fields.read::<_, Plain>("of")?;

@@ -62,7 +62,7 @@ choice!(StopReason {
 });
 
 names!(Role { "user" = User, "assistant" = Assistant });
-names!(CallKind { "read" = Read, "edit" = Edit, "execute" = Execute, "session" = Session });
+names!(CallKind { "read" = Read, "fetch" = Fetch, "edit" = Edit, "execute" = Execute, "session" = Session });
 names!(CompactTrigger { "auto" = Auto, "manual" = Manual, "reactive" = Reactive });
 names!(FailureClass {
     "overflow" = Overflow,
@@ -141,7 +141,7 @@ object!(Failure {
 });
 
 object!(PathFact { lexical, resolved, is_directory });
-object!(CallFacts { kind, shared, paths, changes, target });
+object!(CallFacts { kind, shared, paths, changes, target, commands, url });
 choice!(Admission { "ready" = Ready { tool, facts }, "unknown" = Unknown, "invalid" = Invalid(why) });
 choice!(Answer { "allow" = Allow, "allow_changed" = AllowChanged(input), "deny" = Deny(why) });
 object!(ToolProgress { text });

@@ -297,7 +297,13 @@ fn admission() -> BoxedStrategy<Admission> {
         is_directory,
     });
     let facts = (kind(), any::<bool>(), vec(fact, 0..2), vec(path(), 0..2), text()).prop_map(
-        |(kind, shared, paths, changes, target)| CallFacts { kind, shared, paths, changes, target },
+        |(kind, shared, paths, changes, target)| CallFacts {
+            shared,
+            paths,
+            changes,
+            target,
+            ..CallFacts::new(kind)
+        },
     );
     prop_oneof![
         (name(), facts).prop_map(|(tool, facts)| Admission::Ready { tool, facts }),

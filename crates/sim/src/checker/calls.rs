@@ -165,7 +165,7 @@ impl Calls {
         if changes && config.permissions.mode == PermissionMode::Plan {
             return Err("a call that changes something ran in plan mode".into());
         }
-        if config.permissions.disallowed.contains(&tool_use.name) {
+        if config.permissions.rules.removes(&tool_use.name) {
             return Err("a disallowed tool ran".into());
         }
         if !facts.kind.is_read_only() {

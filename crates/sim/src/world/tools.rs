@@ -40,13 +40,8 @@ impl World {
             2 => OUTPUT.into(),
             _ => "/project/a".into(),
         };
-        CallFacts {
-            kind,
-            shared,
-            paths: vec![PathFact { lexical: path.clone(), resolved: Some(path), is_directory: false }],
-            changes: Vec::new(),
-            target: String::new(),
-        }
+        let paths = vec![PathFact { lexical: path.clone(), resolved: Some(path), is_directory: false }];
+        CallFacts { shared, paths, ..CallFacts::new(kind) }
     }
 
     pub(super) fn answer(&mut self) -> Option<Event> {

@@ -12,11 +12,12 @@ use windlass_shell::viewed_file;
 
 use super::answer::Answer;
 use super::capture::{Capture, Limits};
+use super::commands;
 use super::place::{self, Rules, Start};
 use super::run::{Ending, Running};
 use super::status::meaning;
 use super::view::seen_by_command;
-use super::{BashInput, BashSettings, Shell, one_line, paths_of};
+use super::{BashInput, BashSettings, Shell, one_line};
 use crate::paths::{decided, resolve};
 use crate::tasks::{TaskSignals, Tasks, task_id};
 
@@ -26,7 +27,10 @@ struct Call<'a> {
     input: &'a BashInput,
     cx: &'a ToolContext,
     start: Start,
+    /// Every command of the line only looks.
     is_read_only: bool,
+    /// The line may end in another directory than it started in.
+    may_move: bool,
     /// What the model must know beside what the command printed.
     notices: Vec<String>,
 }
@@ -37,15 +41,16 @@ pub(super) async fn run(shell: &Shell, input: BashInput, cx: ToolContext) -> Too
         Ok(start) => start,
         Err(error) => return ToolOutcome::error(&error),
     };
-    let read_only = input.only_looks();
+    let commands = commands::shared(&input.command, &start.cwd, shell.judges_by_words(&input));
+    let is_read_only = commands::only_looks(&commands);
+    let may_move = !is_read_only || commands::moves(&commands);
     // The shell opens them itself, so this is the last moment at which they can be compared.
-    let looked_at = read_only.iter().flat_map(|command| paths_of(command, &start.cwd));
+    let looked_at = commands::looked_at(&commands).into_iter().filter(|_| is_read_only);
     if let Err(error) = looked_at.map(|path| decided(path, &cx)).collect::<Result<Vec<_>, _>>() {
         return ToolOutcome::error(&error);
     }
-    let is_read_only = read_only.is_some();
     let notices = start.notice.clone().into_iter().chain(shell.env_file_notice(is_read_only)).collect();
-    Call { settings, tasks, input: &input, cx: &cx, start, is_read_only, notices }.run().await
+    Call { settings, tasks, input: &input, cx: &cx, start, is_read_only, may_move, notices }.run().await
 }
 
 impl Call<'_> {
@@ -75,7 +80,8 @@ impl Call<'_> {
     /// those words another meaning: no file is sourced before it, and the project's own programs are not found.
     fn job(&self) -> ShellJob {
         let project = self.cx.roots.first().unwrap_or(&self.cx.cwd);
-        let mut environment = child_environment(std::env::vars_os(), &self.settings.env_pass, project);
+        let mut environment =
+            child_environment(self.settings.environment.iter().cloned(), &self.settings.env_pass, project);
         environment.extend(self.settings.env.iter().cloned());
         if self.is_read_only {
             distrust(&mut environment, &self.cx.roots);
@@ -85,7 +91,7 @@ impl Call<'_> {
             script: self.input.command.clone(),
             cwd: self.start.cwd.clone(),
             environment,
-            track_cwd: !self.is_read_only,
+            track_cwd: self.may_move,
             source,
         }
     }
@@ -120,10 +126,10 @@ impl Call<'_> {
         let remarks = if meaning.failed { &mut answer.before } else { &mut answer.after };
         remarks.extend(meaning.words);
         answer.show(if meaning.failed { capture.show_failed().await } else { capture.show().await });
-        let next = if self.is_read_only {
-            self.rules().unmoved()
-        } else {
+        let next = if self.may_move {
             self.rules().after(exit.cwd.as_deref(), &self.input.command)
+        } else {
+            self.rules().unmoved()
         };
         answer.after.extend(next.notice);
         let cut = answer.output.persisted_output_path.is_some();

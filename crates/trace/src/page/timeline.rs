@@ -327,7 +327,7 @@ fn call_bar(
 ) {
     let end = if call.outcome == CallOutcome::Open { lanes.length_ms } else { call.over() };
     let kind = match call.kind {
-        Some(CallKind::Read) => "k-read",
+        Some(CallKind::Read | CallKind::Fetch) => "k-read",
         Some(CallKind::Edit) => "k-edit",
         Some(CallKind::Execute) => "k-run",
         Some(CallKind::Session) | None => "k-own",

@@ -114,13 +114,8 @@ impl Tape {
         let call = CallId(self.calls);
         let input = RawValue::from_string(serde_json::json!({ "target": target }).to_string()).unwrap();
         let block = self.block(Block::tool_use(&self.tool_use_id(call), name, &input));
-        let facts = CallFacts {
-            kind,
-            shared: kind == CallKind::Read,
-            paths: vec![],
-            changes: vec![],
-            target: target.into(),
-        };
+        let facts =
+            CallFacts { shared: kind == CallKind::Read, target: target.into(), ..CallFacts::new(kind) };
         self.heard(Event::Examined { call, admission: Admission::Ready { tool: name.into(), facts } });
         (call, block)
     }

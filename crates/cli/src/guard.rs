@@ -1,0 +1,184 @@
+//! Settings files and trust: what holds before anything of a project acts.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use windlass_config::{
+    Effective, Home, Place, SettingSources, Settings, SettingsFiles, SettingsPlaces, Severity, TrustAnswer,
+    TrustRequest, TrustState, TrustStore,
+};
+use windlass_protocol::{Destination, PermissionChange, PermissionUpdate};
+
+use crate::display;
+
+/// Where the administrator of the machine keeps files for everybody.
+pub(crate) const MANAGED: &str = "/etc/claude-code";
+
+/// What the command line says about settings.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Said<'a> {
+    /// `--settings`.
+    pub(crate) settings: Option<&'a str>,
+    /// `--setting-sources`.
+    pub(crate) sources: Option<&'a str>,
+    /// `--trust-project`.
+    pub(crate) trust: bool,
+    /// Nobody can be asked.
+    pub(crate) headless: bool,
+}
+
+/// What holds, and where it came from.
+pub(crate) struct Guard {
+    /// What environment and files say together.
+    pub(crate) settings: Settings,
+    /// The variables of the run and its commands.
+    pub(crate) environment: BTreeMap<OsString, OsString>,
+    pub(crate) effective: Effective,
+    pub(crate) home: Home,
+    pub(crate) places: SettingsPlaces,
+    /// What the user should know.
+    pub(crate) notices: Vec<String>,
+}
+
+/// Where and as whom the process runs.
+pub(crate) fn place() -> Result<Place, String> {
+    let cwd = std::env::current_dir().map_err(|error| {
+        format!("the current directory cannot be used: {error}. Change to one that exists and can be read.")
+    })?;
+    let is_root = rustix::process::geteuid().is_root();
+    Ok(Place { cwd, is_root, home: std::env::home_dir(), managed: MANAGED.into() })
+}
+
+/// Every settings file, with the places it was looked for, and our own home.
+pub(crate) fn files(said: Said<'_>, place: &Place) -> Result<(SettingsFiles, Home), String> {
+    // Where our home is follows from the environment alone: no file may move it.
+    let bare = Settings::from_environment(std::env::vars_os()).map_err(|error| error.to_string())?;
+    let home = Home::new(&bare.home, place);
+    let config_home = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let places = SettingsPlaces::new(place, &home).with_config_home(config_home);
+    let sources = said.sources.map_or(Ok(SettingSources::default()), SettingSources::parse);
+    let sources = sources.map_err(|error| error.to_string())?;
+    Ok((SettingsFiles::read(places, sources, said.settings), home))
+}
+
+/// Reads what holds here. The order is fixed: what the user and the administrator say, then trust, then what the project says. `ask`
+/// is called with what the project would do, if somebody has to agree to it first.
+pub(crate) fn load(said: Said<'_>, place: &Place, ask: impl FnOnce(&str) -> bool) -> Result<Guard, String> {
+    let (files, home) = files(said, place)?;
+    let trusted = decide_trust(&files, &home, said, ask)?;
+    let effective = files.effective(trusted);
+    if let Some(problem) = effective.fatal() {
+        return Err(problem.to_string());
+    }
+    let environment = effective.settings.environment(std::env::vars_os());
+    let settings = effective.settings.settings(&environment).map_err(|error| error.to_string())?;
+    let mut notices: Vec<String> = effective
+        .problems
+        .iter()
+        .filter(|problem| problem.severity != Severity::Fatal)
+        .map(ToString::to_string)
+        .collect();
+    notices.extend(left_out(&effective.skipped));
+    Ok(Guard { settings, environment, home, places: files.places().clone(), effective, notices })
+}
+
+fn decide_trust(
+    files: &SettingsFiles,
+    home: &Home,
+    said: Said<'_>,
+    ask: impl FnOnce(&str) -> bool,
+) -> Result<bool, String> {
+    let parts = files.parts();
+    if parts.is_empty() {
+        return Ok(true);
+    }
+    let state = match home.directory() {
+        Some(path) => {
+            TrustStore::new(path).state(files.places(), &parts).map_err(|error| error.to_string())?
+        }
+        None => TrustState::NeverAsked,
+    };
+    let sources = said.sources.map_or(Ok(SettingSources::default()), SettingSources::parse);
+    let named = sources.is_ok_and(|sources| sources.stated && sources.project);
+    let request =
+        TrustRequest { headless: said.headless, sources_name_project: named, trust_flag: said.trust };
+    match request.answer(&state) {
+        TrustAnswer::Trust => Ok(true),
+        TrustAnswer::Skip => Ok(false),
+        TrustAnswer::Ask => {
+            let agreed = ask(&question(files, &state));
+            if let (true, Some(path)) = (agreed, home.directory()) {
+                TrustStore::new(path).grant(files.places(), &parts).map_err(|error| error.to_string())?;
+            }
+            Ok(agreed)
+        }
+    }
+}
+
+/// What a person is asked before anything of a project acts.
+fn question(files: &SettingsFiles, state: &TrustState) -> String {
+    let list = |items: &[String]| display::listed(items, "  ");
+    let root = files.places().root().display().to_string();
+    let root = display::line(&root);
+    match state {
+        TrustState::Changed { added, removed } => format!(
+            "The project in {root} is not what you agreed to any more.\nNew:\n{}Gone:\n{}",
+            list(added),
+            list(removed)
+        ),
+        TrustState::NeverAsked | TrustState::Trusted => {
+            let parts: Vec<String> = files.parts().list().iter().map(|part| part.what.clone()).collect();
+            format!(
+                "The project in {root} brings its own settings, which would take effect:\n{}",
+                list(&parts)
+            )
+        }
+    }
+}
+
+/// What is said about parts of a project that wait for trust.
+fn left_out(skipped: &[String]) -> Option<String> {
+    (!skipped.is_empty()).then(|| {
+        let parts: Vec<String> = skipped.iter().map(|part| display::line(part)).collect();
+        format!(
+            "this project is not trusted, so these parts of its settings are left out: {}. \
+             Look at them, then run `windlass trust add` or give --trust-project.",
+            parts.join("; ")
+        )
+    })
+}
+
+/// Writes a change of the permissions where it is to be kept; gives what is to be said about it.
+pub(crate) fn keep(places: &SettingsPlaces, update: &PermissionUpdate) -> Result<Option<String>, String> {
+    use windlass_config::{PermissionChange as Change, RuleKind};
+    let destination = match update.destination {
+        Destination::Session => return Ok(None),
+        Destination::Local => windlass_config::Destination::Local,
+        Destination::Project => windlass_config::Destination::Project,
+        Destination::User => windlass_config::Destination::User,
+    };
+    let kind = |behaviour: windlass_engine::Behaviour| match behaviour {
+        windlass_engine::Behaviour::Allow => RuleKind::Allow,
+        windlass_engine::Behaviour::Ask => RuleKind::Ask,
+        windlass_engine::Behaviour::Deny => RuleKind::Deny,
+    };
+    let names = |paths: &[PathBuf]| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    let change = match &update.change {
+        PermissionChange::AddRules { behaviour, rules } => Change::AddRules(kind(*behaviour), rules.clone()),
+        PermissionChange::ReplaceRules { behaviour, rules } => {
+            Change::ReplaceRules(kind(*behaviour), rules.clone())
+        }
+        PermissionChange::RemoveRules { behaviour, rules } => {
+            Change::RemoveRules(kind(*behaviour), rules.clone())
+        }
+        PermissionChange::SetMode(mode) => Change::SetMode(mode.clone()),
+        PermissionChange::AddDirectories(paths) => Change::AddDirectories(names(paths)),
+        PermissionChange::RemoveDirectories(paths) => Change::RemoveDirectories(names(paths)),
+    };
+    let saved = places.change_permissions(destination, &change).map_err(|error| error.to_string())?;
+    Ok(Some(match saved.notice {
+        Some(notice) => format!("kept in {}. {notice}", saved.file.display()),
+        None => format!("kept in {}.", saved.file.display()),
+    }))
+}

@@ -1,0 +1,88 @@
+//! `windlass permissions`: what would become of a call, and why. Nothing is run.
+
+mod batch;
+mod explain;
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+
+use crate::arguments::Request;
+use crate::help;
+
+/// Says what would become of calls, by which rule and why; nothing is run
+#[derive(Debug, Parser)]
+#[command(name = "windlass permissions", disable_help_subcommand = true, args_override_self = true)]
+#[command(after_help = "\
+Examples:
+  windlass permissions explain --tool Bash --input '{\"command\":\"git status && rm -rf build\"}'
+  windlass permissions explain --batch < cases.jsonl
+
+A line of a batch is {\"id\", \"rules\": {\"allow\": [], \"deny\": [], \"ask\": []}, \"mode\", \"cwd\", \"additional_dirs\", \"tool\", \"input\", \
+\"redirect_to\"}; its rules count as rules of a session and no settings are read. The answer is a line \
+{\"id\", \"decision\", \"rule\", \"reason\"} with allow, ask or deny.")]
+struct Permissions {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what would become of a call with the settings of this directory
+    Explain(Wanted),
+}
+
+/// The call that is to be explained.
+#[derive(Debug, Args)]
+pub(crate) struct Wanted {
+    /// The tool, by its name
+    #[arg(long, required_unless_present = "batch")]
+    pub(crate) tool: Option<String>,
+    /// Its input, as a JSON object
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) input: String,
+    /// In this permission mode instead of the one of the settings
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// With these rules besides
+    #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "RULES", num_args = 1..)]
+    pub(crate) allowed_tools: Vec<String>,
+    /// With these rules besides
+    #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "RULES", num_args = 1..)]
+    pub(crate) disallowed_tools: Vec<String>,
+    /// With these settings besides: a file, or a JSON object
+    #[arg(long, value_name = "FILE-OR-JSON")]
+    pub(crate) settings: Option<String>,
+    /// Only the settings of these: user, project, local
+    #[arg(long, value_name = "SOURCES")]
+    pub(crate) setting_sources: Option<String>,
+    /// More working directories
+    #[arg(long, value_name = "DIRS", num_args = 1..)]
+    pub(crate) add_dir: Vec<std::path::PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read cases as lines of JSON from standard input, and answer each with a line
+    #[arg(long, conflicts_with_all = ["tool", "permission_mode"])]
+    pub(crate) batch: bool,
+}
+
+/// Reads what stands behind `windlass permissions`. Each error is for the user.
+pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
+    let line = std::iter::once(OsString::from("windlass permissions")).chain(rest.iter().cloned());
+    match Permissions::try_parse_from(line) {
+        Ok(Permissions { command }) => Ok(Request::Permissions(Box::new(command))),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            Ok(Request::Show(help::page(&error.render().to_string())))
+        }
+        Err(error) => Err(crate::usage::of_command(&error, "permissions")),
+    }
+}
+
+/// Does it and gives the exit code.
+pub(crate) fn run(command: &Command) -> i32 {
+    let Command::Explain(wanted) = command;
+    if wanted.batch { batch::run() } else { explain::run(wanted) }
+}

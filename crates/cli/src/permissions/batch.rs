@@ -1,0 +1,168 @@
+//! Cases from standard input, each with its own rules, decided one by one.
+
+use std::io::{BufRead as _, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use windlass_engine::protocol::{CallFacts, Ruling, UrlFact, Verdict};
+use windlass_engine::{Anchors, Asking, Behaviour, Case, PermissionMode, Permissions, RuleSource, judge};
+use windlass_ports::ExamineContext;
+use windlass_tools::{describe, url_fact};
+
+use crate::complain;
+
+/// One case.
+#[derive(Deserialize)]
+struct Given {
+    #[serde(default)]
+    id: Value,
+    #[serde(default)]
+    rules: RuleLists,
+    #[serde(default)]
+    mode: Option<String>,
+    cwd: PathBuf,
+    #[serde(default)]
+    additional_dirs: Vec<PathBuf>,
+    tool: String,
+    #[serde(default = "nothing")]
+    input: Box<RawValue>,
+    #[serde(default)]
+    redirect_to: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RuleLists {
+    allow: Vec<String>,
+    deny: Vec<String>,
+    ask: Vec<String>,
+}
+
+/// What is decided about a case.
+#[derive(Serialize)]
+pub(super) struct Decided {
+    id: Value,
+    decision: &'static str,
+    rule: Option<String>,
+    reason: String,
+}
+
+fn nothing() -> Box<RawValue> {
+    RawValue::from_string("{}".into()).unwrap_or_default()
+}
+
+/// Answers each line with a line and gives the exit code: 1 if a line was not understood.
+pub(super) fn run() -> i32 {
+    let (input, mut output) = (std::io::stdin().lock(), BufWriter::new(std::io::stdout().lock()));
+    let mut code = 0;
+    for (number, line) in input.lines().enumerate() {
+        let decided = match line {
+            Ok(line) if line.trim().is_empty() => continue,
+            Ok(line) => decide_line(&line),
+            Err(error) => Err(error.to_string()),
+        };
+        let decided = decided.unwrap_or_else(|error| {
+            code = 1;
+            complain(&format!("line {} is not understood: {error}.", number + 1));
+            denied(Value::Null, format!("The case is not understood: {error}."))
+        });
+        let written = serde_json::to_writer(&mut output, &decided).is_ok() && output.write_all(b"\n").is_ok();
+        if !written {
+            return 1;
+        }
+    }
+    if output.flush().is_err() { 1 } else { code }
+}
+
+fn decide_line(line: &str) -> Result<Decided, String> {
+    let given: Given = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    Ok(decide(&given))
+}
+
+fn decide(given: &Given) -> Decided {
+    let id = given.id.clone();
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    let roots = roots(&given.cwd, &given.additional_dirs);
+    let permissions = match permissions(given, &roots, home) {
+        Ok(permissions) => permissions,
+        Err(problem) => return denied(id, problem),
+    };
+    let cx = ExamineContext { cwd: given.cwd.clone(), roots: roots.clone().into() };
+    let input: Value = serde_json::from_str(given.input.get()).unwrap_or_default();
+    let facts = match describe(&given.tool, &input, &cx) {
+        Ok(facts) => facts,
+        Err(problem) => return denied(id, format!("{} is never run so: {problem}.", given.tool)),
+    };
+    let judged = |facts: &CallFacts| {
+        let case = Case::new(&given.tool, facts, &permissions, &roots);
+        judge(&Case { input: &given.input, cwd: &given.cwd, ..case })
+    };
+    let mut ruling = judged(&facts);
+    if let (Verdict::Allow, Some(url), Some(target)) = (ruling.verdict, &facts.url, &given.redirect_to) {
+        ruling = match url_fact(target) {
+            Ok(target) if is_same_place(url, &target) => ruling,
+            Ok(target) => redirected(&judged(&CallFacts { url: Some(target), ..facts.clone() })),
+            Err(problem) => return denied(id, format!("The redirection is not followed: {problem}.")),
+        };
+    }
+    let Ruling { verdict, rule, reason } = ruling;
+    Decided { id, decision: verdict.name(), rule: rule.map(|rule| rule.text.to_string()), reason }
+}
+
+/// A redirection to the same host, not to a weaker connection, is part of the same decision.
+fn is_same_place(from: &UrlFact, to: &UrlFact) -> bool {
+    from.host == to.host && (to.secure || !from.secure)
+}
+
+fn redirected(ruling: &Ruling) -> Ruling {
+    Ruling { reason: format!("After a redirection: {}", ruling.reason), ..ruling.clone() }
+}
+
+/// Every directory by its own name and by what it leads to.
+pub(super) fn roots(cwd: &Path, added: &[PathBuf]) -> Vec<PathBuf> {
+    let mut roots = Vec::new();
+    let named = std::iter::once(cwd.to_owned()).chain(added.iter().map(|path| cwd.join(path)));
+    for path in named {
+        let resolved = path.canonicalize().unwrap_or_else(|_| path.clone());
+        for path in [resolved, path] {
+            if !roots.contains(&path) {
+                roots.push(path);
+            }
+        }
+    }
+    roots
+}
+
+/// Who may do what in a case. A rule that cannot be read denies the call, unless it would only have allowed something.
+fn permissions(given: &Given, roots: &[PathBuf], home: Option<PathBuf>) -> Result<Permissions, String> {
+    let mode = match given.mode.as_deref() {
+        None | Some("") => PermissionMode::Default,
+        Some(name) => {
+            PermissionMode::from_name(name).ok_or_else(|| format!("There is no permission mode {name}."))?
+        }
+    };
+    let start = given.cwd.clone();
+    let anchors = Anchors { settings: start.clone(), start, roots: roots.to_vec(), home };
+    let mut permissions =
+        Permissions { mode, asking: Asking::Person, anchors: anchors.clone(), ..Permissions::default() };
+    let lists = [
+        (Behaviour::Deny, &given.rules.deny),
+        (Behaviour::Ask, &given.rules.ask),
+        (Behaviour::Allow, &given.rules.allow),
+    ];
+    for (behaviour, list) in lists {
+        for rule in list {
+            match permissions.rules.add(behaviour, rule, RuleSource::session(), &anchors) {
+                Err(error) if behaviour != Behaviour::Allow => return Err(format!("{error}.")),
+                Ok(()) | Err(_) => (),
+            }
+        }
+    }
+    Ok(permissions)
+}
+
+fn denied(id: Value, reason: String) -> Decided {
+    Decided { id, decision: "deny", rule: None, reason }
+}

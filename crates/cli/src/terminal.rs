@@ -1,0 +1,166 @@
+//! An interactive session in plain text: prompts and answers are lines typed at a terminal.
+
+use std::convert::Infallible;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::termios::{QueueSelector, tcflush};
+use tokio::sync::mpsc;
+use windlass_engine::{Handle, Prompt, Question, Update};
+use windlass_protocol::PermissionUpdate;
+
+use crate::asking::{self, Said};
+use crate::complain;
+use crate::lines::{Lines, Next};
+use crate::view::View;
+
+/// Keeps changes of the permissions for later sessions; gives what is to be said about it.
+pub(crate) type Keep = Box<dyn Fn(&PermissionUpdate) -> Result<Option<String>, String> + Send>;
+
+/// The person at the terminal.
+pub(crate) struct Person {
+    lines: Lines,
+    questions: mpsc::UnboundedReceiver<Question>,
+    /// A question that was shown and not answered yet.
+    open: Option<Question>,
+    ended: bool,
+}
+
+/// A view that hands questions to the person, and changes of the permissions to whoever keeps them.
+pub(crate) struct Asking {
+    inner: Box<dyn View>,
+    questions: mpsc::UnboundedSender<Question>,
+    keep: Keep,
+}
+
+impl Person {
+    /// The person, and the view that asks.
+    pub(crate) fn meet(inner: Box<dyn View>, keep: Keep) -> (Self, Asking) {
+        let (sender, questions) = mpsc::unbounded_channel();
+        let person = Self { lines: Lines::new(), questions, open: None, ended: false };
+        (person, Asking { inner, questions: sender, keep })
+    }
+
+    /// The next prompt; nothing when the person is done.
+    pub(crate) async fn prompt(&mut self) -> Option<String> {
+        self.open = None;
+        while !self.ended {
+            say("\n> ");
+            match self.lines.next().await {
+                Next::Line(line) if line.trim().is_empty() => {}
+                Next::Line(line) => return Some(line.trim_end().to_owned()),
+                Next::End => self.ended = true,
+                Next::Bad(error) => {
+                    complain(&format!("{error}."));
+                    self.ended = true;
+                }
+            }
+        }
+        None
+    }
+
+    /// Answers questions while a run goes on; what is typed in between joins the run. Can be dropped at any point.
+    pub(crate) async fn join(&mut self, handle: Handle) -> Infallible {
+        loop {
+            let Some(question) = self.open.clone() else {
+                tokio::select! {
+                    biased;
+                    Some(question) = self.questions.recv() => self.show(question),
+                    line = self.lines.next(), if !self.ended => self.steer(line, &handle).await,
+                    else => return std::future::pending().await,
+                }
+                continue;
+            };
+            match self.lines.next().await {
+                Next::Line(line) => self.answer(&line, &question, &handle).await,
+                Next::End | Next::Bad(_) => {
+                    self.ended = true;
+                    self.answer("n", &question, &handle).await;
+                }
+            }
+        }
+    }
+
+    /// What was typed before the question appeared cannot have been meant as its answer.
+    fn show(&mut self, question: Question) {
+        let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
+        self.lines.forget();
+        say(&asking::question(&question));
+        self.open = Some(question);
+    }
+
+    async fn answer(&mut self, line: &str, question: &Question, handle: &Handle) {
+        match asking::understand(line, question) {
+            Said::Unclear(text) => say(&format!("{text}\n> ")),
+            Said::Answer(answer, updates) => {
+                self.open = None;
+                if !updates.is_empty() {
+                    // A session that is gone needs no answer.
+                    let _ = handle.change_permissions(updates).await;
+                }
+                let _ = handle.answer(question.call, answer).await;
+            }
+        }
+    }
+
+    async fn steer(&mut self, line: Next, handle: &Handle) {
+        match line {
+            Next::Line(line) if !line.trim().is_empty() => {
+                let _ = handle.steer(Prompt::from(line.trim_end().to_owned())).await;
+            }
+            Next::Line(_) => {}
+            Next::End | Next::Bad(_) => self.ended = true,
+        }
+    }
+}
+
+/// Asks whether a project may act. Only a clear yes counts.
+pub(crate) fn agrees(question: &str) -> bool {
+    say(&format!("\n{question}\nTrust this project? Only if you know where it comes from. [y/N] "));
+    let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
+    let mut line = String::new();
+    let read = std::io::stdin().read_line(&mut line).is_ok();
+    read && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// Says something to the person. Without a terminal there is nobody.
+fn say(text: &str) {
+    let mut terminal = std::io::stderr();
+    let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
+}
+
+impl View for Asking {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        self.inner.begin(out);
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        self.inner.update(update, out);
+        match update {
+            // Nobody reads questions once the session is left.
+            Update::Question(question) => drop(self.questions.send(question.clone())),
+            Update::Permissions(updates) => {
+                for update in updates {
+                    match (self.keep)(update) {
+                        Ok(notice) => notice.into_iter().for_each(|notice| complain(&notice)),
+                        Err(error) => complain(&error),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn next_tick(&self) -> Option<Duration> {
+        self.inner.next_tick()
+    }
+
+    fn tick(&mut self, out: &mut Vec<u8>) {
+        self.inner.tick(out);
+    }
+
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.inner.refuse(error, prompt, out);
+    }
+}

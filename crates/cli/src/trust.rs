@@ -1,0 +1,142 @@
+//! `windlass trust`: which projects may act, and what was agreed to.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use windlass_config::{Granted, Place, SettingsFiles, TrustState, TrustStore, TrustedProject};
+
+use crate::arguments::Request;
+use crate::guard::{self, Said};
+use crate::{complain, display, help};
+
+/// Lets the settings of a project act, or not: hooks, servers, variables and rules that allow
+#[derive(Debug, Parser)]
+#[command(name = "windlass trust", disable_help_subcommand = true, args_override_self = true)]
+#[command(
+    after_help = "Agreement is bound to what the settings say now. When they change, it lapses, and what is different is told."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show what this project would do, and whether it is trusted
+    Show,
+    /// Agree to what this project's settings say now
+    Add,
+    /// Take the agreement back
+    Remove {
+        /// Of the project in this directory [default: this one]
+        directory: Option<PathBuf>,
+    },
+    /// List what was agreed to
+    List,
+}
+
+/// Reads what stands behind `windlass trust`. Each error is for the user.
+pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
+    let line = std::iter::once(OsString::from("windlass trust")).chain(rest.iter().cloned());
+    match Arguments::try_parse_from(line) {
+        Ok(Arguments { command }) => Ok(Request::Trust(command.unwrap_or(Command::Show))),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            Ok(Request::Show(help::page(&error.render().to_string())))
+        }
+        Err(error) => Err(crate::usage::of_command(&error, "trust")),
+    }
+}
+
+/// Does it and gives the exit code.
+pub(crate) fn run(command: &Command) -> i32 {
+    match perform(command) {
+        Ok(text) => i32::from(std::io::stdout().write_all(text.as_bytes()).is_err()),
+        Err(error) => {
+            complain(&error);
+            1
+        }
+    }
+}
+
+fn perform(command: &Command) -> Result<String, String> {
+    let place = guard::place()?;
+    let (files, store) = project(&place)?;
+    match command {
+        Command::Show => status(&files, &store),
+        Command::Add => add(&files, &store),
+        Command::List => list(&store),
+        Command::Remove { directory: None } => remove(&files, &store),
+        Command::Remove { directory: Some(directory) } => {
+            let there = Place { cwd: place.cwd.join(directory), ..place };
+            remove(&project(&there)?.0, &store)
+        }
+    }
+}
+
+fn project(place: &Place) -> Result<(SettingsFiles, TrustStore), String> {
+    let (files, home) = guard::files(Said { headless: true, ..Said::default() }, place)?;
+    let path = home
+        .directory()
+        .ok_or("there is no home directory to remember trust in. Set WINDLASS_HOME to a directory.")?;
+    Ok((files, TrustStore::new(path)))
+}
+
+fn root(files: &SettingsFiles) -> String {
+    display::line(&files.places().root().to_string_lossy())
+}
+
+fn status(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
+    let parts = files.parts();
+    if parts.is_empty() {
+        return Ok(format!("The project in {} has no settings that would act.\n", root(files)));
+    }
+    let state = store.state(files.places(), &parts).map_err(|error| error.to_string())?;
+    let word = match &state {
+        TrustState::Trusted => "trusted".to_owned(),
+        TrustState::NeverAsked => "not trusted: these parts are left out".to_owned(),
+        TrustState::Changed { added, removed } => {
+            let (added, removed) = (display::listed(added, "  + "), display::listed(removed, "  - "));
+            format!("not trusted any more, since it changed:\n{added}{removed}It now says:")
+        }
+    };
+    let parts: Vec<String> = parts.list().iter().map(|part| part.what.clone()).collect();
+    Ok(format!("{} is {word}\n{}", root(files), display::listed(&parts, "  ")))
+}
+
+fn add(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
+    let parts = files.parts();
+    if parts.is_empty() {
+        return Ok(format!("The project in {} has no settings that would act.\n", root(files)));
+    }
+    let granted = store.grant(files.places(), &parts).map_err(|error| error.to_string())?;
+    if granted == Granted::ForThisSession {
+        return Err(
+            "a whole home directory cannot be trusted for good. Give --trust-project for one run.".into()
+        );
+    }
+    status(files, store)
+}
+
+fn remove(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
+    let was = store.revoke(files.places().root()).map_err(|error| error.to_string())?;
+    let root = root(files);
+    Ok(if was { format!("{root} is not trusted any more.\n") } else { format!("{root} was not trusted.\n") })
+}
+
+fn list(store: &TrustStore) -> Result<String, String> {
+    let projects = store.list().map_err(|error| error.to_string())?;
+    if projects.is_empty() {
+        return Ok("No project is trusted.\n".to_owned());
+    }
+    let entry = |project: &TrustedProject| {
+        let mut path = project.root.clone();
+        path.extend(project.inside.components());
+        format!("{}\n{}", display::line(&path.to_string_lossy()), display::listed(&project.parts, "  "))
+    };
+    let text: Vec<String> = projects.iter().map(entry).collect();
+    Ok(text.concat())
+}

@@ -1,0 +1,195 @@
+//! Who may do what: rules and modes from flags and settings files, as the core takes them.
+
+use std::path::PathBuf;
+
+use windlass_core::{Anchors, Asking, Classifier, PermissionMode, Permissions, RuleSource, Rules};
+use windlass_protocol::Behaviour;
+
+use crate::flags::{Flags, split_rules};
+use crate::{ConfigError, FileSettings, Level, Place, RuleText, Settings, Sourced};
+
+/// The permissions, the working directories that files add, and what the user should know about both.
+pub(crate) struct Granted {
+    pub(crate) permissions: Permissions,
+    pub(crate) directories: Vec<PathBuf>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What flags and files say together. A rule that forbids and cannot be read is an error; one that allows is left out and
+/// told.
+pub(crate) fn permissions(
+    settings: &Settings,
+    flags: &Flags,
+    files: &FileSettings,
+    place: &Place,
+) -> Result<Granted, ConfigError> {
+    let (mode, named_by) = mode(flags, files)?;
+    check_mode(mode, &named_by, settings, files, place)?;
+    let mut warnings = Vec::new();
+    let directories = directories(files, &mut warnings);
+    let start = place.cwd.clone();
+    let added = flags.add_directories.iter().map(|path| start.join(path)).chain(directories.iter().cloned());
+    let anchors = Anchors {
+        settings: start.clone(),
+        roots: std::iter::once(start.clone()).chain(added).collect(),
+        start,
+        home: place.home.clone(),
+    };
+    let rules = rules(flags, files, &anchors, &mut warnings)?;
+    let permissions = Permissions {
+        mode,
+        rules,
+        asking: Asking::Nobody,
+        anchors,
+        may_bypass: mode == PermissionMode::BypassPermissions,
+        may_classify: files.permissions.auto_disabled.is_none(),
+        classifier: classifier(files),
+        managed_only: files.permissions.managed_only.is_some(),
+    };
+    Ok(Granted { permissions, directories, warnings })
+}
+
+fn rules(
+    flags: &Flags,
+    files: &FileSettings,
+    anchors: &Anchors,
+    warnings: &mut Vec<String>,
+) -> Result<Rules, ConfigError> {
+    let mut rules = Rules::default();
+    let lists = [
+        (Behaviour::Deny, &files.permissions.deny),
+        (Behaviour::Ask, &files.permissions.ask),
+        (Behaviour::Allow, &files.permissions.allow),
+    ];
+    for (behaviour, list) in lists {
+        for rule in list {
+            let anchors = Anchors { settings: rule.anchor.clone(), ..anchors.clone() };
+            match rules.add(behaviour, &rule.text, source(rule), &anchors) {
+                Err(error) if behaviour == Behaviour::Allow => {
+                    warnings.push(format!("{error}. It allows nothing; correct it or take it out."));
+                }
+                added => added?,
+            }
+        }
+    }
+    let managed_only = files.permissions.managed_only.is_some();
+    let lists = [
+        (Behaviour::Deny, "--disallowedTools", &flags.disallowed_tools),
+        (Behaviour::Allow, "--allowedTools", &flags.allowed_tools),
+    ];
+    for (behaviour, flag, tokens) in lists {
+        if behaviour == Behaviour::Allow && managed_only {
+            if !tokens.is_empty() {
+                warnings.push(format!(
+                    "{flag} has no effect: the administrator lets only managed rules allow something."
+                ));
+            }
+            continue;
+        }
+        for rule in split_rules(tokens) {
+            rules.add(behaviour, rule, RuleSource::named(flag), anchors)?;
+        }
+    }
+    Ok(rules)
+}
+
+fn source(rule: &RuleText) -> RuleSource {
+    RuleSource {
+        place: format!("{} settings", level(rule.level)).into(),
+        file: rule.file.clone(),
+        line: (rule.line > 0).then_some(rule.line),
+    }
+}
+
+fn level(level: Level) -> &'static str {
+    match level {
+        Level::Managed => "managed",
+        Level::Flags => "--settings",
+        Level::Local => "local",
+        Level::Project => "project",
+        Level::User => "user",
+    }
+}
+
+/// Directories that are there; the others are told, since a file is not read again to see whether they came.
+fn directories(files: &FileSettings, warnings: &mut Vec<String>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for Sourced { value, origin } in &files.permissions.directories {
+        if value.is_dir() {
+            found.push(value.clone());
+        } else {
+            warnings
+                .push(format!("{origin}: {} is no directory, and so no working directory.", value.display()));
+        }
+    }
+    found
+}
+
+fn classifier(files: &FileSettings) -> Classifier {
+    let texts = |list: &[Sourced<String>]| list.iter().map(|item| item.value.clone()).collect();
+    let auto = &files.auto_mode;
+    Classifier {
+        environment: texts(&auto.environment),
+        allow: texts(&auto.allow),
+        soft_deny: texts(&auto.soft_deny),
+        hard_deny: texts(&auto.hard_deny),
+    }
+}
+
+/// The mode, and what chose it.
+fn mode(flags: &Flags, files: &FileSettings) -> Result<(PermissionMode, String), ConfigError> {
+    let Some(given) = &flags.permission_mode else {
+        if flags.skip_permissions {
+            return Ok((PermissionMode::BypassPermissions, "--dangerously-skip-permissions".into()));
+        }
+        return Ok(match &files.permissions.mode {
+            Some(Sourced { value, origin }) => {
+                let mode = PermissionMode::from_name(value).unwrap_or_default();
+                (mode, format!("permissions.defaultMode in {origin}"))
+            }
+            None => (PermissionMode::Default, String::new()),
+        });
+    };
+    let Some(mode) = PermissionMode::from_name(given) else {
+        let accepts = "use default, acceptEdits, plan, dontAsk, auto or bypassPermissions".to_owned();
+        let value = if given.is_empty() { "''" } else { given }.to_owned();
+        return Err(ConfigError::Flag { flag: "--permission-mode", value, accepts });
+    };
+    if flags.skip_permissions && mode != PermissionMode::BypassPermissions {
+        return Err(ConfigError::Contradiction { mode: given.clone() });
+    }
+    let by = if flags.skip_permissions {
+        "--dangerously-skip-permissions"
+    } else {
+        "--permission-mode bypassPermissions"
+    };
+    Ok((mode, by.into()))
+}
+
+/// Modes that are refused where they would give too much.
+fn check_mode(
+    mode: PermissionMode,
+    named_by: &str,
+    settings: &Settings,
+    files: &FileSettings,
+    place: &Place,
+) -> Result<(), ConfigError> {
+    let permissions = &files.permissions;
+    match mode {
+        PermissionMode::BypassPermissions => {
+            if let Some(origin) = &permissions.bypass_disabled {
+                return Err(ConfigError::ModeDisabled { mode: mode.name(), origin: origin.to_string() });
+            }
+            if place.is_root && !settings.in_sandbox {
+                return Err(ConfigError::BypassAsRoot { flag: named_by.to_owned() });
+            }
+        }
+        PermissionMode::Auto => {
+            if let Some(origin) = &permissions.auto_disabled {
+                return Err(ConfigError::ModeDisabled { mode: mode.name(), origin: origin.to_string() });
+            }
+        }
+        _ => (),
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! What a session has changed of who may do what, on top of its configuration.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use windlass_protocol::{Behaviour, Destination, PermissionChange, PermissionUpdate};
+
+use crate::config::{Config, PermissionMode, Permissions};
+use crate::rules::RuleSource;
+
+/// The permissions of a session. Nothing here means: as configured.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Grants {
+    permissions: Option<Arc<Permissions>>,
+    roots: Option<Arc<[PathBuf]>>,
+}
+
+impl Grants {
+    pub(crate) fn permissions<'a>(&'a self, config: &'a Config) -> &'a Permissions {
+        self.permissions.as_deref().unwrap_or(&config.permissions)
+    }
+
+    /// The permissions, if they are other than configured.
+    pub(crate) fn changed(&self) -> Option<Arc<Permissions>> {
+        self.permissions.clone()
+    }
+
+    pub(crate) fn roots<'a>(&'a self, config: &'a Config) -> &'a Arc<[PathBuf]> {
+        self.roots.as_ref().unwrap_or(&config.roots)
+    }
+
+    /// Makes a change hold. The error says why it cannot; nothing has changed then.
+    pub(crate) fn apply(&mut self, update: &PermissionUpdate, config: &Config) -> Result<(), String> {
+        match &update.change {
+            PermissionChange::AddDirectories(added) => self.change_roots(config, |roots| {
+                let new: Vec<_> = added.iter().filter(|path| !roots.contains(path)).cloned().collect();
+                roots.extend(new);
+            }),
+            PermissionChange::RemoveDirectories(gone) => self.change_roots(config, |roots| {
+                // The project's own directory stays.
+                let mut first = true;
+                roots.retain(|root| std::mem::take(&mut first) || !gone.contains(root));
+            }),
+            change => return self.change_permissions(change, update.destination, config),
+        }
+        Ok(())
+    }
+
+    fn change_roots(&mut self, config: &Config, change: impl FnOnce(&mut Vec<PathBuf>)) {
+        let mut roots = self.roots(config).to_vec();
+        change(&mut roots);
+        self.roots = Some(roots.into());
+    }
+
+    fn change_permissions(
+        &mut self,
+        change: &PermissionChange,
+        destination: Destination,
+        config: &Config,
+    ) -> Result<(), String> {
+        let mut permissions = self.permissions(config).clone();
+        let source = source(destination);
+        match change {
+            PermissionChange::SetMode(name) => permissions.mode = mode(name, &permissions)?,
+            PermissionChange::AddRules { behaviour, rules } => permissions.add(*behaviour, rules, &source)?,
+            PermissionChange::ReplaceRules { behaviour, rules } => {
+                permissions.rules.list_mut(*behaviour).retain(|rule| rule.source.place != source.place);
+                permissions.add(*behaviour, rules, &source)?;
+            }
+            PermissionChange::RemoveRules { behaviour, rules } => {
+                let named = |text: &str| rules.iter().any(|rule| rule.trim() == text);
+                permissions
+                    .rules
+                    .list_mut(*behaviour)
+                    .retain(|rule| !named(&rule.text) || is_lasting(&rule.source));
+            }
+            PermissionChange::AddDirectories(_) | PermissionChange::RemoveDirectories(_) => (),
+        }
+        self.permissions = Some(Arc::new(permissions));
+        Ok(())
+    }
+}
+
+impl Permissions {
+    fn add(&mut self, behaviour: Behaviour, rules: &[String], source: &RuleSource) -> Result<(), String> {
+        if behaviour == Behaviour::Allow && self.managed_only {
+            return Err("the administrator lets only managed rules allow something".into());
+        }
+        let anchors = self.anchors.clone();
+        for rule in rules {
+            self.rules.add(behaviour, rule, source.clone(), &anchors).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// What the administrator wrote is not taken back by anybody.
+fn is_lasting(source: &RuleSource) -> bool {
+    &*source.place == MANAGED
+}
+
+/// The place of rules that the administrator of the machine wrote.
+pub(crate) const MANAGED: &str = "managed settings";
+
+fn source(destination: Destination) -> RuleSource {
+    RuleSource::named(match destination {
+        Destination::Session => "this session",
+        Destination::Local => "local settings",
+        Destination::Project => "project settings",
+        Destination::User => "user settings",
+    })
+}
+
+fn mode(name: &str, permissions: &Permissions) -> Result<PermissionMode, String> {
+    match PermissionMode::from_name(name) {
+        None => Err(format!("there is no permission mode {name}")),
+        Some(PermissionMode::BypassPermissions) if !permissions.may_bypass => {
+            Err("the mode bypassPermissions must be chosen when the session starts".into())
+        }
+        Some(PermissionMode::Auto) if !permissions.may_classify => {
+            Err("the mode auto is not available in this session".into())
+        }
+        Some(mode) => Ok(mode),
+    }
+}

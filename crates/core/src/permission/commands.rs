@@ -1,0 +1,130 @@
+//! Command lines: every command of a line needs its own leave.
+
+use windlass_protocol::{CommandEffect, PathFact, PlainCommand, Ruling};
+
+use super::{Case, allow, by_rule};
+use crate::rules::Rule;
+
+/// Why a command of a line may run.
+pub(super) enum Leave<'a> {
+    /// A rule covers it.
+    Rule(&'a Rule),
+    /// It only looks, where looking is free.
+    Looks,
+    /// It changes files where the mode lets it.
+    Changes,
+}
+
+/// What a command of a line still needs.
+pub(super) enum Lack<'a> {
+    /// A rule for the command itself.
+    Command,
+    /// Leave to change what a redirection names.
+    Write(&'a PathFact),
+    /// Leave to read what it names.
+    Read(&'a PathFact),
+    /// Nothing but a person can tell.
+    Person,
+}
+
+/// The line, if every command in it may run.
+pub(super) fn allowed(case: &Case<'_>) -> Option<Ruling> {
+    let commands = case.facts.commands.as_ref()?.plain.as_ref().ok()?;
+    let leaves = commands.iter().map(|command| leave(case, command)).collect::<Result<Vec<_>, _>>().ok()?;
+    let rule = leaves.iter().find_map(|leave| match leave {
+        Leave::Rule(rule) => Some(*rule),
+        Leave::Looks | Leave::Changes => None,
+    });
+    if let Some(rule) = rule {
+        let reason = format!("Allowed by the rule {} ({}).", rule.text, rule.source);
+        return Some(Ruling { rule: Some(by_rule(rule)), ..allow(reason) });
+    }
+    let changes = leaves.iter().any(|leave| matches!(leave, Leave::Changes));
+    Some(allow(if changes {
+        format!("The mode {} accepts changes of files inside the working directories.", case.mode().name())
+    } else {
+        "It only looks, inside the working directories.".to_owned()
+    }))
+}
+
+/// Whether one command may run, and why.
+pub(super) fn leave<'a>(case: &Case<'a>, command: &'a PlainCommand) -> Result<Leave<'a>, Lack<'a>> {
+    if command.network {
+        return Err(Lack::Person);
+    }
+    let redirected = |list: &'a [windlass_protocol::NamedPath]| list.iter().filter(|named| named.redirected);
+    let may_change = |named: &&windlass_protocol::NamedPath| !is_free(case, named);
+    if let Some(named) = redirected(&command.writes).find(may_change) {
+        return Err(if is_exact(named) { Lack::Write(&named.path) } else { Lack::Person });
+    }
+    if let Some(rule) = case.allow_rules().find(|rule| rule.covers_command(case.tool, command)) {
+        return match redirected(&command.reads).find(|named| !is_exact(named) || !case.may_read(&named.path))
+        {
+            None => Ok(Leave::Rule(rule)),
+            Some(named) if is_exact(named) => Err(Lack::Read(&named.path)),
+            Some(_) => Err(Lack::Person),
+        };
+    }
+    match command.effect {
+        CommandEffect::Looks => match case.named(&command.reads, Case::may_read) {
+            None => Ok(Leave::Looks),
+            Some(_) => Err(Lack::Command),
+        },
+        CommandEffect::ChangesFiles if case.accepts_edits() => {
+            let reads = case.named(&command.reads, Case::may_read);
+            match reads.or_else(|| case.named(&command.writes, Case::is_inside)) {
+                None => Ok(Leave::Changes),
+                Some(_) => Err(Lack::Command),
+            }
+        }
+        CommandEffect::ChangesFiles | CommandEffect::Unknown => Err(Lack::Command),
+    }
+}
+
+fn is_exact(named: &windlass_protocol::NamedPath) -> bool {
+    named.naming == windlass_protocol::Naming::Exact
+}
+
+fn is_free(case: &Case<'_>, named: &windlass_protocol::NamedPath) -> bool {
+    is_exact(named) && case.may_write(&named.path)
+}
+
+/// Why a line is not simply allowed.
+pub(super) fn reason(case: &Case<'_>) -> Option<String> {
+    let facts = case.facts.commands.as_ref()?;
+    let tool = case.tool;
+    let commands = match &facts.plain {
+        Ok(commands) => commands,
+        Err(why) => {
+            return Some(format!(
+                "{tool} needs permission: what the line runs cannot be told with certainty ({why})."
+            ));
+        }
+    };
+    let lacking = commands.iter().find_map(|command| Some((command, leave(case, command).err()?)));
+    Some(match lacking {
+        None => format!("{tool} needs permission."),
+        Some((command, Lack::Write(path))) => {
+            format!("{tool} needs permission: `{}` writes to {}.", command.text, path.lexical.display())
+        }
+        Some((command, Lack::Read(path))) => {
+            format!("{tool} needs permission: `{}` reads {}.", command.text, path.lexical.display())
+        }
+        Some((command, Lack::Command | Lack::Person)) => match outside(case, command) {
+            Some(path) => format!(
+                "{tool} needs permission: `{}` goes outside the working directories, to {}.",
+                command.text,
+                path.lexical.display()
+            ),
+            None => format!("{tool} needs permission: nothing allows `{}`.", command.text),
+        },
+    })
+}
+
+/// What a command that only looks, or only changes files, names outside.
+fn outside<'a>(case: &Case<'_>, command: &'a PlainCommand) -> Option<&'a PathFact> {
+    if command.effect == CommandEffect::Unknown {
+        return None;
+    }
+    case.named(&command.reads, Case::may_read).filter(|named| is_exact(named)).map(|named| &named.path)
+}

@@ -1,0 +1,84 @@
+//! The rules that would let the same call run.
+
+use windlass_protocol::{CallKind, Verdict};
+
+use super::commands::{Lack, leave};
+use super::{Case, judge};
+use crate::config::{Asking, Permissions};
+use crate::rules::{Anchors, Behaviour, CommandPattern, PathPattern, RuleSource};
+
+/// A line that needs more rules than this is asked about each time.
+const RULES_MAX: usize = 5;
+
+/// The missing rules. They are offered only if with them the very same call passes.
+pub(super) fn missing(case: &Case<'_>) -> Vec<String> {
+    let rules = candidates(case);
+    if rules.is_empty() || rules.len() > RULES_MAX || !suffices(case, &rules) {
+        return Vec::new();
+    }
+    rules
+}
+
+fn suffices(case: &Case<'_>, rules: &[String]) -> bool {
+    let mut permissions = Permissions { asking: Asking::Person, ..case.permissions.clone() };
+    let anchors = Anchors { roots: case.roots.to_vec(), ..Anchors::default() };
+    let added = rules
+        .iter()
+        .try_for_each(|rule| permissions.rules.add(Behaviour::Allow, rule, RuleSource::session(), &anchors));
+    added.is_ok() && judge(&Case { permissions: &permissions, ..*case }).verdict == Verdict::Allow
+}
+
+fn candidates(case: &Case<'_>) -> Vec<String> {
+    if let Some(commands) = &case.facts.commands {
+        if commands.hidden {
+            return Vec::new();
+        }
+        return match &commands.plain {
+            Ok(_) => of_commands(case),
+            Err(_) => vec![format!("{}({})", case.tool, commands.line.trim())],
+        };
+    }
+    if let Some(url) = &case.facts.url {
+        return vec![format!("{}(domain:{})", case.tool, url.host)];
+    }
+    let access = match case.facts.kind {
+        CallKind::Edit => "Edit",
+        CallKind::Read if !case.facts.paths.is_empty() => "Read",
+        CallKind::Read | CallKind::Fetch | CallKind::Execute | CallKind::Session => {
+            return vec![case.tool.to_owned()];
+        }
+    };
+    let names = case.facts.paths.iter().flat_map(|path| [Some(&path.lexical), path.resolved.as_ref()]);
+    let mut rules: Vec<String> = Vec::new();
+    for name in names.flatten() {
+        let Some(text) = PathPattern::literal(name) else { return Vec::new() };
+        let rule = format!("{access}({text})");
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    rules
+}
+
+/// One rule for each command that has no leave, and for each file that a redirection names.
+fn of_commands(case: &Case<'_>) -> Vec<String> {
+    let commands = case.facts.commands.iter().flat_map(|commands| commands.plain.iter().flatten());
+    let mut rules: Vec<String> = Vec::new();
+    for command in commands {
+        let rule = match leave(case, command) {
+            Ok(_) => continue,
+            Err(Lack::Command) => {
+                CommandPattern::literal(&command.words).map(|text| format!("{}({text})", case.tool))
+            }
+            Err(Lack::Write(path)) => PathPattern::literal(&path.lexical).map(|text| format!("Edit({text})")),
+            Err(Lack::Read(path)) => PathPattern::literal(&path.lexical).map(|text| format!("Read({text})")),
+            Err(Lack::Person) => None,
+        };
+        match rule {
+            Some(rule) if rules.contains(&rule) => (),
+            Some(rule) => rules.push(rule),
+            None => return Vec::new(),
+        }
+    }
+    rules
+}

@@ -1,0 +1,56 @@
+//! Removals that nobody wants by accident: of whole trees that hold more than the work.
+
+use std::path::Path;
+
+use windlass_protocol::{NamedPath, Naming, UNKNOWN_TEXT};
+
+use super::Case;
+
+/// What a call would remove that is asked about in every mode.
+pub(super) fn critical<'a>(case: &'a Case<'_>) -> Option<&'a NamedPath> {
+    let commands = case.facts.commands.as_ref()?;
+    let mut removed = commands.found.iter().flat_map(|command| &command.removes);
+    removed.find(|named| is_critical(named, case))
+}
+
+fn is_critical(named: &NamedPath, case: &Case<'_>) -> bool {
+    let lexical = &named.path.lexical;
+    match named.naming {
+        Naming::Unknown => is_below_variable(lexical),
+        Naming::Pattern => {
+            let above = lexical.parent().unwrap_or(lexical);
+            let is_all = lexical.file_name().is_some_and(|name| name == "*" || name == ".*");
+            // Everything in a working directory is the working directory, and more than one level up it is more.
+            is_all && (is_precious(above, case) || case.roots.iter().skip(1).any(|root| root == above))
+        }
+        Naming::Exact => {
+            let names = [Some(lexical.as_path()), named.path.resolved.as_deref()];
+            names.into_iter().flatten().any(|name| is_precious(name, case) || is_work(name, case))
+        }
+    }
+}
+
+/// The root, a directory right below it, the home directory or what holds it.
+fn is_precious(path: &Path, case: &Case<'_>) -> bool {
+    let depth = path.components().count();
+    let holds_home = case.permissions.anchors.home.as_ref().is_some_and(|home| home.starts_with(path));
+    depth <= 2 || holds_home
+}
+
+/// A working directory or what holds one.
+fn is_work(path: &Path, case: &Case<'_>) -> bool {
+    case.roots.iter().any(|root| root.starts_with(path)) || case.cwd.starts_with(path)
+}
+
+/// A slash or a pattern right behind text that is only known at run time: an empty variable makes it the root.
+fn is_below_variable(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    let mut before = None;
+    for c in text.chars() {
+        if before == Some(UNKNOWN_TEXT) && matches!(c, '/' | '*' | '?') {
+            return true;
+        }
+        before = Some(c);
+    }
+    false
+}

@@ -1,0 +1,245 @@
+use windlass_protocol::Behaviour;
+
+use super::*;
+use crate::rules::{Anchors, RuleSource};
+
+fn place(lexical: &str, resolved: Option<&str>) -> PathFact {
+    PathFact { lexical: lexical.into(), resolved: resolved.map(PathBuf::from), is_directory: false }
+}
+
+fn facts(kind: CallKind, path: &str) -> CallFacts {
+    let paths = match path {
+        "" => vec![],
+        path => vec![place(path, Some(path))],
+    };
+    CallFacts { paths, target: path.into(), ..CallFacts::new(kind) }
+}
+
+fn roots() -> [PathBuf; 2] {
+    ["/srv/app".into(), "/data".into()]
+}
+
+fn anchors() -> Anchors {
+    Anchors {
+        settings: "/srv/app".into(),
+        start: "/srv/app".into(),
+        roots: roots().to_vec(),
+        home: Some("/home/me".into()),
+    }
+}
+
+fn permissions(mode: PermissionMode, asking: Asking) -> Permissions {
+    Permissions { mode, asking, anchors: anchors(), ..Permissions::default() }
+}
+
+impl Permissions {
+    fn with(mut self, behaviour: Behaviour, rule: &str) -> Self {
+        self.rules.add(behaviour, rule, RuleSource::session(), &anchors()).unwrap();
+        self
+    }
+}
+
+fn decide(tool: &str, facts: &CallFacts, permissions: &Permissions) -> Ruling {
+    judge(&Case::new(tool, facts, permissions, &roots()))
+}
+
+fn word(ruling: &Ruling) -> &'static str {
+    ruling.verdict.name()
+}
+
+/// One row: the kind of call and its path, then the verdict in each mode with a person to ask:
+/// default, acceptEdits, plan, dontAsk, bypassPermissions.
+#[track_caller]
+fn check(kind: CallKind, path: &str, expected: [&str; 5]) {
+    use PermissionMode::*;
+    let modes = [Default, AcceptEdits, Plan, DontAsk, BypassPermissions];
+    let seen =
+        modes.map(|mode| word(&decide("Tool", &facts(kind, path), &permissions(mode, Asking::Person))));
+    assert_eq!(seen, expected, "{kind:?} {path}");
+}
+
+#[test]
+fn modes_decide_by_kind_and_place() {
+    use CallKind::*;
+    check(Read, "/srv/app/a.rs", ["allow", "allow", "allow", "allow", "allow"]);
+    check(Read, "/data", ["allow", "allow", "allow", "allow", "allow"]);
+    check(Read, "", ["allow", "allow", "allow", "allow", "allow"]);
+    check(Read, "/srv/app2/a.rs", ["ask", "ask", "ask", "deny", "allow"]);
+    check(Read, "/etc/passwd", ["ask", "ask", "ask", "deny", "allow"]);
+    check(Edit, "/srv/app/a.rs", ["ask", "allow", "deny", "deny", "allow"]);
+    check(Edit, "/etc/passwd", ["ask", "ask", "deny", "deny", "allow"]);
+    check(Edit, "/srv/app/.GIT/hooks/x", ["ask", "ask", "deny", "deny", "allow"]);
+    check(Edit, "/srv/app/.npmrc", ["ask", "ask", "deny", "deny", "allow"]);
+    check(Edit, "/srv/app/.config/git/config", ["ask", "ask", "deny", "deny", "allow"]);
+    check(Edit, "/srv/app/.claude/worktrees/x/a.rs", ["ask", "allow", "deny", "deny", "allow"]);
+    check(Edit, "/srv/app/.claude/worktrees/x/.git", ["ask", "ask", "deny", "deny", "allow"]);
+    check(Edit, "/srv/app/.claude/worktrees/x/.vscode/a", ["ask", "ask", "deny", "deny", "allow"]);
+    check(Edit, "/srv/app/.windlass/settings.json", ["ask", "ask", "deny", "deny", "allow"]);
+    check(Edit, "/srv/app/mirror.git/hooks/update", ["ask", "ask", "deny", "deny", "allow"]);
+    check(Execute, "", ["ask", "ask", "deny", "deny", "allow"]);
+    check(Session, "", ["allow", "allow", "allow", "allow", "allow"]);
+}
+
+#[test]
+fn where_a_model_judges_only_the_rest_is_left_to_it() {
+    let check = |kind, path: &str, expected| {
+        let permissions = permissions(PermissionMode::Auto, Asking::Person).with(Behaviour::Allow, "Bash");
+        assert_eq!(decide("Tool", &facts(kind, path), &permissions).verdict, expected, "{kind:?} {path}");
+    };
+    check(CallKind::Read, "/srv/app/a", Verdict::Allow);
+    check(CallKind::Edit, "/srv/app/a", Verdict::Allow);
+    check(CallKind::Edit, "/srv/app/.npmrc", Verdict::Classify);
+    check(CallKind::Read, "/etc/passwd", Verdict::Classify);
+    check(CallKind::Execute, "", Verdict::Classify);
+    let permissions = permissions(PermissionMode::Auto, Asking::Person).with(Behaviour::Allow, "Bash");
+    let bash = decide("Bash", &facts(CallKind::Execute, ""), &permissions);
+    assert_eq!(bash.verdict, Verdict::Classify, "a rule that lets anything run does not count");
+}
+
+#[test]
+fn a_link_that_leads_outside_is_outside() {
+    let link = place("/srv/app/link", Some("/etc/passwd"));
+    let nowhere = place("/srv/app/loop", None);
+    for path in [link, nowhere] {
+        let facts = CallFacts { paths: vec![path], ..facts(CallKind::Read, "") };
+        let ruling = decide("Read", &facts, &permissions(PermissionMode::Default, Asking::Person));
+        assert_eq!(word(&ruling), "ask");
+    }
+}
+
+#[test]
+fn what_a_tool_made_for_reading_can_be_read_and_nothing_else() {
+    let readable = BTreeSet::from(["/tmp/output/1.txt".into()]);
+    let permissions = permissions(PermissionMode::Default, Asking::Person);
+    let verdict = |kind, path: &str| {
+        let (facts, roots) = (facts(kind, path), roots());
+        word(&judge(&Case { readable: &readable, ..Case::new("Tool", &facts, &permissions, &roots) }))
+    };
+    assert_eq!(verdict(CallKind::Read, "/tmp/output/1.txt"), "allow");
+    assert_eq!(verdict(CallKind::Read, "/tmp/output/2.txt"), "ask");
+    assert_eq!(verdict(CallKind::Edit, "/tmp/output/1.txt"), "ask");
+}
+
+#[test]
+fn rules_beat_the_default_and_deny_beats_allow() {
+    let mut permissions = permissions(PermissionMode::Default, Asking::Nobody);
+    let facts = facts(CallKind::Execute, "");
+    assert_eq!(word(&decide("Bash", &facts, &permissions)), "deny");
+    permissions = permissions.with(Behaviour::Allow, "Bash");
+    let allowed = decide("Bash", &facts, &permissions);
+    assert_eq!(allowed.rule.map(|rule| rule.text.to_string()).as_deref(), Some("Bash"));
+    permissions.mode = PermissionMode::Plan;
+    assert_eq!(word(&decide("Bash", &facts, &permissions)), "deny");
+    permissions.mode = PermissionMode::BypassPermissions;
+    permissions = permissions.with(Behaviour::Deny, "Bash");
+    let denied = decide("Bash", &facts, &permissions);
+    assert_eq!(denied.reason, "Bash is denied by the rule Bash (this session).");
+}
+
+#[test]
+fn allowing_a_tool_does_not_mean_protected_files() {
+    let permissions = permissions(PermissionMode::Default, Asking::Person).with(Behaviour::Allow, "Write");
+    let verdict = |path: &str| word(&decide("Write", &facts(CallKind::Edit, path), &permissions));
+    assert_eq!(verdict("/srv/app/a.rs"), "allow");
+    assert_eq!(verdict("/srv/app/.git/hooks/pre-commit"), "ask");
+}
+
+#[test]
+fn a_project_below_a_protected_name_can_be_edited() {
+    let permissions = permissions(PermissionMode::AcceptEdits, Asking::Person);
+    let roots = [PathBuf::from("/home/me/.claude/worktrees/x")];
+    let verdict = |path: &str| {
+        let facts = facts(CallKind::Edit, path);
+        word(&judge(&Case::new("Edit", &facts, &permissions, &roots)))
+    };
+    assert_eq!(verdict("/home/me/.claude/worktrees/x/a.rs"), "allow");
+    assert_eq!(verdict("/home/me/.claude/worktrees/x/.claude/a.json"), "ask");
+}
+
+#[test]
+fn the_advice_for_a_directory_is_that_directory() {
+    let paths = vec![PathFact { is_directory: true, ..place("/etc", Some("/etc")) }];
+    let facts = CallFacts { paths, ..facts(CallKind::Read, "") };
+    let ruling = decide("Grep", &facts, &permissions(PermissionMode::Default, Asking::Nobody));
+    assert!(ruling.reason.ends_with("--add-dir /etc."), "{ruling:?}");
+}
+
+#[test]
+fn a_denial_says_what_is_wrong_and_what_would_allow_it() {
+    let check = |kind, lexical: &str, resolved: Option<&str>, expected: &str| {
+        let paths = match lexical {
+            "" => vec![],
+            lexical => vec![place(lexical, resolved)],
+        };
+        let facts = CallFacts { paths, target: "a".into(), ..CallFacts::new(kind) };
+        let ruling = decide("Tool", &facts, &permissions(PermissionMode::Default, Asking::Nobody));
+        let (reason, advice) = expected.split_once('|').unwrap();
+        let nobody = "Nobody is there to ask; the user can allow it with";
+        assert_eq!((ruling.verdict, ruling.reason), (Verdict::Deny, format!("{reason} {nobody} {advice}.")));
+    };
+    let any = "--allowedTools Tool or another --permission-mode";
+    check(CallKind::Execute, "", None, &format!("Tool needs permission.|{any}"));
+    check(CallKind::Edit, "/srv/app/a", Some("/srv/app/a"), &format!("Tool of a needs permission.|{any}"));
+    check(
+        CallKind::Edit,
+        "/srv/app/.npmrc",
+        Some("/srv/app/.npmrc"),
+        "Tool of /srv/app/.npmrc changes a protected file.|--permission-mode bypassPermissions",
+    );
+    check(
+        CallKind::Read,
+        "/etc/x",
+        Some("/etc/x"),
+        "Tool of /etc/x is outside the working directories.|--add-dir /etc",
+    );
+    check(
+        CallKind::Edit,
+        "/etc/x",
+        Some("/etc/x"),
+        "Tool of /etc/x is outside the working directories.|--add-dir /etc and --permission-mode acceptEdits, or --allowedTools Tool",
+    );
+    check(
+        CallKind::Read,
+        "/srv/app/link",
+        Some("/etc/x"),
+        "Tool of /srv/app/link leads to /etc/x, outside the working directories.|--add-dir /etc",
+    );
+    check(
+        CallKind::Read,
+        "/srv/app/loop",
+        None,
+        &format!("Tool of /srv/app/loop leads nowhere or where nobody can tell.|{any}"),
+    );
+}
+
+/// One row: what a hook wants and the mode, then the verdict about reading inside, editing inside, editing a protected
+/// file, and a disallowed tool.
+#[track_caller]
+fn check_hook(hook: &HookPermission, mode: PermissionMode, expected: [&str; 4]) {
+    let permissions = permissions(mode, Asking::Person).with(Behaviour::Deny, "Forbidden");
+    let calls = [
+        ("Tool", facts(CallKind::Read, "/srv/app/a.rs")),
+        ("Tool", facts(CallKind::Edit, "/srv/app/a.rs")),
+        ("Tool", facts(CallKind::Edit, "/srv/app/.npmrc")),
+        ("Forbidden", facts(CallKind::Read, "/srv/app/a.rs")),
+    ];
+    let seen = calls.map(|(tool, facts)| {
+        let roots = roots();
+        word(&judge(&Case { hook: Some(hook), ..Case::new(tool, &facts, &permissions, &roots) }))
+    });
+    assert_eq!(seen, expected, "{hook:?} {mode:?}");
+}
+
+#[test]
+fn hooks_can_spare_a_question_but_beat_no_denial() {
+    use HookPermission::*;
+    let (deny, ask) = (|| Deny("no".into()), || Ask("sure?".into()));
+    check_hook(&Allow, PermissionMode::Default, ["allow", "allow", "ask", "deny"]);
+    check_hook(&Allow, PermissionMode::Plan, ["allow", "deny", "deny", "deny"]);
+    check_hook(&Allow, PermissionMode::DontAsk, ["allow", "allow", "deny", "deny"]);
+    check_hook(&ask(), PermissionMode::BypassPermissions, ["ask", "ask", "ask", "deny"]);
+    check_hook(&ask(), PermissionMode::Plan, ["ask", "deny", "deny", "deny"]);
+    check_hook(&ask(), PermissionMode::DontAsk, ["deny", "deny", "deny", "deny"]);
+    check_hook(&deny(), PermissionMode::BypassPermissions, ["deny", "deny", "deny", "deny"]);
+    check_hook(&deny(), PermissionMode::Default, ["deny", "deny", "deny", "deny"]);
+}

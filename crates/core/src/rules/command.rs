@@ -1,0 +1,378 @@
+//! Patterns of commands: `npm run build`, `git log *`, `npm test:*`.
+
+use windlass_protocol::{CommandFacts, FoundCommand, PlainCommand, UNKNOWN_TEXT};
+
+use super::Match;
+
+/// Stands between two words. A word that holds it is never equal to a pattern.
+const SEPARATOR: char = '\u{1f}';
+
+/// Programs that run what they are told: a pattern that begins with one of them says nothing about what runs.
+#[rustfmt::skip]
+const INTERPRETERS: [&str; 38] = [
+    "bash", "sh", "zsh", "dash", "ksh", "fish", "python", "python2", "python3", "node", "deno", "bun", "ruby", "perl", "php", "lua",
+    "awk", "gawk", "env", "sudo", "doas", "su", "xargs", "ssh", "eval", "exec", "npx", "bunx", "pnpx", "uvx", "npm", "pnpm", "yarn",
+    "make", "docker", "podman", "nix", "tclsh",
+];
+
+/// A pattern of commands, word by word: how a word is quoted makes no difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandPattern {
+    tokens: Vec<Token>,
+    /// As it was written, for lines that are allowed as a whole.
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    Char(char),
+    /// Anything, over several words too.
+    Any,
+    /// Anything within a word: a star inside quotes.
+    AnyInWord,
+    /// The end of the command, or of a word; what follows may be anything.
+    Boundary,
+}
+
+impl CommandPattern {
+    /// Reads what stands between the parentheses. `None` if it says nothing.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let body = ending(text);
+        let mut reader = Reader::default();
+        reader.read(body.unwrap_or(text));
+        let mut tokens = reader.tokens;
+        if tokens.is_empty() {
+            return None;
+        }
+        if body.is_some() {
+            tokens.extend([Token::Boundary, Token::Any]);
+        }
+        Some(Self { tokens, text: text.to_owned() })
+    }
+
+    /// A pattern that means these words and no others; `None` if they cannot be written as one.
+    pub(crate) fn literal(words: &[String]) -> Option<String> {
+        let odd = |word: &String| word.chars().any(|c| c.is_control() || c == SEPARATOR);
+        if words.is_empty() || words.iter().any(odd) {
+            return None;
+        }
+        let text = words.iter().map(|word| escape(word)).collect::<Vec<_>>().join(" ");
+        let reads_back = Self::parse(&text).is_some_and(|pattern| pattern.is_exact() && pattern.is(words));
+        reads_back.then_some(text)
+    }
+
+    /// Whether it means one list of words and no other.
+    fn is_exact(&self) -> bool {
+        self.tokens.iter().all(|token| matches!(token, Token::Char(_)))
+    }
+
+    /// Whether an allow rule with this pattern covers a command. A part that is not known is covered only where anything is.
+    pub(crate) fn covers(&self, command: &PlainCommand) -> bool {
+        if self.is_exact() {
+            return self.is(&command.words) || self.is(&command.whole);
+        }
+        !command.exact_only && self.is(&command.words)
+    }
+
+    /// Whether it lets an interpreter, or whatever a package manager is told to, run anything.
+    pub(crate) fn is_broad(&self) -> bool {
+        let name: String = self
+            .tokens
+            .iter()
+            .map_while(|token| match token {
+                Token::Char(c) if *c != SEPARATOR => Some(*c),
+                _ => None,
+            })
+            .collect();
+        let name_ends = matches!(
+            self.tokens.get(name.chars().count()),
+            None | Some(Token::Char(SEPARATOR) | Token::Boundary)
+        );
+        !self.is_exact() && (!name_ends || INTERPRETERS.contains(&name.as_str()))
+    }
+
+    /// Whether an allow rule is this very line, whatever the line is.
+    pub(crate) fn is_line(&self, line: &str) -> bool {
+        self.text == line.trim()
+    }
+
+    /// Whether a deny or ask rule with this pattern means something in a line.
+    pub(crate) fn restricts(&self, facts: &CommandFacts) -> Match {
+        if self.is_line(&facts.line) {
+            return Match::Yes;
+        }
+        let found = facts.found.iter().map(|command| self.restricts_found(command));
+        let plain = facts.plain.iter().flatten().map(|command| Match::sure(self.is(&command.words)));
+        found.chain(plain).max().unwrap_or(Match::No)
+    }
+
+    /// The command by its name and by the last part of it: `/bin/rm` is `rm`.
+    fn restricts_found(&self, command: &FoundCommand) -> Match {
+        let Some((name, rest)) = command.words.split_first() else { return Match::No };
+        let as_written = self.compare(std::iter::once(name.as_str()).chain(rest.iter().map(String::as_str)));
+        let Some((_, base)) = name.rsplit_once('/') else { return as_written };
+        let by_base = self.compare(std::iter::once(base).chain(rest.iter().map(String::as_str)));
+        as_written.max(by_base)
+    }
+
+    fn compare<'a>(&self, words: impl Iterator<Item = &'a str> + Clone) -> Match {
+        if self.runs(words.clone(), Reading::Sure) {
+            return Match::Yes;
+        }
+        let unknown = words.clone().any(|word| word.contains(UNKNOWN_TEXT));
+        if unknown && self.runs(words, Reading::Possible) { Match::May } else { Match::No }
+    }
+
+    fn is(&self, words: &[String]) -> bool {
+        self.runs(words.iter().map(String::as_str), Reading::Sure)
+    }
+
+    fn runs<'a>(&self, words: impl Iterator<Item = &'a str>, reading: Reading) -> bool {
+        let mut walk = Walk::new(&self.tokens);
+        for (at, word) in words.enumerate() {
+            if at > 0 && !walk.take(SEPARATOR, reading) {
+                return false;
+            }
+            for c in word.chars() {
+                let c = if c == SEPARATOR { char::REPLACEMENT_CHARACTER } else { c };
+                if !walk.take(c, reading) {
+                    return false;
+                }
+            }
+        }
+        walk.is_over()
+    }
+}
+
+/// What is before a star that stands for the rest of a command.
+fn ending(text: &str) -> Option<&str> {
+    let body = text.strip_suffix('*')?;
+    let before = body.strip_suffix(':').or_else(|| body.strip_suffix(char::is_whitespace))?;
+    let escaped = before.chars().rev().take_while(|&c| c == '\\').count() % 2 == 1;
+    (!escaped && !before.trim().is_empty()).then(|| before.trim_end())
+}
+
+/// How unknown text is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// As something that only a star covers.
+    Sure,
+    /// As whatever would fit.
+    Possible,
+}
+
+/// The places in a pattern that a text can have come to.
+struct Walk<'a> {
+    tokens: &'a [Token],
+    places: Vec<bool>,
+    spare: Vec<bool>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(tokens: &'a [Token]) -> Self {
+        let mut walk = Self { tokens, places: vec![false; tokens.len() + 1], spare: Vec::new() };
+        walk.enter(0);
+        walk
+    }
+
+    /// A star can stand for nothing, so what follows it is reached with it.
+    fn enter(&mut self, place: usize) {
+        let mut place = place;
+        self.places[place] = true;
+        while matches!(self.tokens.get(place), Some(Token::Any | Token::AnyInWord)) {
+            place += 1;
+            self.places[place] = true;
+        }
+    }
+
+    /// Goes on by one character; false if the pattern cannot.
+    fn take(&mut self, c: char, reading: Reading) -> bool {
+        let unknown = c == UNKNOWN_TEXT;
+        if unknown && reading == Reading::Possible {
+            let first = self.places.iter().position(|&at| at);
+            self.places.iter_mut().enumerate().for_each(|(place, at)| *at = Some(place) >= first);
+            return first.is_some();
+        }
+        let before = std::mem::replace(&mut self.places, std::mem::take(&mut self.spare));
+        self.places.clear();
+        self.places.resize(before.len(), false);
+        for (place, token) in self.tokens.iter().enumerate().filter(|(place, _)| before[*place]) {
+            match token {
+                Token::Char(wanted) if *wanted == c => self.enter(place + 1),
+                Token::Boundary if c == SEPARATOR => self.enter(place + 1),
+                Token::Any => self.enter(place),
+                Token::AnyInWord if c != SEPARATOR && !unknown => self.enter(place),
+                Token::Char(_) | Token::Boundary | Token::AnyInWord => (),
+            }
+        }
+        self.spare = before;
+        self.places.contains(&true)
+    }
+
+    fn is_over(&self) -> bool {
+        let ends = |place: usize| matches!(self.tokens.get(place), None | Some(Token::Boundary));
+        self.places.iter().enumerate().any(|(place, &at)| at && ends(place))
+    }
+}
+
+/// Reads a pattern the way a shell reads words.
+#[derive(Default)]
+struct Reader {
+    tokens: Vec<Token>,
+    /// A word was begun, be it an empty one.
+    begun: bool,
+    /// Blanks came since the last word.
+    apart: bool,
+}
+
+impl Reader {
+    fn read(&mut self, text: &str) {
+        let mut chars = text.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                c if c.is_whitespace() => self.apart = self.begun,
+                '*' => self.put(Token::Any),
+                '\\' => self.push(chars.next().unwrap_or('\\')),
+                '\'' | '"' => match chars.as_str().find(c) {
+                    Some(_) => self.quoted(c, &mut chars),
+                    None => self.push(c),
+                },
+                c => self.push(c),
+            }
+        }
+    }
+
+    fn quoted(&mut self, quote: char, chars: &mut std::str::Chars<'_>) {
+        self.begin();
+        while let Some(c) = chars.next() {
+            match c {
+                c if c == quote => return,
+                '*' => self.put(Token::AnyInWord),
+                '\\' if quote == '"' => self.escaped(chars),
+                c => self.push(c),
+            }
+        }
+    }
+
+    /// Within double quotes a backslash stays, unless what follows would mean something.
+    fn escaped(&mut self, chars: &mut std::str::Chars<'_>) {
+        match chars.next() {
+            Some(c @ ('$' | '`' | '"' | '\\' | '*')) => self.push(c),
+            Some(c) => {
+                self.push('\\');
+                self.push(c);
+            }
+            None => self.push('\\'),
+        }
+    }
+
+    fn begin(&mut self) {
+        self.begun = true;
+        if std::mem::take(&mut self.apart) {
+            self.tokens.push(Token::Char(SEPARATOR));
+        }
+    }
+
+    fn put(&mut self, token: Token) {
+        self.begin();
+        self.tokens.push(token);
+    }
+
+    fn push(&mut self, c: char) {
+        // Nobody types it, and as a character it would pass for the space between two words.
+        let c = if c == SEPARATOR { char::REPLACEMENT_CHARACTER } else { c };
+        self.put(Token::Char(c));
+    }
+}
+
+/// A word as a pattern that means only it.
+fn escape(word: &str) -> String {
+    if word.is_empty() {
+        return "''".into();
+    }
+    let plain = |c: char| c.is_alphanumeric() || "_-./,:+=@%^~".contains(c);
+    word.chars().flat_map(|c| (!plain(c)).then_some('\\').into_iter().chain([c])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split('|').map(|word| word.replace('$', "\0")).collect()
+    }
+
+    /// The pattern, the words with `|` between them and `$` for what is not known, and what becomes of them.
+    #[track_caller]
+    fn check(pattern: &str, command: &str, expected: Match) {
+        let pattern = CommandPattern::parse(pattern).unwrap();
+        let seen = pattern.restricts_found(&FoundCommand {
+            words: words(command),
+            reads: vec![],
+            writes: vec![],
+            removes: vec![],
+        });
+        assert_eq!(seen, expected, "{pattern:?} {command}");
+    }
+
+    #[test]
+    fn patterns_mean_words() {
+        use Match::{May, No, Yes};
+        check("npm run build", "npm|run|build", Yes);
+        check("npm run build", "npm|run|build|x", No);
+        check("npm run build", "npm|run build", No);
+        check("npm 'run build'", "npm|run build", Yes);
+        check("ls *", "ls", Yes);
+        check("ls *", "ls|-la|x", Yes);
+        check("ls *", "lsof", No);
+        check("ls:*", "ls", Yes);
+        check("ls:*", "ls|x", Yes);
+        check("ls:*", "lsx", No);
+        check("ls*", "lsof", Yes);
+        check("ls*", "ls|x", Yes);
+        check("* --version", "node|--version", Yes);
+        check("* --version", "a|b|--version", Yes);
+        check("* --version", "--version", No);
+        check("git * main", "git|push|origin|main", Yes);
+        check("git * main", "git|main", No);
+        check("git commit -m \"*\"", "git|commit|-m|a b c", Yes);
+        check("git commit -m \"*\"", "git|commit|-m|a|--amend", No);
+        check("echo \\*", "echo|*", Yes);
+        check("echo \\*", "echo|x", No);
+        check("a:b *", "a:b|c", Yes);
+        check("rm *", "/bin/rm|x", Yes);
+        check("/bin/rm *", "/bin/rm|x", Yes);
+        check("/bin/rm *", "rm|x", No);
+        check("it's *", "it's|x", Yes);
+        check("rm *", "rm|$", Yes);
+        check("rm *", "$|x", May);
+        check("rm -rf *", "rm|$", May);
+        check("rm -rf /", "rm|-rf|$", May);
+        check("curl *", "wget|$", No);
+        check("echo ''", "echo|", Yes);
+        check("* *", "a|b", Yes);
+    }
+
+    #[test]
+    fn a_literal_pattern_means_its_words_and_no_others() {
+        for line in
+            ["npm|run|x", "echo|*", "git|commit|-m|it's \"a\" $x\\", "a||b", "echo|:*", "x|a  b", "ls|*"]
+        {
+            let list: Vec<String> = line.split('|').map(str::to_owned).collect();
+            let text = CommandPattern::literal(&list).unwrap();
+            let pattern = CommandPattern::parse(&text).unwrap();
+            assert!(pattern.is(&list), "{line}: {text}");
+            assert!(pattern.is_exact(), "{line}: {text}");
+        }
+        assert_eq!(CommandPattern::literal(&["a\nb".into()]), None);
+    }
+
+    #[test]
+    fn nothing_is_no_pattern() {
+        for text in ["", "  ", "\t"] {
+            assert_eq!(CommandPattern::parse(text), None);
+        }
+        assert!(CommandPattern::parse("*").is_some());
+    }
+}

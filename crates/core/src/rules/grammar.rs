@@ -1,0 +1,198 @@
+//! From the text of a rule to the rule.
+
+use super::command::CommandPattern;
+use super::host::HostPattern;
+use super::path::PathPattern;
+use super::tool::ToolPattern;
+use super::{Access, Anchors, Behaviour, Rule, RuleSource, What};
+
+/// Why a text is no rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleError {
+    /// The text.
+    pub text: String,
+    /// Where it stands.
+    pub source: RuleSource,
+    /// In which list.
+    pub behaviour: Behaviour,
+    /// What is wrong, and what to write instead.
+    pub problem: String,
+}
+
+impl std::fmt::Display for RuleError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { text, source, behaviour, problem } = self;
+        write!(f, "{source}: the {} rule `{text}` is not understood: {problem}", behaviour.name())
+    }
+}
+
+impl std::error::Error for RuleError {}
+
+/// Tools that run command lines, and the parameters that a rule may name.
+const COMMAND_TOOLS: [&str; 2] = ["Bash", "Monitor"];
+const COMMAND_PARAMETERS: [&str; 4] =
+    ["dangerouslyDisableSandbox", "description", "run_in_background", "timeout"];
+
+/// Tools that touch files, and how. A restriction on one of the narrower ones holds for all that do the same, so that it
+/// cannot be got round.
+const FILE_TOOLS: [(&str, Access); 9] = [
+    ("Read", Access::Read),
+    ("Grep", Access::Read),
+    ("Glob", Access::Read),
+    ("LSP", Access::Read),
+    ("NotebookRead", Access::Read),
+    ("Edit", Access::Edit),
+    ("Write", Access::Edit),
+    ("MultiEdit", Access::Edit),
+    ("NotebookEdit", Access::Edit),
+];
+const FILE_PARAMETERS: [&str; 11] = [
+    "cell_type",
+    "edit_mode",
+    "glob",
+    "limit",
+    "multiline",
+    "offset",
+    "output_mode",
+    "pages",
+    "pattern",
+    "replace_all",
+    "type",
+];
+
+impl Rule {
+    /// Reads a rule.
+    pub fn parse(
+        behaviour: Behaviour,
+        text: &str,
+        source: RuleSource,
+        anchors: &Anchors,
+    ) -> Result<Self, RuleError> {
+        let text = text.trim();
+        match read(behaviour, text, anchors) {
+            Ok((tool, what)) => Ok(Self { text: text.into(), source, behaviour, tool, what }),
+            Err(problem) => Err(RuleError { text: text.to_owned(), source, behaviour, problem }),
+        }
+    }
+}
+
+fn read(behaviour: Behaviour, text: &str, anchors: &Anchors) -> Result<(ToolPattern, What), String> {
+    let (name, inside) = split(text)?;
+    check_name(name, behaviour)?;
+    let tool = ToolPattern::of(name);
+    let what = match inside {
+        None | Some("*") => What::Every,
+        Some(inside) => what(name, inside, behaviour, anchors)?,
+    };
+    Ok((tool, what))
+}
+
+fn split(text: &str) -> Result<(&str, Option<&str>), String> {
+    if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
+        return Err("it holds a control character".into());
+    }
+    let Some((name, rest)) = text.split_once('(') else {
+        if text.contains(')') {
+            return Err("a parenthesis is closed that was never opened".into());
+        }
+        return Ok((text, None));
+    };
+    let Some(inside) = rest.strip_suffix(')') else {
+        let problem = if rest.contains(')') {
+            "something follows the closing parenthesis; a rule is Tool or Tool(what)"
+        } else {
+            "the parenthesis is not closed"
+        };
+        return Err(problem.into());
+    };
+    if inside.trim().is_empty() {
+        return Err(format!("there is nothing between the parentheses; write {name} for every use of it"));
+    }
+    Ok((name, Some(inside.trim())))
+}
+
+fn check_name(name: &str, behaviour: Behaviour) -> Result<(), String> {
+    if name.is_empty() {
+        return Err("it names no tool; write Tool or Tool(what), such as Bash(npm test)".into());
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '*' | '/');
+    if !name.chars().all(is_plain) {
+        return Err("a tool's name has only letters, digits, `_`, `-` and `.`; what it is about goes into parentheses, such as Bash(npm test)".into());
+    }
+    let Some(star) = name.find('*').filter(|_| behaviour == Behaviour::Allow) else { return Ok(()) };
+    let behind_server = name[..star].strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    match behind_server {
+        Some((server, _)) if !server.is_empty() => Ok(()),
+        _ => {
+            Err("a star may stand for tools only behind the name of a server, such as mcp__server__*".into())
+        }
+    }
+}
+
+fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Result<What, String> {
+    if COMMAND_TOOLS.contains(&name) {
+        if let Some(parameter) = parameter(inside, |key| COMMAND_PARAMETERS.contains(&key)) {
+            return restricted(parameter, behaviour);
+        }
+        return CommandPattern::parse(inside).map(What::Commands).ok_or_else(|| "it names no command".into());
+    }
+    if let Some((_, access)) = FILE_TOOLS.iter().find(|(tool, _)| *tool == name) {
+        if let Some(parameter) = parameter(inside, |key| FILE_PARAMETERS.contains(&key)) {
+            return restricted(parameter, behaviour);
+        }
+        let pattern = PathPattern::parse(inside, behaviour, anchors)?;
+        return Ok(What::Paths(*access, pattern));
+    }
+    match name {
+        "WebFetch" => web_fetch(inside, behaviour),
+        "Agent" | "Task" | "Skill" => {
+            match parameter(inside, |key| !matches!(key, "subagent_type" | "skill")) {
+                Some(parameter) if behaviour != Behaviour::Allow && name != "Skill" => Ok(parameter),
+                _ => Ok(named(inside)),
+            }
+        }
+        // It is about a command of the interactive session and touches no tool.
+        "Cd" => Ok(named(inside)),
+        _ => match parameter(inside, |_| true) {
+            Some(parameter) => restricted(parameter, behaviour),
+            None => Err(format!(
+                "{name} takes no pattern; write {name} for every use of it, or {name}(parameter:value) to deny or ask"
+            )),
+        },
+    }
+}
+
+fn web_fetch(inside: &str, behaviour: Behaviour) -> Result<What, String> {
+    if let Some(host) = inside.strip_prefix("domain:") {
+        return HostPattern::parse(host.trim()).map(What::Hosts).map_err(Into::into);
+    }
+    match parameter(inside, |key| key == "prompt") {
+        Some(parameter) => restricted(parameter, behaviour),
+        None => Err("write WebFetch(domain:example.com)".into()),
+    }
+}
+
+fn named(inside: &str) -> What {
+    match inside.strip_suffix('*').map(str::trim_end) {
+        Some(name) if inside.contains(char::is_whitespace) => What::Named(name.to_owned(), true),
+        _ => match inside.strip_suffix(":*") {
+            Some(name) => What::Named(name.to_owned(), true),
+            None => What::Named(inside.to_owned(), false),
+        },
+    }
+}
+
+/// `name:value`, if the name may be one.
+fn parameter(inside: &str, may_be: impl Fn(&str) -> bool) -> Option<What> {
+    let (key, value) = inside.split_once(':')?;
+    let is_name = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+    (is_name && may_be(key)).then(|| What::Parameter(key.to_owned(), value.trim().to_owned()))
+}
+
+/// What a model writes into a parameter says too little about a call to allow it.
+fn restricted(parameter: What, behaviour: Behaviour) -> Result<What, String> {
+    match behaviour {
+        Behaviour::Allow => Err("a value of a parameter can be denied or asked about, not allowed".into()),
+        Behaviour::Ask | Behaviour::Deny => Ok(parameter),
+    }
+}

@@ -1,0 +1,364 @@
+//! Permission rules: what users write, where it comes from, and what it covers.
+//!
+//! A rule is `Tool` or `Tool(what)`. Rules that allow are read strictly, rules that deny or ask generously: a restriction
+//! that is missed would let something run, a permission that is missed only costs a question.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub(crate) use windlass_protocol::Behaviour;
+use windlass_protocol::{CallFacts, CallKind, CommandFacts, NamedPath, PathFact, PlainCommand, RawValue};
+
+mod command;
+mod grammar;
+mod host;
+mod path;
+mod text;
+mod tool;
+
+pub(crate) use command::CommandPattern;
+pub use grammar::RuleError;
+use host::HostPattern;
+pub(crate) use host::is_private;
+pub(crate) use path::PathPattern;
+pub(crate) use text::fold;
+use tool::ToolPattern;
+
+/// Where a rule stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleSource {
+    /// In words: `user settings`, `--allowedTools`, `this session`.
+    pub place: Arc<str>,
+    /// The file, if it stands in one.
+    pub file: Option<PathBuf>,
+    /// The line in it.
+    pub line: Option<u32>,
+}
+
+impl RuleSource {
+    /// A place that is no file.
+    #[must_use]
+    pub fn named(place: &str) -> Self {
+        Self { place: place.into(), file: None, line: None }
+    }
+
+    /// A rule that holds until the session ends.
+    #[must_use]
+    pub fn session() -> Self {
+        Self::named("this session")
+    }
+}
+
+impl std::fmt::Display for RuleSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, "{}:{line}", file.display()),
+            (Some(file), None) => write!(f, "{}", file.display()),
+            (None, _) => f.write_str(&self.place),
+        }
+    }
+}
+
+/// What the anchors of path patterns mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Anchors {
+    /// What `/x` is relative to: the place of the settings file, or the start directory.
+    pub settings: PathBuf,
+    /// What `x` and `./x` are relative to: the directory the session started in.
+    pub start: PathBuf,
+    /// The working directories; a restriction on a relative path holds in each.
+    pub roots: Vec<PathBuf>,
+    /// What `~/x` is relative to.
+    pub home: Option<PathBuf>,
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// As it was written.
+    pub text: Arc<str>,
+    /// Where it stands.
+    pub source: RuleSource,
+    behaviour: Behaviour,
+    tool: ToolPattern,
+    what: What,
+}
+
+/// What of a tool's uses a rule covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    Every,
+    Commands(CommandPattern),
+    Paths(Access, PathPattern),
+    Hosts(HostPattern),
+    /// The name of an agent or a skill; `true` if anything may follow it.
+    Named(String, bool),
+    /// A value of the input.
+    Parameter(String, String),
+}
+
+/// What a rule about paths is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Edit,
+}
+
+/// Whether a restriction means a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Match {
+    No,
+    /// It cannot be told.
+    May,
+    Yes,
+}
+
+impl Match {
+    pub(crate) fn sure(yes: bool) -> Self {
+        if yes { Self::Yes } else { Self::No }
+    }
+}
+
+/// A call as rules see it.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    pub(crate) tool: &'a str,
+    pub(crate) input: &'a RawValue,
+    pub(crate) facts: &'a CallFacts,
+}
+
+impl Rule {
+    /// Whether it means every use of a tool, so that a denied tool need not be offered at all.
+    pub(crate) fn is_about_all_of(&self, tool: &str) -> bool {
+        self.what == What::Every && self.tool.names(tool, self.behaviour)
+    }
+
+    /// Whether it is about a part of a tool's uses.
+    pub(crate) fn is_scoped_command(&self) -> bool {
+        matches!(self.what, What::Commands(_))
+    }
+
+    /// Whether the rule is about this tool.
+    pub(crate) fn covers_tool(&self, tool: &str) -> bool {
+        self.tool.names(tool, self.behaviour)
+    }
+
+    /// The tool it is about, as it was written.
+    pub(crate) fn tool_text(&self) -> &str {
+        self.tool.text()
+    }
+
+    /// Takes a tool's own name for an alias or another spelling of it.
+    pub(crate) fn rename(&mut self, name: &str) {
+        self.tool = ToolPattern::of(name);
+    }
+
+    /// Whether a rule that denies or asks means a call.
+    pub(crate) fn restricts(&self, subject: &Subject<'_>) -> Match {
+        let own = self.tool.names(subject.tool, self.behaviour);
+        match &self.what {
+            What::Every if own => Match::Yes,
+            What::Commands(pattern) if own => match &subject.facts.commands {
+                Some(facts) => pattern.restricts(facts),
+                None => Match::No,
+            },
+            What::Paths(access, pattern) => restricts_paths(*access, pattern, subject),
+            What::Hosts(pattern) if own => {
+                Match::sure(subject.facts.url.as_ref().is_some_and(|url| pattern.covers(&url.host)))
+            }
+            What::Named(name, prefix) if own => {
+                Match::sure(tool::is_named(subject, &fold(name), *prefix, Behaviour::Deny))
+            }
+            What::Parameter(name, value) if own => Match::sure(tool::has_value(subject.input, name, value)),
+            _ => Match::No,
+        }
+    }
+
+    /// Whether a rule that allows covers a whole call. Command lines are covered part by part; see [`Rule::covers_command`].
+    pub(crate) fn covers(&self, subject: &Subject<'_>) -> bool {
+        let own = self.tool.names(subject.tool, Behaviour::Allow);
+        match &self.what {
+            What::Every => own,
+            What::Commands(pattern) => {
+                let line = subject.facts.commands.as_ref().filter(|_| own);
+                line.is_some_and(|facts| pattern.is_line(&facts.line))
+            }
+            What::Paths(access, pattern) => {
+                let kind = subject.facts.kind;
+                let meant = match access {
+                    Access::Edit => {
+                        kind == CallKind::Edit || kind == CallKind::Read && self.reads_too(subject)
+                    }
+                    Access::Read => kind == CallKind::Read,
+                };
+                let paths = &subject.facts.paths;
+                let fits = own || self.tool.is_family() && !tool::is_foreign(subject.tool);
+                meant && fits && subject.facts.commands.is_none() && covers_all(pattern, paths)
+            }
+            What::Hosts(pattern) => {
+                own && subject.facts.url.as_ref().is_some_and(|url| pattern.covers(&url.host))
+            }
+            What::Named(name, prefix) => own && tool::is_named(subject, name, *prefix, Behaviour::Allow),
+            What::Parameter(..) => false,
+        }
+    }
+
+    /// Leave to edit a file is leave to read it.
+    fn reads_too(&self, subject: &Subject<'_>) -> bool {
+        self.tool.is_family() && subject.facts.commands.is_none()
+    }
+
+    /// Whether a rule that allows covers one command of a line.
+    pub(crate) fn covers_command(&self, tool: &str, command: &PlainCommand) -> bool {
+        let own = self.tool.names(tool, Behaviour::Allow);
+        match &self.what {
+            What::Every => own,
+            What::Commands(pattern) => own && pattern.covers(command),
+            _ => false,
+        }
+    }
+
+    /// Whether a rule that allows covers reading or changing a path that a command names.
+    pub(crate) fn covers_path(&self, access: Access, path: &PathFact) -> bool {
+        match &self.what {
+            What::Every => access == Access::Edit && self.tool.names("Edit", Behaviour::Allow),
+            What::Paths(own, pattern) => {
+                (*own == access || access == Access::Read) && self.tool.is_family() && pattern.covers(path)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it is a rule for one literal host.
+    pub(crate) fn names_host(&self) -> bool {
+        matches!(&self.what, What::Hosts(pattern) if pattern.is_literal())
+    }
+
+    /// Whether a rule that denies reading hides a path from searches.
+    pub(crate) fn hides(&self, path: &PathFact) -> bool {
+        matches!(&self.what, What::Paths(Access::Read, pattern) if pattern.restricts(path))
+    }
+
+    /// Whether it lets so much run that a mode in which a model judges must not rely on it.
+    pub(crate) fn is_broad(&self) -> bool {
+        match &self.what {
+            What::Every => {
+                ["Bash", "Monitor", "Agent"].into_iter().any(|tool| self.tool.names(tool, Behaviour::Allow))
+            }
+            What::Commands(pattern) => pattern.is_broad(),
+            _ => false,
+        }
+    }
+}
+
+fn covers_all(pattern: &PathPattern, paths: &[PathFact]) -> bool {
+    !paths.is_empty() && paths.iter().all(|path| pattern.covers(path))
+}
+
+/// What may not be read may not be changed either.
+fn restricts_paths(access: Access, pattern: &PathPattern, subject: &Subject<'_>) -> Match {
+    if let Some(commands) = &subject.facts.commands {
+        return restricts_commands(access, pattern, commands);
+    }
+    let meant = match access {
+        Access::Read => matches!(subject.facts.kind, CallKind::Read | CallKind::Edit),
+        Access::Edit => subject.facts.kind == CallKind::Edit,
+    };
+    Match::sure(meant && subject.facts.paths.iter().any(|path| pattern.restricts(path)))
+}
+
+fn restricts_commands(access: Access, pattern: &PathPattern, facts: &CommandFacts) -> Match {
+    let of = |reads: &[NamedPath], writes: &[NamedPath]| {
+        let reads = reads.iter().filter(|_| access == Access::Read);
+        reads.chain(writes).map(|named| pattern.restricts_named(named)).max().unwrap_or(Match::No)
+    };
+    let found = facts.found.iter().map(|command| of(&command.reads, &command.writes));
+    let plain = facts.plain.iter().flatten().map(|command| of(&command.reads, &command.writes));
+    found.chain(plain).max().unwrap_or(Match::No)
+}
+
+/// All rules of a session, in the order in which they were given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    pub(crate) deny: Vec<Rule>,
+    pub(crate) ask: Vec<Rule>,
+    pub(crate) allow: Vec<Rule>,
+}
+
+impl Rules {
+    /// Reads a rule and adds it.
+    pub fn add(
+        &mut self,
+        behaviour: Behaviour,
+        text: &str,
+        source: RuleSource,
+        anchors: &Anchors,
+    ) -> Result<(), RuleError> {
+        let rule = Rule::parse(behaviour, text, source, anchors)?;
+        let list = self.list_mut(behaviour);
+        if !list.contains(&rule) {
+            list.push(rule);
+        }
+        Ok(())
+    }
+
+    /// Rules that allow these tools altogether.
+    #[must_use]
+    pub fn allowing<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
+        Self::about(Behaviour::Allow, tools)
+    }
+
+    /// Rules that deny these tools altogether.
+    #[must_use]
+    pub fn denying<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
+        Self::about(Behaviour::Deny, tools)
+    }
+
+    fn about<'a>(behaviour: Behaviour, tools: impl Iterator<Item = &'a str>) -> Self {
+        let mut rules = Self::default();
+        for tool in tools {
+            // A tool's own name is always a rule.
+            let _ = rules.add(behaviour, tool, RuleSource::session(), &Anchors::default());
+        }
+        rules
+    }
+
+    /// The rules of a kind.
+    #[must_use]
+    pub fn list(&self, behaviour: Behaviour) -> &[Rule] {
+        match behaviour {
+            Behaviour::Allow => &self.allow,
+            Behaviour::Ask => &self.ask,
+            Behaviour::Deny => &self.deny,
+        }
+    }
+
+    pub(crate) fn list_mut(&mut self, behaviour: Behaviour) -> &mut Vec<Rule> {
+        match behaviour {
+            Behaviour::Allow => &mut self.allow,
+            Behaviour::Ask => &mut self.ask,
+            Behaviour::Deny => &mut self.deny,
+        }
+    }
+
+    /// Whether a tool is denied altogether, so that it is not offered.
+    #[must_use]
+    pub fn removes(&self, tool: &str) -> bool {
+        self.deny.iter().any(|rule| rule.is_about_all_of(tool))
+    }
+
+    /// Whether a rule hides a path from reading, and so from searches.
+    #[must_use]
+    pub fn hides(&self, path: &PathFact) -> bool {
+        self.deny.iter().any(|rule| rule.hides(path))
+    }
+
+    /// Whether any rule hides anything.
+    #[must_use]
+    pub fn hides_anything(&self) -> bool {
+        self.deny.iter().any(|rule| matches!(rule.what, What::Paths(Access::Read, _)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

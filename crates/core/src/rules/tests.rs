@@ -1,0 +1,121 @@
+use windlass_protocol::{HostFact, UrlFact};
+
+use super::*;
+
+fn anchors() -> Anchors {
+    Anchors {
+        settings: "/srv/app".into(),
+        start: "/srv/app".into(),
+        roots: vec!["/srv/app".into()],
+        home: Some("/home/me".into()),
+    }
+}
+
+fn rule(behaviour: Behaviour, text: &str) -> Result<Rule, RuleError> {
+    Rule::parse(behaviour, text, RuleSource::session(), &anchors())
+}
+
+fn facts(kind: CallKind, path: &str) -> CallFacts {
+    let fact = PathFact { lexical: path.into(), resolved: Some(path.into()), is_directory: false };
+    CallFacts { paths: vec![fact], ..CallFacts::new(kind) }
+}
+
+/// A rule and a call: whether it allows the call, whether it denies it.
+#[track_caller]
+fn check(text: &str, tool: &str, input: &str, facts: &CallFacts, expected: (bool, bool)) {
+    let input = RawValue::from_string(input.into()).unwrap();
+    let subject = Subject { tool, input: &input, facts };
+    let seen = (
+        rule(Behaviour::Allow, text).is_ok_and(|rule| rule.covers(&subject)),
+        rule(Behaviour::Deny, text).unwrap().restricts(&subject) == Match::Yes,
+    );
+    assert_eq!(seen, expected, "{text} {tool} {input}");
+}
+
+#[test]
+fn rules_about_tools_and_their_inputs() {
+    let other = CallFacts::new(CallKind::Execute);
+    check("Bash", "Bash", "{}", &other, (true, true));
+    check("Bash(*)", "Bash", "{}", &other, (true, true));
+    check("bash", "Bash", "{}", &other, (false, true));
+    check("mcp__srv", "mcp__srv__get", "{}", &other, (true, true));
+    check("mcp__srv", "mcp__srv2__get", "{}", &other, (false, false));
+    check("mcp__srv__*", "mcp__srv__get", "{}", &other, (true, true));
+    check("mcp__srv__get_*", "mcp__srv__get_x", "{}", &other, (true, true));
+    check("mcp__srv__get_*", "mcp__srv__set_x", "{}", &other, (false, false));
+    check("mcp__*", "mcp__srv__get", "{}", &other, (false, true));
+    check("*", "Anything", "{}", &other, (false, true));
+    check("Task(Explore)", "Agent", r#"{"subagent_type":"Explore"}"#, &other, (true, true));
+    check("Agent(Explore)", "Agent", r#"{"subagent_type":"Plan"}"#, &other, (false, false));
+    check("Agent(model:opus)", "Agent", r#"{"model":"opus"}"#, &other, (false, true));
+    check("Agent(model:opus)", "Agent", "{}", &other, (false, false));
+    check("Skill(deploy)", "Skill", r#"{"skill":"deploy"}"#, &other, (true, true));
+    check("Skill(deploy)", "Skill", r#"{"skill":"deploy","args":"now"}"#, &other, (false, true));
+    check("Skill(deploy *)", "Skill", r#"{"skill":"deploy","args":"now"}"#, &other, (true, true));
+    check("Bash(run_in_background:true)", "Bash", r#"{"run_in_background":true}"#, &other, (false, true));
+    check("mcp__srv__x(n:5)", "mcp__srv__x", r#"{"n":5}"#, &other, (false, true));
+}
+
+#[test]
+fn rules_about_paths_hold_for_every_tool_that_touches_them() {
+    let (read, edit) = (facts(CallKind::Read, "/srv/app/src/a"), facts(CallKind::Edit, "/srv/app/src/a"));
+    check("Read(src/**)", "Read", "{}", &read, (true, true));
+    check("Read(src/**)", "Grep", "{}", &read, (true, true));
+    check("Read(src/**)", "Edit", "{}", &edit, (false, true));
+    check("Edit(src/**)", "Write", "{}", &edit, (true, true));
+    check("Edit(src/**)", "Read", "{}", &read, (true, false));
+    check("Write(src/**)", "Write", "{}", &edit, (true, true));
+    check("Write(src/**)", "Edit", "{}", &edit, (false, true));
+    check("Edit", "Write", "{}", &edit, (false, false));
+    check("Read(src/**)", "mcp__srv__read", "{}", &read, (false, true));
+}
+
+#[test]
+fn rules_about_hosts() {
+    let url = |name: &str| UrlFact {
+        text: format!("https://{name}/"),
+        secure: true,
+        host: HostFact::Name(name.into()),
+        port: 443,
+    };
+    let facts = |name: &str| CallFacts { url: Some(url(name)), ..CallFacts::new(CallKind::Read) };
+    check("WebFetch(domain:docs.rs)", "WebFetch", "{}", &facts("docs.rs"), (true, true));
+    check("WebFetch(domain:docs.rs)", "WebFetch", "{}", &facts("docs.rs.evil.example"), (false, false));
+    check("WebFetch(domain:*.docs.rs)", "WebFetch", "{}", &facts("a.docs.rs"), (true, true));
+    check("WebFetch", "WebFetch", "{}", &facts("any.example"), (true, true));
+}
+
+#[test]
+fn what_is_no_rule_is_refused_with_the_reason() {
+    let check = |behaviour, text: &str, expected: &str| {
+        let error = rule(behaviour, text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    };
+    use Behaviour::{Allow, Ask, Deny};
+    check(Deny, "", "names no tool");
+    check(Deny, "(x)", "names no tool");
+    check(Deny, "Bash(", "not closed");
+    check(Deny, "Bash(npm", "not closed");
+    check(Deny, "Bash)", "never opened");
+    check(Deny, "Bash(a) b", "follows the closing parenthesis");
+    check(Deny, "Bash()", "nothing between");
+    check(Deny, "Bash( )", "nothing between");
+    check(Deny, "npm test", "only letters");
+    check(Allow, "*", "behind the name of a server");
+    check(Allow, "mcp__*", "behind the name of a server");
+    check(Allow, "B*h", "behind the name of a server");
+    check(Allow, "WebFetch(example.com)", "domain:");
+    check(Ask, "WebFetch(domain:https://x)", "without scheme");
+    check(Allow, "Bash(timeout:5)", "not allowed");
+    check(Allow, "WebSearch(cats)", "takes no pattern");
+    check(Deny, "Read(a/../b)", "beginning");
+    check(Deny, "Bash(a\u{1b}b)", "control character");
+}
+
+#[test]
+fn a_rule_says_where_it_stands() {
+    let file = RuleSource { place: "user settings".into(), file: Some("/etc/x.json".into()), line: Some(3) };
+    assert_eq!(file.to_string(), "/etc/x.json:3");
+    assert_eq!(RuleSource { line: None, ..file }.to_string(), "/etc/x.json");
+    assert_eq!(RuleSource::session().to_string(), "this session");
+}

@@ -1,0 +1,91 @@
+//! The tool a rule is about.
+
+use windlass_protocol::{RawObject, RawValue};
+
+use super::text::{covers, fold};
+use super::{Behaviour, Subject};
+
+/// The tools a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ToolPattern {
+    text: String,
+    folded: String,
+}
+
+/// Names that rules about paths go by, whatever tool touches the path.
+const FAMILIES: [&str; 2] = ["Edit", "Read"];
+
+impl ToolPattern {
+    pub(crate) fn of(text: &str) -> Self {
+        // Its former name still works.
+        let text = if text == "Task" { "Agent" } else { text };
+        Self { text: text.to_owned(), folded: fold(text) }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the rule is about every tool that reads, or changes, files.
+    pub(crate) fn is_family(&self) -> bool {
+        FAMILIES.contains(&self.text.as_str())
+    }
+
+    /// Whether the pattern means a tool of this name. A permission is read strictly: the very name, or a star behind
+    /// the name of a server. A restriction is read generously: a star anywhere, and no difference of case.
+    pub(crate) fn names(&self, tool: &str, behaviour: Behaviour) -> bool {
+        if behaviour == Behaviour::Allow {
+            return is_meant(&self.text, tool, "mcp__");
+        }
+        // Without this, a ban of a whole server would need the exact case.
+        is_meant(&self.folded, &fold(tool), "mcp__")
+    }
+}
+
+fn is_meant(pattern: &str, tool: &str, server_prefix: &str) -> bool {
+    if covers(pattern, tool) {
+        return true;
+    }
+    // The name of a server means all of its tools.
+    let server =
+        pattern.strip_prefix(server_prefix).is_some_and(|rest| !rest.contains("__") && !rest.contains('*'));
+    server && tool.strip_prefix(pattern).is_some_and(|rest| rest.starts_with("__"))
+}
+
+/// Tools of servers: what they do with a path is not ours to know.
+pub(crate) fn is_foreign(tool: &str) -> bool {
+    tool.starts_with("mcp__")
+}
+
+/// Whether a call is about the agent or the skill of this name.
+pub(crate) fn is_named(subject: &Subject<'_>, name: &str, prefix: bool, behaviour: Behaviour) -> bool {
+    let field = if subject.tool == "Skill" { "skill" } else { "subagent_type" };
+    let default = if subject.tool == "Skill" { None } else { Some("general-purpose".to_owned()) };
+    let Some(given) = string(subject.input, field).or_else(|| string(subject.input, "command")).or(default)
+    else {
+        return false;
+    };
+    let given = if behaviour == Behaviour::Allow { given } else { fold(&given) };
+    let arguments = string(subject.input, "args").is_some_and(|args| !args.trim().is_empty());
+    let (word, rest) = given.split_once(char::is_whitespace).unwrap_or((&given, ""));
+    let has_more = arguments || !rest.trim().is_empty();
+    covers(name, word.trim_start_matches('/')) && (prefix || !has_more || behaviour != Behaviour::Allow)
+}
+
+/// Whether a top-level value of the input is what a rule says, as it was written.
+pub(crate) fn has_value(input: &RawValue, name: &str, value: &str) -> bool {
+    let Some(raw) = RawObject::parse(input.get()).ok().and_then(|object| object.get(name)) else {
+        return false;
+    };
+    let text = raw.get();
+    match text.as_bytes().first() {
+        Some(b'"') => serde_json::from_str::<String>(text).is_ok_and(|text| covers(value, &text)),
+        Some(b'{' | b'[') | None => false,
+        Some(_) => covers(value, text),
+    }
+}
+
+fn string(input: &RawValue, name: &str) -> Option<String> {
+    let raw = RawObject::parse(input.get()).ok()?.get(name)?;
+    serde_json::from_str(raw.get()).ok()
+}

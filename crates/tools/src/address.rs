@@ -1,0 +1,77 @@
+//! Addresses, parsed once: what is decided on is what is fetched.
+
+use url::{Host, Url};
+use windlass_protocol::{HostFact, UrlFact};
+
+/// The address in a text, if it is one that may be fetched at all; the error says why not.
+///
+/// Only `http` and `https` are understood, and no address with a user name or a password in it: what stands in front of an
+/// `@` is there to make it look like another address.
+///
+/// ```
+/// # use windlass_tools::url_fact;
+/// assert_eq!(url_fact("HTTPS://Docs.RS./serde").unwrap().host.to_string(), "docs.rs");
+/// assert!(url_fact("https://docs.rs@evil.example/").is_err());
+/// ```
+pub fn url_fact(text: &str) -> Result<UrlFact, String> {
+    if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
+        return Err("the address holds blanks, control characters or backslashes".into());
+    }
+    let url = Url::parse(text).map_err(|error| format!("the address is not understood: {error}"))?;
+    let secure = match url.scheme() {
+        "https" => true,
+        "http" => false,
+        other => return Err(format!("only http and https can be fetched, not {other}")),
+    };
+    if !url.username().is_empty() || url.password().is_some() || has_user(text) {
+        return Err("the address names a user; leave out what stands in front of the @".into());
+    }
+    let host = match url.host() {
+        Some(Host::Domain(name)) => HostFact::Name(name.trim_end_matches('.').to_lowercase()),
+        Some(Host::Ipv4(address)) => HostFact::V4(address),
+        Some(Host::Ipv6(address)) => HostFact::V6(address),
+        None => return Err("the address names no host".into()),
+    };
+    let port = url.port_or_known_default().unwrap_or(if secure { 443 } else { 80 });
+    Ok(UrlFact { text: url.into(), secure, host, port })
+}
+
+/// An empty user name is dropped by the parser, and still is one.
+fn has_user(text: &str) -> bool {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<&str>) {
+        let seen = url_fact(text).ok().map(|url| format!("{}:{}", url.host, url.port));
+        assert_eq!(seen.as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn an_address_is_its_typed_host() {
+        check("https://docs.rs/x", Some("docs.rs:443"));
+        check("http://DOCS.rs.:8080/", Some("docs.rs:8080"));
+        check("https://bücher.example/", Some("xn--bcher-kva.example:443"));
+        check("http://127.1/", Some("127.0.0.1:80"));
+        check("http://0x7f.0.0.1/", Some("127.0.0.1:80"));
+        check("http://2130706433/", Some("127.0.0.1:80"));
+        check("http://[::1]/", Some("[::1]:80"));
+        check("https://docs.rs%2eevil.example/", Some("docs.rs.evil.example:443"));
+        check("https://docs.rs@evil.example/", None);
+        check("https://@evil.example/", None);
+        check("https://user:pw@docs.rs/", None);
+        check("https://docs.rs/@user", Some("docs.rs:443"));
+        check("file:///etc/passwd", None);
+        check("ftp://docs.rs/", None);
+        check("javascript:alert(1)", None);
+        check("docs.rs/x", None);
+        check("https://docs.rs\\@evil.example/", None);
+        check("https://docs.rs\n.evil.example/", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,230 @@
+//! What a command line is about: its two readings, with the paths in them looked up on disk.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use globset::{GlobBuilder, GlobMatcher};
+use windlass_protocol::{
+    CommandEffect, CommandFacts, FoundCommand, NamedPath, Naming, PathFact, PlainCommand, UNKNOWN_TEXT,
+};
+use windlass_shell::{Analysis, Effect, Place, Word, analyse};
+
+use crate::paths::{clean, path_fact, resolve};
+
+/// As many names a pattern may stand for; of more, nobody can say what they are.
+const NAMES_MAX: usize = 256;
+/// Entries of directories that patterns are compared with.
+const ENTRIES_MAX: usize = 5_000;
+
+/// Programs that list names below a directory and show no content.
+const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
+
+/// What would run if a line were run in this directory.
+pub(crate) fn command_facts(line: &str, cwd: &Path, home: Option<&Path>) -> CommandFacts {
+    let Analysis { plain, found, unseen, hidden } = analyse(line);
+    let mut look = Look { cwd, home, entries: ENTRIES_MAX };
+    let plain = match plain {
+        Ok(commands) => Ok(commands.iter().map(|command| look.plain(line, command)).collect()),
+        Err(why) => Err(why.to_string()),
+    };
+    let found = found.into_iter().map(|command| look.found(command)).collect();
+    CommandFacts { line: line.into(), plain, found, unseen, hidden }
+}
+
+/// Whether every command of a line only looks.
+pub(crate) fn only_looks(facts: &CommandFacts) -> bool {
+    let looks = |command: &PlainCommand| {
+        command.effect == CommandEffect::Looks && command.writes.is_empty() && !command.network
+    };
+    facts.plain.as_ref().is_ok_and(|commands| !commands.is_empty() && commands.iter().all(looks))
+}
+
+/// Whether a line that only looks also goes somewhere else.
+pub(crate) fn moves(facts: &CommandFacts) -> bool {
+    const MOVERS: [&str; 3] = ["cd", "pushd", "popd"];
+    let mut names = facts.plain.iter().flatten().filter_map(|command| command.words.first());
+    names.any(|name| MOVERS.contains(&name.as_str()))
+}
+
+/// The paths that a line which only looks looks at.
+pub(crate) fn looked_at(facts: &CommandFacts) -> Vec<PathFact> {
+    let reads = facts.plain.iter().flatten().flat_map(|command| &command.reads);
+    reads.filter(|named| named.naming == Naming::Exact).map(|named| named.path.clone()).collect()
+}
+
+struct Look<'a> {
+    cwd: &'a Path,
+    home: Option<&'a Path>,
+    /// Entries that may still be compared with patterns.
+    entries: usize,
+}
+
+impl Look<'_> {
+    fn plain(&mut self, line: &str, command: &windlass_shell::PlainCommand) -> PlainCommand {
+        let lists = is_lister(command.words.first().map(|word| word.text.as_str()));
+        PlainCommand {
+            text: line.get(command.source.clone()).unwrap_or_default().trim().to_owned(),
+            words: command.words.iter().map(word).collect(),
+            whole: command.whole.iter().map(word).collect(),
+            exact_only: command.exact_only,
+            effect: match command.effect {
+                Effect::Looks => CommandEffect::Looks,
+                Effect::LooksAtStart if self.is_start(&command.directory) => CommandEffect::Looks,
+                Effect::ChangesFiles => CommandEffect::ChangesFiles,
+                Effect::LooksAtStart | Effect::Unknown => CommandEffect::Unknown,
+            },
+            reads: self.named(&command.reads, lists),
+            writes: self.named(&command.writes, /* names only */ false),
+            network: command.network.is_some(),
+        }
+    }
+
+    /// Whether a directory turns out to be the one that the line starts in.
+    fn is_start(&self, place: &Place) -> bool {
+        let path = match place {
+            Place::Start => return true,
+            Place::Within(place) => self.place(self.cwd, place),
+            Place::Unknown => None,
+        };
+        path.is_some_and(|path| clean(path.clone()) == self.cwd || resolve(&path) == resolve(self.cwd))
+    }
+
+    fn found(&mut self, command: windlass_shell::FoundCommand) -> FoundCommand {
+        let lists = is_lister(command.words.first().map(String::as_str));
+        FoundCommand {
+            reads: self.named(&command.reads, lists),
+            writes: self.named(&command.writes, /* names only */ false),
+            removes: self.named(&command.removes, /* names only */ false),
+            words: command.words,
+        }
+    }
+
+    fn named(&mut self, list: &[windlass_shell::NamedPath], names_only: bool) -> Vec<NamedPath> {
+        let mut named = Vec::new();
+        for path in list {
+            let recursive = path.is_recursive && !names_only;
+            for (path_fact, naming) in self.paths(path) {
+                named.push(NamedPath { path: path_fact, naming, recursive, redirected: path.is_redirected });
+            }
+        }
+        named
+    }
+
+    /// What a path that a command names is, or may be.
+    fn paths(&mut self, named: &windlass_shell::NamedPath) -> Vec<(PathFact, Naming)> {
+        let unknown = |path: PathBuf| {
+            vec![(PathFact { lexical: path, resolved: None, is_directory: false }, Naming::Unknown)]
+        };
+        let base = match &named.from {
+            Place::Start => Some(self.cwd.to_owned()),
+            Place::Within(place) => self.place(self.cwd, place),
+            Place::Unknown => None,
+        };
+        let joined = base.as_deref().and_then(|base| self.place(base, &named.text));
+        match joined {
+            // A path in a place nobody knows may still be absolute.
+            None if named.text.starts_with('/') && !named.is_unknown() => {
+                vec![exact(named.text.clone().into())]
+            }
+            None => unknown(self.cwd.join(format!("{UNKNOWN_TEXT}/{}", named.text))),
+            Some(path) if named.is_unknown() => unknown(path),
+            Some(path) if named.is_pattern => self.expand(path),
+            Some(path) => vec![exact(path)],
+        }
+    }
+
+    fn place(&self, base: &Path, text: &str) -> Option<PathBuf> {
+        match text.strip_prefix('~') {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                Some(self.home?.join(rest.trim_start_matches('/')))
+            }
+            _ => Some(base.join(text)),
+        }
+    }
+
+    /// The pattern itself, and what it stands for now; if that is nothing, it stands for itself.
+    fn expand(&mut self, pattern: PathBuf) -> Vec<(PathFact, Naming)> {
+        let mut reached = vec![PathBuf::from("/")];
+        for component in pattern.components() {
+            let part = match component {
+                Component::Normal(name) => name.to_string_lossy().into_owned(),
+                Component::ParentDir => "..".to_owned(),
+                Component::RootDir | Component::CurDir | Component::Prefix(_) => continue,
+            };
+            reached = self.matching(&reached, &part);
+        }
+        let naming =
+            if self.entries == 0 || reached.len() > NAMES_MAX { Naming::Unknown } else { Naming::Pattern };
+        let lexical = clean(pattern.clone());
+        let mut all = vec![(PathFact { lexical, resolved: None, is_directory: false }, naming)];
+        if reached.is_empty() {
+            all.push(exact(pattern));
+        } else {
+            all.extend(reached.into_iter().take(NAMES_MAX).map(exact));
+        }
+        all
+    }
+
+    /// What one part of a pattern matches in these directories.
+    fn matching(&mut self, directories: &[PathBuf], part: &str) -> Vec<PathBuf> {
+        if !part.contains(['*', '?', '[']) {
+            return directories.iter().map(|directory| directory.join(part)).collect();
+        }
+        let Ok(glob) = GlobBuilder::new(part).literal_separator(true).build() else { return Vec::new() };
+        let matcher = glob.compile_matcher();
+        let hidden = part.starts_with('.');
+        directories.iter().flat_map(|directory| self.matching_in(directory, &matcher, hidden)).collect()
+    }
+
+    fn matching_in(&mut self, directory: &Path, matcher: &GlobMatcher, hidden: bool) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+        let mut found = Vec::new();
+        for entry in entries.flatten() {
+            let Some(left) = self.entries.checked_sub(1) else { break };
+            self.entries = left;
+            let name = entry.file_name();
+            if name.as_encoded_bytes().starts_with(b".") == hidden && matcher.is_match(&name) {
+                found.push(entry.path());
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+/// The shell hands its words to the kernel as they are, so `..` means the parent of what was reached.
+fn exact(path: PathBuf) -> (PathFact, Naming) {
+    let resolved = resolve(&path);
+    (path_fact(clean(path), resolved), Naming::Exact)
+}
+
+fn is_lister(name: Option<&str>) -> bool {
+    name.is_some_and(|name| LISTERS.contains(&name))
+}
+
+/// A word as rules compare it. A pattern of names stands for names nobody wrote, so only a star covers it.
+fn word(word: &Word) -> String {
+    if !word.is_pattern {
+        return word.text.clone();
+    }
+    word.text.chars().map(|c| if matches!(c, '*' | '?' | '[' | ']') { UNKNOWN_TEXT } else { c }).collect()
+}
+
+/// Whether a line is judged by its words, or only by rules about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Judged {
+    ByWords,
+    /// Something beside the words decides what happens.
+    ByRules,
+}
+
+/// The facts, shared.
+pub(crate) fn shared(line: &str, cwd: &Path, judged: Judged) -> Arc<CommandFacts> {
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    let mut facts = command_facts(line, cwd, home.as_deref());
+    if judged == Judged::ByRules {
+        let commands = facts.plain.iter_mut().flatten();
+        commands.for_each(|command| command.effect = CommandEffect::Unknown);
+    }
+    Arc::new(facts)
+}

@@ -1,0 +1,90 @@
+//! What a call would do, from the one field that decides it: for explaining decisions without running anything.
+
+use std::path::Path;
+
+use serde_json::Value;
+use windlass_ports::ExamineContext;
+use windlass_protocol::{CallFacts, CallKind};
+
+use crate::address::url_fact;
+use crate::bash::commands::{self, Judged};
+use crate::file;
+use crate::paths::{self, locate};
+
+/// The facts of a call of a built-in tool, or of one that is not there: a tool nobody knows may do anything.
+///
+/// Only the fields that decide what the call is about are looked at, so that half an input can be explained too. An error
+/// says why such a call is never made.
+pub fn describe(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFacts, String> {
+    let text = |field: &str| input.get(field).and_then(Value::as_str);
+    match tool {
+        "Bash" | "Monitor" => {
+            let line = text("command").ok_or("`command` is missing")?;
+            let background = input.get("run_in_background").is_some_and(|flag| *flag == Value::Bool(true));
+            describe_line(line, if background { Judged::ByRules } else { Judged::ByWords }, &cx.cwd)
+        }
+        "Read" | "NotebookRead" | "LSP" => file::facts(CallKind::Read, path(&text)?, cx),
+        "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => file::facts(CallKind::Edit, path(&text)?, cx),
+        "Glob" | "Grep" => describe_search(tool, input, cx),
+        "WebFetch" => {
+            let url = url_fact(text("url").ok_or("`url` is missing")?)?;
+            let target = url.text.clone();
+            Ok(CallFacts { shared: true, target, url: Some(url), ..CallFacts::new(CallKind::Fetch) })
+        }
+        "WebSearch" => {
+            let target = text("query").unwrap_or_default().to_owned();
+            Ok(CallFacts { shared: true, target, ..CallFacts::new(CallKind::Fetch) })
+        }
+        "Agent" | "AskUserQuestion" | "ExitPlanMode" | "KillShell" | "Task" | "TaskOutput" | "TaskStop"
+        | "TodoWrite" => Ok(CallFacts::new(CallKind::Session)),
+        _ => Ok(CallFacts::new(CallKind::Execute)),
+    }
+}
+
+fn path<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<&'a str, &'static str> {
+    text("file_path")
+        .or_else(|| text("notebook_path"))
+        .or_else(|| text("path"))
+        .ok_or("`file_path` is missing")
+}
+
+/// A command line as Bash would judge it.
+pub(crate) fn describe_line(line: &str, judged: Judged, cwd: &Path) -> Result<CallFacts, String> {
+    if line.trim().is_empty() {
+        return Err("`command` is empty. Give the command line to run.".to_owned());
+    }
+    if line.contains('\0') {
+        return Err("`command` contains a NUL character, which no command line can hold.".to_owned());
+    }
+    let facts = commands::shared(line, cwd, judged);
+    let target = crate::bash::one_line(line);
+    if commands::only_looks(&facts) {
+        let paths = commands::looked_at(&facts);
+        let shared = !commands::moves(&facts);
+        return Ok(CallFacts {
+            shared,
+            paths,
+            target,
+            commands: Some(facts),
+            ..CallFacts::new(CallKind::Read)
+        });
+    }
+    Ok(CallFacts { target, commands: Some(facts), ..CallFacts::new(CallKind::Execute) })
+}
+
+/// Where a search would look. A pattern that begins with a path looks there.
+fn describe_search(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFacts, String> {
+    let text = |field: &str| input.get(field).and_then(Value::as_str);
+    let start = match text("path").filter(|path| !path.is_empty()) {
+        Some(path) => locate("path", path, &cx.cwd)?,
+        None => paths::fact(cx.cwd.clone()),
+    };
+    let pattern = text("pattern").unwrap_or_default();
+    let place = match tool {
+        "Glob" => crate::glob::literal_part(pattern),
+        _ => "",
+    };
+    let place = if place.is_empty() { start } else { locate("pattern", place, &start.lexical)? };
+    let target = pattern.to_owned();
+    Ok(CallFacts { shared: true, paths: vec![place], target, ..CallFacts::new(CallKind::Read) })
+}
