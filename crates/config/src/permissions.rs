@@ -72,6 +72,11 @@ fn rules(
             }
         }
     }
+    for rule in rules.list(Behaviour::Allow) {
+        if let Some(why) = rule.idleness() {
+            warnings.push(format!("{}: the allow rule `{}` has no effect: {why}.", rule.source, rule.text));
+        }
+    }
     let managed_only = files.permissions.managed_only.is_some();
     let lists = [
         (Behaviour::Deny, "--disallowedTools", &flags.disallowed_tools),

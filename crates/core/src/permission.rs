@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use windlass_protocol::{
-    CallFacts, CallKind, HookPermission, PathFact, RawValue, Ruling, RulingRule, Verdict,
+    CallFacts, CallKind, HookPermission, NamedPath, Naming, PathFact, RawValue, Ruling, RulingRule, Verdict,
 };
 
 use crate::config::{Asking, PermissionMode, Permissions};
@@ -62,7 +62,7 @@ impl<'a> Case<'a> {
     }
 
     fn subject(&self) -> Subject<'a> {
-        Subject { tool: self.tool, input: self.input, facts: self.facts }
+        Subject::new(self.tool, self.input, self.facts)
     }
 
     fn mode(&self) -> PermissionMode {
@@ -85,13 +85,14 @@ impl<'a> Case<'a> {
 type Stage = fn(&Case<'_>) -> Option<Ruling>;
 
 /// The stages, in order; the first that settles decides. What none settles is asked.
-const STAGES: [Stage; 16] = [
+const STAGES: [Stage; 17] = [
     denied_by_hook,
     denied_by_rule,
     plan_mode,
     asked_by_rule,
     doubted_by_rule,
     asked_by_hook,
+    needs_person,
     outcome_unknown,
     critical_removal,
     private_host,
@@ -119,7 +120,7 @@ pub fn missing_rules(case: &Case<'_>) -> Vec<String> {
 
 /// Asks in place of a model that could not tell, or denies where nobody answers.
 pub(crate) fn ask_in_place(case: &Case<'_>, reason: String) -> Ruling {
-    ask_because(case, reason, &advice(case))
+    ask_because(case, reason, || advice(case))
 }
 
 /// Whether there is somebody who answers questions.
@@ -163,7 +164,7 @@ fn asked_by_rule(case: &Case<'_>) -> Option<Ruling> {
     let subject = case.subject();
     let rule = case.permissions.rules.ask.iter().find(|rule| rule.restricts(&subject) == Match::Yes)?;
     let reason = format!("{} is to be asked about by the rule {} ({}).", case.tool, rule.text, rule.source);
-    let asked = ask_because(case, reason, "another rule");
+    let asked = ask_because(case, reason, || "another rule".into());
     Some(Ruling { rule: Some(by_rule(rule)), ..asked })
 }
 
@@ -179,14 +180,26 @@ fn doubted_by_rule(case: &Case<'_>) -> Option<Ruling> {
         "{} may do what the rule {} ({}) is about, and that cannot be told: {why}.",
         case.tool, rule.text, rule.source
     );
-    let asked = ask_because(case, reason, "a command that says plainly what it does");
+    let asked = ask_because(case, reason, || "a command that says plainly what it does".into());
     Some(Ruling { rule: Some(by_rule(rule)), ..asked })
 }
 
 /// A hook's question is asked whatever would allow the call; what denies it stands before this.
 fn asked_by_hook(case: &Case<'_>) -> Option<Ruling> {
     let Some(HookPermission::Ask(reason)) = case.hook else { return None };
-    Some(ask_because(case, format!("A hook asks about {}: {reason}", case.tool), "a hook that allows it"))
+    Some(ask_because(case, format!("A hook asks about {}: {reason}", case.tool), || {
+        "a hook that allows it".into()
+    }))
+}
+
+/// Tools whose whole purpose is an answer of the user. Nothing else can stand for it.
+const PERSONAL: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
+
+fn needs_person(case: &Case<'_>) -> Option<Ruling> {
+    PERSONAL.contains(&case.tool).then(|| {
+        let reason = format!("{} needs an answer of the user.", case.tool);
+        ask_because(case, reason, || "an interactive session".into())
+    })
 }
 
 /// Nothing that does more than read is made twice without a decision, whatever else allows it.
@@ -197,7 +210,7 @@ fn outcome_unknown(case: &Case<'_>) -> Option<Ruling> {
             "This very call of {} was running when the session was cut off, and whether it took effect is unknown.",
             case.tool
         );
-        ask_because(case, reason, "another prompt, once the outcome is known")
+        ask_because(case, reason, || "another prompt, once the outcome is known".into())
     })
 }
 
@@ -205,7 +218,7 @@ fn critical_removal(case: &Case<'_>) -> Option<Ruling> {
     let removed = removals::critical(case)?;
     let shown = removed.path.lexical.to_string_lossy().replace(windlass_protocol::UNKNOWN_TEXT, "$…");
     let reason = format!("{} would remove {shown}, which holds more than the work at hand.", case.tool);
-    Some(ask_because(case, reason, "removing it by hand"))
+    Some(ask_because(case, reason, || "removing it by hand".into()))
 }
 
 /// What only this machine and its network can reach needs a rule that names the very host.
@@ -217,7 +230,7 @@ fn private_host(case: &Case<'_>) -> Option<Ruling> {
         return None;
     }
     let reason = format!("{} is an address of this machine or its network.", url.host);
-    Some(ask_because(case, reason, &format!("the rule WebFetch(domain:{})", url.host)))
+    Some(ask_because(case, reason, || format!("the rule WebFetch(domain:{})", url.host)))
 }
 
 fn bypass_mode(case: &Case<'_>) -> Option<Ruling> {
@@ -232,7 +245,7 @@ fn protected_edit(case: &Case<'_>) -> Option<Ruling> {
         return Some(classify(case));
     }
     let reason = format!("{} of {} changes a protected file.", case.tool, path.lexical.display());
-    Some(ask_because(case, reason, "--permission-mode bypassPermissions"))
+    Some(ask_because(case, reason, || "--permission-mode bypassPermissions".into()))
 }
 
 /// A hook's permission spares the question, and nothing else: what denies a call and what is always asked stand before it.
@@ -282,16 +295,16 @@ fn classify(case: &Case<'_>) -> Ruling {
 }
 
 fn ask(case: &Case<'_>) -> Ruling {
-    ask_because(case, reason(case), &advice(case))
+    ask_because(case, reason(case), || advice(case))
 }
 
 /// Asks, or denies with the same reason where nobody answers.
-fn ask_because(case: &Case<'_>, reason: String, advice: &str) -> Ruling {
+fn ask_because(case: &Case<'_>, reason: String, advice: impl FnOnce() -> String) -> Ruling {
     match case.permissions.asking {
         Asking::Person if can_ask(case.permissions) => Ruling { verdict: Verdict::Ask, rule: None, reason },
         Asking::Person => deny(format!("{reason} The mode dontAsk denies what would be asked.")),
         Asking::Nobody => {
-            deny(format!("{reason} Nobody is there to ask; the user can allow it with {advice}."))
+            deny(format!("{reason} Nobody is there to ask; the user can allow it with {}.", advice()))
         }
     }
 }
@@ -363,8 +376,13 @@ fn protected_path<'a>(case: &'a Case<'_>) -> Option<&'a PathFact> {
     let commands = case.facts.commands.as_deref();
     let found = commands.into_iter().flat_map(|commands| &commands.found).flat_map(|command| &command.writes);
     let plain = commands.into_iter().flat_map(|commands| commands.plain.iter().flatten());
-    let written = found.chain(plain.flat_map(|command| &command.writes)).map(|named| &named.path);
-    edited.chain(written).find(|path| protected::is_protected(path, case.roots))
+    let written = found.chain(plain.flat_map(|command| &command.writes));
+    let may_be = |named: &&NamedPath| {
+        let by_pattern = named.naming == Naming::Pattern && protected::may_be_protected(&named.path.lexical);
+        by_pattern || protected::is_protected(&named.path, case.roots)
+    };
+    let mut edited = edited.filter(|path| protected::is_protected(path, case.roots));
+    edited.next().or_else(|| written.filter(may_be).map(|named| &named.path).next())
 }
 
 #[cfg(test)]

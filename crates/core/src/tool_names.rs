@@ -95,15 +95,14 @@ mod tests {
             let mut permissions = Permissions::default();
             let added =
                 permissions.rules.add(behaviour, given, RuleSource::named("--tools"), &Anchors::default());
-            let seen = match added {
-                Err(_) => "refused".to_owned(),
-                Ok(()) => {
-                    let unknown = permissions.resolve_names(&known);
-                    let rules = permissions.rules.list(behaviour);
-                    let meant = ["Bash", "TaskStop"].into_iter().filter(|tool| rules[0].covers_tool(tool));
-                    let names: Vec<&str> = meant.collect();
-                    format!("{}{}", names.join(" "), if unknown.is_empty() { "" } else { "?" })
-                }
+            let seen = if added.is_ok() {
+                let unknown = permissions.resolve_names(&known);
+                let rules = permissions.rules.list(behaviour);
+                let meant = ["Bash", "TaskStop"].into_iter().filter(|tool| rules[0].covers_tool(tool));
+                let names: Vec<&str> = meant.collect();
+                format!("{}{}", names.join(" "), if unknown.is_empty() { "" } else { "?" })
+            } else {
+                "refused".to_owned()
             };
             assert_eq!(seen, expected, "{given} {behaviour:?}");
         }

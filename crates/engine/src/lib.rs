@@ -167,6 +167,7 @@ pub use replay::{Mismatch, Played, Replay};
 pub use run::Run;
 pub use schema::{SchemaError, answer_schema};
 pub use session::Session;
+pub use toolbox::guarded;
 pub use windlass_core::{
     Anchors, AnswerSchema, Asking, Case, CheckAnswer, Classifier, ContextPolicy, ContinuationPolicy,
     EarlyStart, OutputPolicy, PermissionMode, Permissions, Priority, Prompt, Recall, Recalled, RepeatPolicy,

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use windlass_core::{Config, Rules, ToolNames};
-use windlass_ports::{AnyTool, ExamineContext};
-use windlass_protocol::{Admission, RawObject, ToolSpec, ToolUse};
+use windlass_ports::{AnyTool, ExamineContext, Hidden};
+use windlass_protocol::{Admission, PathFact, RawObject, ToolSpec, ToolUse};
 
 use crate::builder::EngineError;
 
@@ -38,6 +38,18 @@ fn check(spec: &ToolSpec) -> Result<(), EngineError> {
         return Err(invalid("the schema of its input must be that of an object"));
     }
     Ok(())
+}
+
+/// What may not be read without a question, for tools that look at more than they name.
+#[must_use]
+pub fn guarded(rules: &Rules) -> Hidden {
+    if !rules.guards_anything() {
+        return Hidden::default();
+    }
+    let rules = rules.clone();
+    Hidden::new(move |path| {
+        rules.guards(&PathFact { lexical: path.to_owned(), resolved: None, is_directory: false })
+    })
 }
 
 impl Toolbox {
@@ -84,7 +96,8 @@ impl Toolbox {
         let Some(entry) = self.by_name.get(&tool_use.name).filter(is_meant) else {
             return Admission::Unknown;
         };
-        let cx = ExamineContext { cwd: cwd.to_owned(), roots: config.roots.clone() };
+        let hidden = guarded(&config.permissions.rules);
+        let cx = ExamineContext { cwd: cwd.to_owned(), roots: config.roots.clone(), hidden };
         match catch_unwind(AssertUnwindSafe(|| entry.tool.examine(&tool_use.input, &cx))) {
             Ok(Ok(facts)) => Admission::Ready { tool: entry.name.clone(), facts },
             Ok(Err(text)) => Admission::Invalid(text),

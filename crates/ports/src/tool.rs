@@ -78,6 +78,16 @@ pub struct ExamineContext {
     /// The working directories of the session, absolute; the first is the project's. All are resolved, and one that was
     /// named through a link is listed by that name too.
     pub roots: Arc<[PathBuf]>,
+    /// What may not be read without a question, if at all.
+    pub hidden: Hidden,
+}
+
+impl ExamineContext {
+    /// A place in which everything may be read.
+    #[must_use]
+    pub fn new(cwd: PathBuf, roots: Arc<[PathBuf]>) -> Self {
+        Self { cwd, roots, hidden: Hidden::default() }
+    }
 }
 
 /// Files that may not be read, and so are not found either.
@@ -91,6 +101,12 @@ impl Hidden {
     #[must_use]
     pub fn new(hides: impl Fn(&Path) -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(hides)))
+    }
+
+    /// Whether nothing is hidden.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
     }
 
     /// Whether a file or directory must not be shown.
@@ -352,7 +368,7 @@ mod tests {
     fn bad_input_names_the_field() {
         let check = |input: &str, expected: &str| {
             let raw = RawValue::from_string(input.into()).unwrap();
-            let cx = ExamineContext { cwd: "/".into(), roots: [].into() };
+            let cx = ExamineContext::new("/".into(), [].into());
             assert_eq!(Find.examine(&raw, &cx).unwrap_err(), expected);
         };
         let advice = "Correct the input and call the tool again.";

@@ -194,7 +194,8 @@ impl Tool for Shell {
         }
         // Without any place to start in, the call itself says so.
         let cwd = place::start(&cx.cwd, &cx.roots).map_or_else(|_| cx.cwd.clone(), |start| start.cwd);
-        let mut facts = describe_line(&input.command, self.judges_by_words(input), &cwd)?;
+        let place = ExamineContext { cwd: cwd.clone(), ..cx.clone() };
+        let mut facts = describe_line(&input.command, self.judges_by_words(input), &place)?;
         if facts.kind == CallKind::Execute {
             facts.changes = changes::changes(&input.command, &cwd);
         }
@@ -228,7 +229,7 @@ mod tests {
 
     fn facts(cwd: &Path, command: &str) -> Result<CallFacts, String> {
         let cwd = cwd.canonicalize().unwrap();
-        let cx = ExamineContext { roots: [cwd.clone()].into(), cwd };
+        let cx = ExamineContext::new(cwd.clone(), [cwd].into());
         let json = serde_json::json!({ "command": command });
         bash().shell.facts(&serde_json::from_value(json).unwrap(), &cx)
     }

@@ -1,7 +1,5 @@
 //! What a call would do, from the one field that decides it: for explaining decisions without running anything.
 
-use std::path::Path;
-
 use serde_json::Value;
 use windlass_ports::ExamineContext;
 use windlass_protocol::{CallFacts, CallKind};
@@ -21,7 +19,7 @@ pub fn describe(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFa
         "Bash" | "Monitor" => {
             let line = text("command").ok_or("`command` is missing")?;
             let background = input.get("run_in_background").is_some_and(|flag| *flag == Value::Bool(true));
-            describe_line(line, if background { Judged::ByRules } else { Judged::ByWords }, &cx.cwd)
+            describe_line(line, if background { Judged::ByRules } else { Judged::ByWords }, cx)
         }
         "Read" | "NotebookRead" | "LSP" => file::facts(CallKind::Read, path(&text)?, cx),
         "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => file::facts(CallKind::Edit, path(&text)?, cx),
@@ -35,28 +33,30 @@ pub fn describe(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFa
             let target = text("query").unwrap_or_default().to_owned();
             Ok(CallFacts { shared: true, target, ..CallFacts::new(CallKind::Fetch) })
         }
-        "Agent" | "AskUserQuestion" | "ExitPlanMode" | "KillShell" | "Task" | "TaskOutput" | "TaskStop"
-        | "TodoWrite" => Ok(CallFacts::new(CallKind::Session)),
+        "Agent" | "AskUserQuestion" | "EnterPlanMode" | "ExitPlanMode" | "KillShell" | "Task"
+        | "TaskCreate" | "TaskGet" | "TaskList" | "TaskOutput" | "TaskStop" | "TaskUpdate" | "TodoWrite"
+        | "ToolSearch" => Ok(CallFacts::new(CallKind::Session)),
         _ => Ok(CallFacts::new(CallKind::Execute)),
     }
 }
 
 fn path<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<&'a str, &'static str> {
     text("file_path")
+        .or_else(|| text("filePath"))
         .or_else(|| text("notebook_path"))
         .or_else(|| text("path"))
         .ok_or("`file_path` is missing")
 }
 
 /// A command line as Bash would judge it.
-pub(crate) fn describe_line(line: &str, judged: Judged, cwd: &Path) -> Result<CallFacts, String> {
+pub(crate) fn describe_line(line: &str, judged: Judged, cx: &ExamineContext) -> Result<CallFacts, String> {
     if line.trim().is_empty() {
         return Err("`command` is empty. Give the command line to run.".to_owned());
     }
     if line.contains('\0') {
         return Err("`command` contains a NUL character, which no command line can hold.".to_owned());
     }
-    let facts = commands::shared(line, cwd, judged);
+    let facts = commands::shared(line, &cx.cwd, judged, &cx.hidden);
     let target = crate::bash::one_line(line);
     if commands::only_looks(&facts) {
         let paths = commands::looked_at(&facts);
@@ -80,6 +80,9 @@ fn describe_search(tool: &str, input: &Value, cx: &ExamineContext) -> Result<Cal
         None => paths::fact(cx.cwd.clone()),
     };
     let pattern = text("pattern").unwrap_or_default();
+    if tool == "Glob" && crate::glob::goes_up(pattern) {
+        return Err("`pattern` goes up with `..` behind a wildcard".to_owned());
+    }
     let place = match tool {
         "Glob" => crate::glob::literal_part(pattern),
         _ => "",

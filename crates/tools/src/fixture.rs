@@ -45,7 +45,7 @@ impl Fixture {
     }
 
     pub(crate) fn examine(&self) -> ExamineContext {
-        ExamineContext { cwd: self.root.clone(), roots: [self.root.clone()].into() }
+        ExamineContext::new(self.root.clone(), [self.root.clone()].into())
     }
 }
 

@@ -119,6 +119,11 @@ impl Query {
         if pattern.contains('\0') {
             return Err("`pattern` contains a NUL character, which no file name can hold.".to_owned());
         }
+        if goes_up(pattern) {
+            return Err(
+                "`pattern` goes up with `..` behind a wildcard. Give the directory in `path`.".to_owned()
+            );
+        }
         let start = match &input.path {
             Some(path) => directory(path, cwd)?,
             None => cwd.to_owned(),
@@ -158,6 +163,11 @@ fn directory(path: &str, cwd: &Path) -> Result<PathBuf, String> {
 }
 
 /// Splits off the directories that a pattern names without any choice.
+/// Whether a pattern leads out of the directory it begins with.
+pub(crate) fn goes_up(pattern: &str) -> bool {
+    split_literal(pattern.trim()).1.split(['/', '{', '}', ',']).any(|part| part == "..")
+}
+
 /// The directory that a pattern begins with.
 pub(crate) fn literal_part(pattern: &str) -> &str {
     split_literal(pattern.trim()).0
@@ -454,7 +464,7 @@ mod tests {
         let link = tree.root().join("link");
         for input in [json!({ "pattern": "*.rs", "path": "link" }), json!({ "pattern": "link/*.rs" })] {
             symlink("real", &link).unwrap();
-            let examine = ExamineContext { cwd: tree.root(), roots: [tree.root()].into() };
+            let examine = ExamineContext::new(tree.root(), [tree.root()].into());
             let parsed = || serde_json::from_value(input.clone()).unwrap();
             let mut cx = ToolContext::detached(tree.root());
             cx.decided = Glob::default().facts(&parsed(), &examine).unwrap().paths;
@@ -472,7 +482,7 @@ mod tests {
     #[test]
     fn bad_input_is_explained() {
         let tree = Tree::new(&["file"]);
-        let cx = ExamineContext { cwd: tree.root(), roots: [tree.root()].into() };
+        let cx = ExamineContext::new(tree.root(), [tree.root()].into());
         let check = |input: Value, expected: &str| {
             let error = Glob::default().facts(&serde_json::from_value(input).unwrap(), &cx).unwrap_err();
             assert!(error.contains(expected), "{error}");
@@ -489,7 +499,7 @@ mod tests {
     #[test]
     fn the_facts_name_what_is_searched() {
         let tree = Tree::new(&["src/a"]);
-        let cx = ExamineContext { cwd: tree.root(), roots: [tree.root()].into() };
+        let cx = ExamineContext::new(tree.root(), [tree.root()].into());
         let check = |input: Value, expected: PathBuf| {
             let facts = Glob::default().facts(&serde_json::from_value(input).unwrap(), &cx).unwrap();
             assert_eq!((facts.kind, facts.shared), (CallKind::Read, true));

@@ -186,7 +186,11 @@ fn follow(path: &Path) -> Option<PathBuf> {
             }
             // Exists and is not a link.
             Err(Errno::INVAL) => {}
-            Err(Errno::NOENT | Errno::NOTDIR) if !linked => return append(reached, pending),
+            Err(Errno::NOENT | Errno::NOTDIR) if !linked => {
+                if !skip_missing(&mut reached, &mut pending)? {
+                    return Some(reached);
+                }
+            }
             Err(_) => return None,
         }
     }
@@ -203,15 +207,26 @@ fn push_names(pending: &mut Vec<Pending>, path: &Path, linked: bool) {
     }
 }
 
-/// The rest of a path below something that does not exist.
-fn append(mut reached: PathBuf, pending: Vec<Pending>) -> Option<PathBuf> {
-    for Pending { name, linked } in pending.into_iter().rev() {
-        if linked || name == ".." {
+/// Walks on by name alone below something that does not exist. True if `..` led back to what does: from there links count
+/// again. `None` if the missing part is the target of a link.
+fn skip_missing(reached: &mut PathBuf, pending: &mut Vec<Pending>) -> Option<bool> {
+    let mut depth = 1_usize;
+    while let Some(Pending { name, linked }) = pending.pop() {
+        if linked {
             return None;
         }
-        reached.push(name);
+        if name == ".." {
+            reached.pop();
+            depth -= 1;
+        } else {
+            reached.push(name);
+            depth += 1;
+        }
+        if depth == 0 {
+            return Some(true);
+        }
     }
-    Some(reached)
+    Some(false)
 }
 
 fn os_string(bytes: Vec<u8>) -> OsString {

@@ -1,13 +1,15 @@
 //! Cases from standard input, each with its own rules, decided one by one.
 
-use std::io::{BufRead as _, BufWriter, Write as _};
+use std::io::{BufRead as _, LineWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_engine::protocol::{CallFacts, Ruling, UrlFact, Verdict};
-use windlass_engine::{Anchors, Asking, Behaviour, Case, PermissionMode, Permissions, RuleSource, judge};
+use windlass_engine::{
+    Anchors, Asking, Behaviour, Case, PermissionMode, Permissions, RuleSource, guarded, judge,
+};
 use windlass_ports::ExamineContext;
 use windlass_tools::{describe, url_fact};
 
@@ -55,7 +57,7 @@ fn nothing() -> Box<RawValue> {
 
 /// Answers each line with a line and gives the exit code: 1 if a line was not understood.
 pub(super) fn run() -> i32 {
-    let (input, mut output) = (std::io::stdin().lock(), BufWriter::new(std::io::stdout().lock()));
+    let (input, mut output) = (std::io::stdin().lock(), LineWriter::new(std::io::stdout().lock()));
     let mut code = 0;
     for (number, line) in input.lines().enumerate() {
         let decided = match line {
@@ -89,7 +91,8 @@ fn decide(given: &Given) -> Decided {
         Ok(permissions) => permissions,
         Err(problem) => return denied(id, problem),
     };
-    let cx = ExamineContext { cwd: given.cwd.clone(), roots: roots.clone().into() };
+    let hidden = guarded(&permissions.rules);
+    let cx = ExamineContext { cwd: given.cwd.clone(), roots: roots.clone().into(), hidden };
     let input: Value = serde_json::from_str(given.input.get()).unwrap_or_default();
     let facts = match describe(&given.tool, &input, &cx) {
         Ok(facts) => facts,

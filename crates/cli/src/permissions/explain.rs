@@ -5,7 +5,7 @@ use std::io::Write as _;
 use serde_json::{Value, json};
 use windlass_config::{Config, Flags};
 use windlass_engine::protocol::{RawValue, Ruling};
-use windlass_engine::{Asking, Case, judge, missing_rules};
+use windlass_engine::{Asking, Case, guarded, judge, missing_rules};
 use windlass_ports::ExamineContext;
 use windlass_tools::describe;
 
@@ -51,7 +51,8 @@ fn explain(wanted: &Wanted) -> Result<String, String> {
         .map_err(|error| error.to_string())?;
     config.warnings.iter().for_each(|warning| complain(warning));
     let roots = super::batch::roots(&place.cwd, &config.added_directories);
-    let cx = ExamineContext { cwd: place.cwd.clone(), roots: roots.clone().into() };
+    let hidden = guarded(&config.permissions.rules);
+    let cx = ExamineContext { cwd: place.cwd.clone(), roots: roots.clone().into(), hidden };
     let facts = match describe(tool, &input, &cx) {
         Ok(facts) => facts,
         Err(problem) => return Err(format!("{tool} is never run so: {problem}.")),

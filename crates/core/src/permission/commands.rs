@@ -66,13 +66,13 @@ pub(super) fn leave<'a>(case: &Case<'a>, command: &'a PlainCommand) -> Result<Le
         };
     }
     match command.effect {
-        CommandEffect::Looks => match case.named(&command.reads, Case::may_read) {
+        CommandEffect::Looks => match case.named(&command.reads, |case, named| case.may_read(&named.path)) {
             None => Ok(Leave::Looks),
             Some(_) => Err(Lack::Command),
         },
         CommandEffect::ChangesFiles if case.accepts_edits() => {
-            let reads = case.named(&command.reads, Case::may_read);
-            match reads.or_else(|| case.named(&command.writes, Case::is_inside)) {
+            let reads = case.named(&command.reads, |case, named| case.may_read(&named.path));
+            match reads.or_else(|| case.named(&command.writes, Case::may_change)) {
                 None => Ok(Leave::Changes),
                 Some(_) => Err(Lack::Command),
             }
@@ -126,5 +126,7 @@ fn outside<'a>(case: &Case<'_>, command: &'a PlainCommand) -> Option<&'a PathFac
     if command.effect == CommandEffect::Unknown {
         return None;
     }
-    case.named(&command.reads, Case::may_read).filter(|named| is_exact(named)).map(|named| &named.path)
+    case.named(&command.reads, |case, named| case.may_read(&named.path))
+        .filter(|named| is_exact(named))
+        .map(|named| &named.path)
 }

@@ -19,6 +19,13 @@ impl Case<'_> {
         self.accepts_edits() && self.is_inside(path) || self.rules_allow(Access::Edit, path)
     }
 
+    /// Whether a command that changes files may change a path, where edits are accepted. A working directory with all that is in
+    /// it holds what may not be changed.
+    pub(super) fn may_change(&self, named: &NamedPath) -> bool {
+        let everything = named.recursive && self.roots.contains(&named.path.lexical);
+        self.is_inside(&named.path) && !everything
+    }
+
     fn rules_allow(&self, access: Access, path: &PathFact) -> bool {
         self.allow_rules().any(|rule| rule.covers_path(access, path))
     }
@@ -33,10 +40,10 @@ impl Case<'_> {
     pub(super) fn named<'a>(
         &self,
         named: &'a [NamedPath],
-        may: impl Fn(&Self, &PathFact) -> bool,
+        may: impl Fn(&Self, &NamedPath) -> bool,
     ) -> Option<&'a NamedPath> {
         named.iter().find(|named| match named.naming {
-            Naming::Exact => !may(self, &named.path),
+            Naming::Exact => !may(self, named),
             Naming::Pattern => false,
             Naming::Unknown => true,
         })

@@ -22,13 +22,13 @@ pub const PROTECTED_DIRECTORIES: [&str; 10] = [
 
 /// Files that are not changed unasked.
 #[rustfmt::skip]
-pub const PROTECTED_FILES: [&str; 44] = [
+pub const PROTECTED_FILES: [&str; 43] = [
     ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
     ".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".inputrc", ".envrc", ".npmrc",
     ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs", "bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazelversion",
     ".bazeliskrc", ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", ".lefthook.yml",
     ".lefthook.yaml", "gradle-wrapper.properties", "maven-wrapper.properties", ".devcontainer.json", ".ripgreprc",
-    "pyrightconfig.json", ".mcp.json", ".claude.json", ".gitattributes",
+    "pyrightconfig.json", ".mcp.json", ".claude.json",
 ];
 
 /// Protected only together.
@@ -41,6 +41,28 @@ const BARE_PARTS: [&str; 2] = ["hooks", "config"];
 /// What lies above a working directory is the user's choice of place and says nothing about the file.
 pub(crate) fn is_protected(path: &PathFact, roots: &[PathBuf]) -> bool {
     is_listed(&path.lexical, roots) || path.resolved.as_deref().is_some_and(|name| is_listed(name, roots))
+}
+
+/// Whether a pattern of hidden names that a command changes may stand for a protected one. Of other patterns it is known
+/// what they stand for.
+pub(crate) fn may_be_protected(path: &Path) -> bool {
+    let names = PROTECTED_DIRECTORIES.iter().chain(&PROTECTED_FILES);
+    path.components().any(|part| {
+        let part = fold(&part.as_os_str().to_string_lossy());
+        let is_pattern = part.starts_with('.') && part.contains(['*', '?', '[']);
+        is_pattern && names.clone().any(|name| crate::rules::text_covers(&rough(&part), name))
+    })
+}
+
+/// A pattern of the shell with a star for whatever is not a plain character.
+fn rough(pattern: &str) -> String {
+    let mut inside = false;
+    let star = |c: char| {
+        let was_inside = inside;
+        inside = if inside { c != ']' } else { c == '[' };
+        if was_inside || matches!(c, '?' | '[' | '*') { '*' } else { c }
+    };
+    pattern.chars().map(star).collect()
 }
 
 fn is_listed(path: &Path, roots: &[PathBuf]) -> bool {

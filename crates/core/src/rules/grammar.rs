@@ -141,6 +141,7 @@ fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Re
             return restricted(parameter, behaviour);
         }
         let pattern = PathPattern::parse(inside, behaviour, anchors)?;
+        let pattern = if *access == Access::Read { pattern.for_reading() } else { pattern };
         return Ok(What::Paths(*access, pattern));
     }
     match name {

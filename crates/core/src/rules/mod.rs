@@ -21,7 +21,7 @@ pub use grammar::RuleError;
 use host::HostPattern;
 pub(crate) use host::is_private;
 pub(crate) use path::PathPattern;
-pub(crate) use text::fold;
+pub(crate) use text::{covers as text_covers, fold};
 use tool::ToolPattern;
 
 /// Where a rule stands.
@@ -127,7 +127,35 @@ pub(crate) struct Subject<'a> {
     pub(crate) facts: &'a CallFacts,
 }
 
+impl<'a> Subject<'a> {
+    /// Tools have had other names, and rules go by the present one.
+    pub(crate) fn new(tool: &'a str, input: &'a RawValue, facts: &'a CallFacts) -> Self {
+        let tool = match tool {
+            "Task" => "Agent",
+            "SlashCommand" => "Skill",
+            // What it runs is a command line like any other.
+            "Monitor" => "Bash",
+            other => other,
+        };
+        Self { tool, input, facts }
+    }
+}
+
 impl Rule {
+    /// Why an allow rule has no effect, if it has none.
+    #[must_use]
+    pub fn idleness(&self) -> Option<&'static str> {
+        match &self.what {
+            What::Paths(Access::Edit, _) if !self.tool.is_family() => {
+                Some("Edit(path) is what covers every tool that changes files")
+            }
+            What::Paths(Access::Read, _) if !self.tool.is_family() => {
+                Some("Read(path) is what covers every tool that reads files")
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it means every use of a tool, so that a denied tool need not be offered at all.
     pub(crate) fn is_about_all_of(&self, tool: &str) -> bool {
         self.what == What::Every && self.tool.names(tool, self.behaviour)
@@ -192,7 +220,7 @@ impl Rule {
                     Access::Read => kind == CallKind::Read,
                 };
                 let paths = &subject.facts.paths;
-                let fits = own || self.tool.is_family() && !tool::is_foreign(subject.tool);
+                let fits = self.tool.is_family() && (own || !tool::is_foreign(subject.tool));
                 meant && fits && subject.facts.commands.is_none() && covers_all(pattern, paths)
             }
             What::Hosts(pattern) => {
@@ -237,6 +265,10 @@ impl Rule {
     /// Whether a rule that denies reading hides a path from searches.
     pub(crate) fn hides(&self, path: &PathFact) -> bool {
         matches!(&self.what, What::Paths(Access::Read, pattern) if pattern.restricts(path))
+    }
+
+    fn is_about_reading(&self) -> bool {
+        matches!(self.what, What::Paths(Access::Read, _))
     }
 
     /// Whether it lets so much run that a mode in which a model judges must not rely on it.
@@ -356,7 +388,19 @@ impl Rules {
     /// Whether any rule hides anything.
     #[must_use]
     pub fn hides_anything(&self) -> bool {
-        self.deny.iter().any(|rule| matches!(rule.what, What::Paths(Access::Read, _)))
+        self.deny.iter().any(Rule::is_about_reading)
+    }
+
+    /// Whether a path may not be read without a question, if at all.
+    #[must_use]
+    pub fn guards(&self, path: &PathFact) -> bool {
+        self.deny.iter().chain(&self.ask).any(|rule| rule.hides(path))
+    }
+
+    /// Whether any path may not be read without a question.
+    #[must_use]
+    pub fn guards_anything(&self) -> bool {
+        self.deny.iter().chain(&self.ask).any(Rule::is_about_reading)
     }
 }
 

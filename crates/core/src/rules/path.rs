@@ -56,6 +56,12 @@ impl PathPattern {
         Ok(Self { forms, below, directory, folded: restricts })
     }
 
+    /// The same pattern for reading: whoever may read all that is in a directory may list it.
+    pub(crate) fn for_reading(mut self) -> Self {
+        self.below = false;
+        self
+    }
+
     /// A pattern that means this path and no other.
     pub(crate) fn literal(path: &Path) -> Option<String> {
         let text = path.to_str().filter(|text| !text.chars().any(char::is_control))?;

@@ -17,7 +17,8 @@ pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
-    icu_normalizer::ComposingNormalizerBorrowed::new_nfc().normalize(text).to_lowercase()
+    // There and back: some letters have no lower case of their own, and are the same as one that has.
+    icu_normalizer::ComposingNormalizerBorrowed::new_nfc().normalize(text).to_uppercase().to_lowercase()
 }
 
 #[cfg(test)]
@@ -45,6 +46,8 @@ mod tests {
     #[test]
     fn names_are_compared_without_case_and_in_one_form() {
         assert_eq!(fold(".ENV"), ".env");
+        assert_eq!(fold(".v\u{17f}code"), ".vscode");
+        assert_eq!(fold(".hus\u{212a}y"), ".husky");
         assert_eq!(fold("Cafe\u{301}"), fold("CAFÉ"));
     }
 }

@@ -41,7 +41,7 @@ pub(super) async fn run(shell: &Shell, input: BashInput, cx: ToolContext) -> Too
         Ok(start) => start,
         Err(error) => return ToolOutcome::error(&error),
     };
-    let commands = commands::shared(&input.command, &start.cwd, shell.judges_by_words(&input));
+    let commands = commands::shared(&input.command, &start.cwd, shell.judges_by_words(&input), &cx.hidden);
     let is_read_only = commands::only_looks(&commands);
     let may_move = !is_read_only || commands::moves(&commands);
     // The shell opens them itself, so this is the last moment at which they can be compared.

@@ -4,6 +4,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
+use ignore::WalkBuilder;
+use windlass_ports::Hidden;
 use windlass_protocol::{
     CommandEffect, CommandFacts, FoundCommand, NamedPath, Naming, PathFact, PlainCommand, UNKNOWN_TEXT,
 };
@@ -20,15 +22,15 @@ const ENTRIES_MAX: usize = 5_000;
 const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
 
 /// What would run if a line were run in this directory.
-pub(crate) fn command_facts(line: &str, cwd: &Path, home: Option<&Path>) -> CommandFacts {
-    let Analysis { plain, found, unseen, hidden } = analyse(line);
-    let mut look = Look { cwd, home, entries: ENTRIES_MAX };
+pub(crate) fn command_facts(line: &str, cwd: &Path, home: Option<&Path>, hidden: &Hidden) -> CommandFacts {
+    let Analysis { plain, found, unseen, hidden: unreadable } = analyse(line);
+    let mut look = Look { cwd, home, hidden, entries: ENTRIES_MAX };
     let plain = match plain {
         Ok(commands) => Ok(commands.iter().map(|command| look.plain(line, command)).collect()),
         Err(why) => Err(why.to_string()),
     };
     let found = found.into_iter().map(|command| look.found(command)).collect();
-    CommandFacts { line: line.into(), plain, found, unseen, hidden }
+    CommandFacts { line: line.into(), plain, found, unseen, hidden: unreadable }
 }
 
 /// Whether every command of a line only looks.
@@ -55,6 +57,8 @@ pub(crate) fn looked_at(facts: &CommandFacts) -> Vec<PathFact> {
 struct Look<'a> {
     cwd: &'a Path,
     home: Option<&'a Path>,
+    /// What may not be read.
+    hidden: &'a Hidden,
     /// Entries that may still be compared with patterns.
     entries: usize,
 }
@@ -73,8 +77,8 @@ impl Look<'_> {
                 Effect::ChangesFiles => CommandEffect::ChangesFiles,
                 Effect::LooksAtStart | Effect::Unknown => CommandEffect::Unknown,
             },
-            reads: self.named(&command.reads, lists),
-            writes: self.named(&command.writes, /* names only */ false),
+            reads: self.read(&command.reads, lists),
+            writes: self.named(&command.writes),
             network: command.network.is_some(),
         }
     }
@@ -92,22 +96,47 @@ impl Look<'_> {
     fn found(&mut self, command: windlass_shell::FoundCommand) -> FoundCommand {
         let lists = is_lister(command.words.first().map(String::as_str));
         FoundCommand {
-            reads: self.named(&command.reads, lists),
-            writes: self.named(&command.writes, /* names only */ false),
-            removes: self.named(&command.removes, /* names only */ false),
+            reads: self.read(&command.reads, lists),
+            writes: self.named(&command.writes),
+            removes: self.named(&command.removes),
             words: command.words,
         }
     }
 
-    fn named(&mut self, list: &[windlass_shell::NamedPath], names_only: bool) -> Vec<NamedPath> {
+    /// What is read. Whoever reads everything below a directory reads what may not be read only if it is there.
+    fn read(&mut self, list: &[windlass_shell::NamedPath], names_only: bool) -> Vec<NamedPath> {
+        let mut named = self.named(list);
+        for path in named.iter_mut().filter(|path| path.recursive) {
+            path.recursive = !names_only && self.holds_hidden(&path.path);
+        }
+        named
+    }
+
+    fn named(&mut self, list: &[windlass_shell::NamedPath]) -> Vec<NamedPath> {
         let mut named = Vec::new();
         for path in list {
-            let recursive = path.is_recursive && !names_only;
             for (path_fact, naming) in self.paths(path) {
-                named.push(NamedPath { path: path_fact, naming, recursive, redirected: path.is_redirected });
+                let (recursive, redirected) = (path.is_recursive, path.is_redirected);
+                named.push(NamedPath { path: path_fact, naming, recursive, redirected });
             }
         }
         named
+    }
+
+    /// Whether something below a directory may not be read. If there is too much to look through, there may be.
+    fn holds_hidden(&mut self, path: &PathFact) -> bool {
+        if self.hidden.is_empty() {
+            return false;
+        }
+        let Some(root) = path.resolved.as_ref() else { return true };
+        for entry in WalkBuilder::new(root).standard_filters(false).build().flatten() {
+            let Some(left) = self.entries.checked_sub(1) else { return true };
+            self.entries = left;
+            if self.hidden.hides(entry.path()) {
+                return true;
+            }
+        }
+        false
     }
 
     /// What a path that a command names is, or may be.
@@ -138,7 +167,10 @@ impl Look<'_> {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => {
                 Some(self.home?.join(rest.trim_start_matches('/')))
             }
-            _ => Some(base.join(text)),
+            // The home of somebody, or a directory the shell remembers; and what names another machine elsewhere.
+            Some(_) => None,
+            None if text.starts_with("\\\\") => None,
+            None => Some(base.join(text)),
         }
     }
 
@@ -219,9 +251,9 @@ pub(crate) enum Judged {
 }
 
 /// The facts, shared.
-pub(crate) fn shared(line: &str, cwd: &Path, judged: Judged) -> Arc<CommandFacts> {
+pub(crate) fn shared(line: &str, cwd: &Path, judged: Judged, hidden: &Hidden) -> Arc<CommandFacts> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
-    let mut facts = command_facts(line, cwd, home.as_deref());
+    let mut facts = command_facts(line, cwd, home.as_deref(), hidden);
     if judged == Judged::ByRules {
         let commands = facts.plain.iter_mut().flatten();
         commands.for_each(|command| command.effect = CommandEffect::Unknown);

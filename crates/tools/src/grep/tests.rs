@@ -233,7 +233,7 @@ async fn many_files_come_in_the_order_of_their_names() {
 #[test]
 fn bad_input_is_explained() {
     let tree = Tree::new(&[("a", "x")]);
-    let cx = ExamineContext { cwd: tree.root(), roots: [tree.root()].into() };
+    let cx = ExamineContext::new(tree.root(), [tree.root()].into());
     let check = |input: Value, expected: &str| {
         let error = Grep::default().facts(&serde_json::from_value(input).unwrap(), &cx).unwrap_err();
         assert!(error.contains(expected), "{error}");
@@ -254,7 +254,7 @@ fn bad_input_is_explained() {
 #[test]
 fn the_facts_name_what_is_searched() {
     let tree = Tree::new(&[("src/a", "x")]);
-    let cx = ExamineContext { cwd: tree.root(), roots: [tree.root()].into() };
+    let cx = ExamineContext::new(tree.root(), [tree.root()].into());
     let check = |input: Value, expected: PathBuf| {
         let facts = Grep::default().facts(&serde_json::from_value(input).unwrap(), &cx).unwrap();
         assert_eq!((facts.kind, facts.shared, facts.target.as_str()), (CallKind::Read, true, "x"));
@@ -286,7 +286,7 @@ async fn a_link_that_was_swapped_after_the_decision_is_not_followed() {
     let link = tree.root().join("link");
     for (first, then) in [("mine", "outside/theirs"), ("real", "outside")] {
         std::os::unix::fs::symlink(first, &link).unwrap();
-        let examine = ExamineContext { cwd: tree.root(), roots: [tree.root()].into() };
+        let examine = ExamineContext::new(tree.root(), [tree.root()].into());
         let input = || {
             let input = json!({ "pattern": "two", "path": "link", "output_mode": "content", "-n": false });
             serde_json::from_value(input).unwrap()

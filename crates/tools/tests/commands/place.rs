@@ -60,7 +60,7 @@ fn looking_follows_no_link_that_was_swapped() {
         symlink("mine", project.join("link")).unwrap();
         let input = json!({ "command": "cat mine link" });
         let tool = Bash::new(session.settings.clone(), Arc::clone(&session.tasks));
-        let examine = ExamineContext { cwd: project.clone(), roots: [project.clone()].into() };
+        let examine = ExamineContext::new(project.clone(), [project.clone()].into());
         let mut cx = session.context();
         cx.decided = tool.examine(&raw(&input), &examine).unwrap().paths;
         assert_eq!(text(&session.bash_in(input.clone(), cx.clone()).await), "minemine");
