@@ -60,7 +60,7 @@ pub(crate) struct Context<'a> {
 const EXACT_ONLY: &str = "watch setsid ionice flock";
 
 /// Builtins that change what later commands mean, or evaluate their arguments, in ways that are not followed.
-const CHANGES_SHELL: &str = "alias unalias hash enable trap shopt unset read mapfile readarray declare typeset local readonly let \
+const CHANGES_SHELL: &str = "eval alias unalias hash enable trap shopt unset read mapfile readarray declare typeset local readonly let \
     getopts bind complete compgen compopt fc history caller coproc select function return shift";
 
 /// Refuses commands after which nothing is certain.
@@ -74,6 +74,9 @@ pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), NotPlain> {
         }
         "wait" => !arguments.is_empty() && arguments.iter().any(|word| word.text.starts_with('-')),
         "export" => !arguments.iter().all(is_export),
+        "jobs" => arguments.iter().any(|word| word.text.contains('x') || may_become_option(word)),
+        // Without a command it only redirects.
+        "exec" => !arguments.is_empty(),
         name => has_name(CHANGES_SHELL, name),
     };
     if evaluates {

@@ -12,7 +12,7 @@ use crate::analysis::BYTES_MAX;
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
 use crate::visible;
-use crate::{NamedPath, NotPlain, PlainCommand, Word};
+use crate::{Effect, NamedPath, NotPlain, PlainCommand, Word};
 use scan::{HereDocument, Redirection, Token};
 pub(crate) use strip::Stripped;
 use word::RawWord;
@@ -429,7 +429,7 @@ impl Reader<'_> {
         let reads =
             paths.iter().flat_map(|path| named(&path_text(path), path.is_pattern, &self.here)).collect();
         let parts = Parts { words: words.clone(), reads, ..Parts::default() };
-        let facts = Facts { effect: crate::Effect::Looks, ..Facts::default() };
+        let facts = Facts { effect: Effect::Looks, ..Facts::default() };
         self.push(start, parts, words, facts);
         Ok(After::same(&self.here.clone()))
     }
@@ -444,7 +444,7 @@ impl Reader<'_> {
             self.redirect(redirection, &mut parts)?;
         }
         let Some(start) = start else { return Ok(()) };
-        let facts = Facts { effect: crate::Effect::Looks, ..Facts::default() };
+        let facts = Facts { effect: Effect::Looks, ..Facts::default() };
         self.push(start, parts, Vec::new(), facts);
         Ok(())
     }
@@ -509,12 +509,14 @@ impl Reader<'_> {
     fn push(&mut self, start: usize, mut parts: Parts, whole: Vec<Word>, facts: Facts) {
         parts.reads.extend(facts.reads);
         parts.writes.extend(facts.writes);
+        // A connection is more than looking.
+        let effect = if parts.network.is_some() { Effect::Unknown } else { facts.effect };
         self.commands.push(PlainCommand {
             source: start..self.last_end,
             words: parts.words,
             whole,
             exact_only: facts.exact_only,
-            effect: facts.effect,
+            effect,
             reads: parts.reads,
             writes: parts.writes,
             directory: facts.directory.unwrap_or_else(|| self.here.one()),
@@ -545,7 +547,8 @@ impl Reader<'_> {
             if is_descriptor {
                 return Ok(());
             }
-            if kind == "<&" || redirection.has_number || bare.ends_with('-') {
+            // Bash ends the target behind a dash that comes first.
+            if kind == "<&" || redirection.has_number || bare.ends_with('-') || raw.text().starts_with('-') {
                 return Err(no("it duplicates a descriptor in an unusual way"));
             }
         }

@@ -372,7 +372,7 @@ const SAYINGS: &[Tool] = &[
     },
     Tool { names: "lscpu", flags: "aeJpx", long: "help version all json", operands: Operands::None, ..SAYS },
     Tool { names: "who", flags: "abdHlmpqrsTtu", ..SAYS },
-    Tool { names: "pgrep", flags: "aflnovwx", valued: "dFgGPstuU", ..Tool { is_harmless: false, ..SAYS } },
+    Tool { names: "pgrep", flags: "aflnovwx", valued: "dgGPstuU", ..Tool { is_harmless: false, ..SAYS } },
     Tool { names: "pidof", flags: "csx", valued: "o", ..SAYS },
     Tool { names: "jobs", flags: "lnprs", ..Tool { is_harmless: false, ..SAYS } },
     Tool {

@@ -97,7 +97,7 @@ pub(super) fn commands(text: &str, places: &Places, walk: &mut Walk) {
 /// Reads a text in which only substitutions are live, such as a here document.
 pub(super) fn substitutions(text: &str, places: &Places, walk: &mut Walk) {
     let mut scanner = Scanner { text, at: 0, levels: Vec::new(), walk };
-    scanner.levels.push(Level::new(Kind::Array, places.clone()));
+    scanner.levels.push(Level::new(Kind::Commands, places.clone()));
     scanner.levels.push(Level::new(Kind::Quotes, places.clone()));
     while let Some(c) = scanner.take() {
         // Quotes mean nothing in such a text.
@@ -105,6 +105,10 @@ pub(super) fn substitutions(text: &str, places: &Places, walk: &mut Walk) {
             continue;
         }
         scanner.step(c);
+    }
+    // What is left is text and no command.
+    if scanner.levels.len() == 2 {
+        scanner.levels.clear();
     }
     scanner.close_all();
 }
@@ -173,6 +177,11 @@ impl Scanner<'_, '_> {
             '(' => self.parenthesis(),
             ')' => self.close_parenthesis(),
             '~' if !is_word => self.draft().push_home(),
+            // A dash closes a descriptor and is a word of its own there.
+            '-' if !is_word && matches!(self.top().redirection, Some(">&" | "<&")) => {
+                self.draft().push('-', true);
+                self.end_word();
+            }
             c => self.draft().push(c, true),
         }
     }
@@ -272,13 +281,13 @@ impl Scanner<'_, '_> {
                 let known = self.walk.variable(&text);
                 self.draft().push_variable(&text, known.as_deref(), in_quotes);
             }
-            Kind::Arithmetic { .. } => self.draft().push_unknown(),
+            Kind::Arithmetic { .. } => {}
         }
     }
 
     fn close_all(&mut self) {
         while self.levels.len() > 1 {
-            if !matches!(self.top().kind, Kind::Commands | Kind::Array) {
+            if self.top().kind != Kind::Commands {
                 self.walk.note_unseen("a quote or a brace is not closed");
             }
             self.close();
@@ -300,11 +309,11 @@ impl Scanner<'_, '_> {
 
     fn escaped(&mut self) {
         match self.take() {
-            Some('\n') | None => {}
-            Some(c) => {
+            Some('\n') => {}
+            c => {
                 let draft = self.draft();
                 draft.is_quoted = true;
-                draft.push(c, false);
+                draft.push(c.unwrap_or('\\'), false);
             }
         }
     }
@@ -313,6 +322,7 @@ impl Scanner<'_, '_> {
     fn dollar(&mut self, in_quotes: bool) {
         while self.take_if("\\\n") {}
         if self.take_if("((") {
+            self.draft().push_unknown();
             return self.open(Kind::Arithmetic { end: "))" });
         }
         if self.take_if("(") {
@@ -323,6 +333,7 @@ impl Scanner<'_, '_> {
             return self.open(Kind::Braces { in_quotes });
         }
         if self.take_if("[") {
+            self.draft().push_unknown();
             return self.open(Kind::Arithmetic { end: "]" });
         }
         if !in_quotes && self.take_if("'") {
@@ -392,8 +403,11 @@ impl Scanner<'_, '_> {
 
     fn separator(&mut self, c: char) {
         while self.take_if("\\\n") {}
+        // The word may be the one that ends a test.
         if self.top().in_test {
             self.end_word();
+        }
+        if self.top().in_test {
             return;
         }
         if c == '&' && (self.take_if(">>") || self.take_if(">")) {
@@ -403,6 +417,11 @@ impl Scanner<'_, '_> {
         }
         let is_double = self.rest().starts_with(c);
         let is_pipe = c == '|' && !is_double;
+        if self.top().kind == Kind::Array {
+            // Bash stops reading there, and what it makes of the rest is anybody's guess.
+            self.walk.note_unseen("a list of values is not closed");
+            self.top().kind = Kind::Commands;
+        }
         self.end_command();
         if !(c == '&' && is_double) {
             self.end_chain();
@@ -452,7 +471,10 @@ impl Scanner<'_, '_> {
     fn parenthesis(&mut self) {
         let starts_array = |word: &Draft| word.is_array_start();
         if self.top().in_test {
-            return self.end_word();
+            self.end_word();
+        }
+        if self.top().in_test {
+            return;
         }
         if self.top().word.as_ref().is_some_and(starts_array) {
             return self.open(Kind::Array);
@@ -467,9 +489,12 @@ impl Scanner<'_, '_> {
     }
 
     fn close_parenthesis(&mut self) {
+        if self.top().in_test {
+            self.end_word();
+        }
         let level = self.top();
         if level.in_test {
-            return self.end_word();
+            return;
         }
         if level.in_pattern {
             level.in_pattern = false;
@@ -493,6 +518,7 @@ impl Scanner<'_, '_> {
             return;
         }
         if level.words.is_empty()
+            && level.targets.is_empty()
             && let Some(bare) = word.bare()
             && self.keyword(&bare)
         {

@@ -338,7 +338,7 @@ impl Reader<'_> {
         let end = word.text();
         let plain = !end.is_empty()
             && end.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.!".contains(&byte));
-        if !plain || word.is_continued {
+        if !plain || word.is_continued || end.starts_with('-') {
             return Err(no("a here document ends in an unusual way"));
         }
         self.documents.push(HereDocument { end, strips_tabs: kind == "<<-", is_literal: word.is_quoted });
