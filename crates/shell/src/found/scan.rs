@@ -31,6 +31,8 @@ struct Level {
     word: Option<Draft>,
     words: Vec<Draft>,
     targets: Vec<Target>,
+    /// Behind a redirection no word is grammar.
+    is_redirected: bool,
     /// The redirection whose target comes next.
     redirection: Option<&'static str>,
     /// Here documents whose lines are still to come.
@@ -73,6 +75,7 @@ impl Level {
             word: None,
             words: Vec::new(),
             targets: Vec::new(),
+            is_redirected: false,
             redirection: None,
             documents: Vec::new(),
             cases: 0,
@@ -271,7 +274,7 @@ impl Scanner<'_, '_> {
         }
         let inner = level.word.unwrap_or_default();
         match level.kind {
-            Kind::Commands | Kind::Array => {}
+            Kind::Commands | Kind::Array | Kind::Arithmetic { .. } => {}
             Kind::Quotes => self.draft().append(inner),
             Kind::Braces { in_quotes } => {
                 let text = inner.text();
@@ -281,7 +284,6 @@ impl Scanner<'_, '_> {
                 let known = self.walk.variable(&text);
                 self.draft().push_variable(&text, known.as_deref(), in_quotes);
             }
-            Kind::Arithmetic { .. } => {}
         }
     }
 
@@ -410,6 +412,10 @@ impl Scanner<'_, '_> {
         if self.top().in_test {
             return;
         }
+        if c == '|' && self.top().in_pattern {
+            self.end_word();
+            return self.top().words.clear();
+        }
         if c == '&' && (self.take_if(">>") || self.take_if(">")) {
             self.end_word();
             self.top().redirection = Some(">");
@@ -518,7 +524,7 @@ impl Scanner<'_, '_> {
             return;
         }
         if level.words.is_empty()
-            && level.targets.is_empty()
+            && !level.is_redirected
             && let Some(bare) = word.bare()
             && self.keyword(&bare)
         {
@@ -527,6 +533,9 @@ impl Scanner<'_, '_> {
         let level = self.top();
         level.in_test &= word.bare().as_deref() != Some("]]");
         level.words.push(word);
+        if level.is_redirected {
+            return;
+        }
         match &level.words[..] {
             [function, _] if function.bare().as_deref() == Some("function") => level.words.clear(),
             [case, _, word]
@@ -572,6 +581,8 @@ impl Scanner<'_, '_> {
     }
 
     fn redirect(&mut self, kind: &'static str, word: Draft) {
+        let level = self.top();
+        level.is_redirected |= level.words.is_empty();
         if matches!(kind, "<<" | "<<-") {
             let document = Document {
                 end: word.text(),
@@ -644,13 +655,14 @@ impl Scanner<'_, '_> {
         level.redirection = None;
         level.in_test = false;
         let is_piped = std::mem::take(&mut level.is_piped);
+        let is_redirected = std::mem::take(&mut level.is_redirected);
         let words = std::mem::take(&mut level.words);
         let targets = std::mem::take(&mut level.targets);
         let is_array = level.kind == Kind::Array;
         if is_array || (words.is_empty() && targets.is_empty()) {
             return;
         }
-        let header = words.first().and_then(Draft::bare);
+        let header = words.first().and_then(Draft::bare).filter(|_| !is_redirected);
         if matches!(header.as_deref(), Some("for" | "select" | "case")) {
             self.walk.forget_variable(words.get(1));
             return;

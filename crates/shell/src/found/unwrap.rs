@@ -115,7 +115,8 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
         "source" | "." => sourced(seen, &mut inside),
         "cd" | "pushd" | "popd" => inside.enters = Some(entered(seen)),
         "jobs" => {
-            let at = seen.arguments.iter().position(|word| word.text.starts_with('-') && word.text.contains('x'));
+            let at =
+                seen.arguments.iter().position(|word| word.text.starts_with('-') && word.text.contains('x'));
             inside.commands.extend(at.map(|at| seen.arguments[at + 1..].to_vec()));
         }
         "find" | "fd" | "fdfind" => executed(seen, &mut inside),

@@ -137,7 +137,8 @@ impl Draft {
         if is_sequence(letters) {
             return Argument { text: "\0".to_owned(), ..Argument::default() };
         }
-        let is_directory = letters.first().is_some_and(|(c, _)| *c == '~') && letters.get(1).is_none_or(|(c, _)| *c == '/');
+        let is_directory =
+            letters.first().is_some_and(|(c, _)| *c == '~') && letters.get(1).is_none_or(|(c, _)| *c == '/');
         Argument {
             text: letters.iter().map(|(c, _)| *c).collect(),
             is_pattern: is_pattern(letters),

@@ -1,5 +1,10 @@
 //! Lines to try: those of the corpus, those with a piece changed, and those made of pieces.
 
+/// The seed of a test, unless `WINDLASS_SHELL_SEED` names another.
+pub(crate) fn seed(fixed: u64) -> u64 {
+    std::env::var("WINDLASS_SHELL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(fixed)
+}
+
 /// A generator of numbers that gives the same ones each time.
 pub(crate) struct Rng(u64);
 
@@ -30,31 +35,227 @@ impl Rng {
 }
 
 const NAMES: &[&str] = &[
-    "a", "b", "no", "x1", "cat", "ls", "grep", "echo", ":", "'a'", "\"b\"", "a\\b", "$V", "$(a)", "time a", "command b", "nohup a", "xargs a",
-    "timeout 5 a", "[", "cd sub", "cd ..", "test", "printf", "!", "true", "false", "if", "do", "eval a", "{a,b}", "l?", "exec a", "sub/a",
+    "a",
+    "b",
+    "no",
+    "x1",
+    "cat",
+    "ls",
+    "grep",
+    "echo",
+    ":",
+    "'a'",
+    "\"b\"",
+    "a\\b",
+    "$V",
+    "$(a)",
+    "time a",
+    "command b",
+    "nohup a",
+    "xargs a",
+    "timeout 5 a",
+    "[",
+    "cd sub",
+    "cd ..",
+    "test",
+    "printf",
+    "!",
+    "true",
+    "false",
+    "if",
+    "do",
+    "eval a",
+    "{a,b}",
+    "l?",
+    "exec a",
+    "sub/a",
 ];
 const FRAGMENTS: &[&str] = &[
-    "a", "b", "-n", "--", "x1", "a=b", "'a b'", "\"a b\"", "\"$V\"", "$V", "${V}", "${V:-x}", "${V%x}", "$(b a)", "\"$(b a)\"", "*", "?", "[ab]",
-    "sub/*", "~", "~/a", "~x", "a~", "a=~", "{a,b}", "{1..3}", "{a", "}", "{}", ",", "#", "a#b", "!", "\\\n", "\\ ", "\\*", "\\$V", "$", "$'a\\tb'",
-    "$\"a\"", "`b a`", "''", "\"\"", "$?", "$#", "$@", "\"$@\"", "$HOME/a", "\"$PWD\"/b", "é", "\"a`b`\"", "\"\\$V\"", "$((1+1))", "<(a)", "%", "^", "@",
-    "+", ":", ".", "..", "/dev/null", "]", "]]", "-f", "-eq", "=", "==", "in", "do", "done", "then", "fi", "esac", "\"'\"", "'\"'", "\t",
+    "a",
+    "b",
+    "-n",
+    "--",
+    "x1",
+    "a=b",
+    "'a b'",
+    "\"a b\"",
+    "\"$V\"",
+    "$V",
+    "${V}",
+    "${V:-x}",
+    "${V%x}",
+    "$(b a)",
+    "\"$(b a)\"",
+    "*",
+    "?",
+    "[ab]",
+    "sub/*",
+    "~",
+    "~/a",
+    "~x",
+    "a~",
+    "a=~",
+    "{a,b}",
+    "{1..3}",
+    "{a",
+    "}",
+    "{}",
+    ",",
+    "#",
+    "a#b",
+    "!",
+    "\\\n",
+    "\\ ",
+    "\\*",
+    "\\$V",
+    "$",
+    "$'a\\tb'",
+    "$\"a\"",
+    "`b a`",
+    "''",
+    "\"\"",
+    "$?",
+    "$#",
+    "$@",
+    "\"$@\"",
+    "$HOME/a",
+    "\"$PWD\"/b",
+    "é",
+    "\"a`b`\"",
+    "\"\\$V\"",
+    "$((1+1))",
+    "<(a)",
+    "%",
+    "^",
+    "@",
+    "+",
+    ":",
+    ".",
+    "..",
+    "/dev/null",
+    "]",
+    "]]",
+    "-f",
+    "-eq",
+    "=",
+    "==",
+    "in",
+    "do",
+    "done",
+    "then",
+    "fi",
+    "esac",
+    "\"'\"",
+    "'\"'",
+    "\t",
 ];
 const REDIRECTIONS: &[&str] = &[
-    "> out", ">> out", "2> out", "< a", "2>&1", ">&2", "&> out", "> /dev/null", "2>/dev/null", "<<< 'a b'", "<<< $V", "> $V", "> \"out\"", ">| out",
-    "<> out", "1>&-", "3< a", "> *", "< <(a)", ">&out", "{v}> out", "&>> out", "2>>out",
+    "> out",
+    ">> out",
+    "2> out",
+    "< a",
+    "2>&1",
+    ">&2",
+    "&> out",
+    "> /dev/null",
+    "2>/dev/null",
+    "<<< 'a b'",
+    "<<< $V",
+    "> $V",
+    "> \"out\"",
+    ">| out",
+    "<> out",
+    "1>&-",
+    "3< a",
+    "> *",
+    "< <(a)",
+    ">&out",
+    "{v}> out",
+    "&>> out",
+    "2>>out",
 ];
-const JOINTS: &[&str] = &[" ; ", ";", " && ", "&&", " || ", " | ", "|", " |& ", " & ", "\n", " && \\\n", "\n\n", " # x\n", ";;", " ;& ", "&", "\n# y\n"];
+const JOINTS: &[&str] = &[
+    " ; ", ";", " && ", "&&", " || ", " | ", "|", " |& ", " & ", "\n", " && \\\n", "\n\n", " # x\n", ";;",
+    " ;& ", "&", "\n# y\n",
+];
 const RAW: &[&str] = &[
-    "a", "b", " ", " ", "'", "\"", "\\", "$", "(", ")", "{", "}", ";", "&", "|", "<", ">", "\n", "`", "#", "!", "*", "[", "]", "=", "~", "$(", "${", "$((",
-    "<<a", "<<'a'", "\na\n", "if ", "; then ", "; fi", "for x in ", "; do ", "; done", "case a in ", ") ", ";; ", " esac", "{ ", "; }", "a() ", "[[ ", " ]]",
-    "é", "\t", "$'", "&&", "||", "2>", "&>", ">&", "<(", "@(", "a=", "a=(", "$V", "${V", ":-",
+    "a",
+    "b",
+    " ",
+    " ",
+    "'",
+    "\"",
+    "\\",
+    "$",
+    "(",
+    ")",
+    "{",
+    "}",
+    ";",
+    "&",
+    "|",
+    "<",
+    ">",
+    "\n",
+    "`",
+    "#",
+    "!",
+    "*",
+    "[",
+    "]",
+    "=",
+    "~",
+    "$(",
+    "${",
+    "$((",
+    "<<a",
+    "<<'a'",
+    "\na\n",
+    "if ",
+    "; then ",
+    "; fi",
+    "for x in ",
+    "; do ",
+    "; done",
+    "case a in ",
+    ") ",
+    ";; ",
+    " esac",
+    "{ ",
+    "; }",
+    "a() ",
+    "[[ ",
+    " ]]",
+    "é",
+    "\t",
+    "$'",
+    "&&",
+    "||",
+    "2>",
+    "&>",
+    ">&",
+    "<(",
+    "@(",
+    "a=",
+    "a=(",
+    "$V",
+    "${V",
+    ":-",
 ];
 
-/// The lines of the corpus; one `¶` stands for a line break.
+/// The lines of a file of the corpus; one `¶` stands for a line break.
+pub(crate) fn read(file: &str) -> Vec<String> {
+    file.lines().filter(|line| !line.is_empty()).map(|line| line.replace('¶', "\n")).collect()
+}
+
+/// The lines of the whole corpus.
 pub(crate) fn corpus() -> Vec<String> {
-    let files = [include_str!("../corpus/harmless.txt"), include_str!("../corpus/attacks.txt"), include_str!("../corpus/odd.txt")];
-    let lines = files.iter().flat_map(|file| file.lines()).filter(|line| !line.is_empty());
-    lines.map(|line| line.replace('¶', "\n")).collect()
+    let files = [
+        include_str!("../corpus/harmless.txt"),
+        include_str!("../corpus/attacks.txt"),
+        include_str!("../corpus/odd.txt"),
+    ];
+    files.iter().flat_map(|file| read(file)).collect()
 }
 
 pub(crate) fn generate(rng: &mut Rng, corpus: &[String]) -> String {
@@ -108,14 +309,23 @@ fn command(rng: &mut Rng, depth: usize) -> String {
             6 => format!("case {} in a) {inner};; {}|b) {other};; esac", word(rng), word(rng)),
             7 => format!("a \"$({inner})\" {}", word(rng)),
             8 => format!("b $({inner})"),
-            _ => format!("[[ {} {} {} ]]", word(rng), rng.pick(&["==", "!=", "=", "&&", "-eq", "=~"]), word(rng)),
+            _ => format!(
+                "[[ {} {} {} ]]",
+                word(rng),
+                rng.pick(&["==", "!=", "=", "&&", "-eq", "=~"]),
+                word(rng)
+            ),
         };
         return text;
     }
     if rng.chance(8) {
         let quote = rng.pick(&["'END'", "END", "\"END\"", "\\END"]);
         let body = rng.pick(&["text\n", "$(a x)\n", "it's $V\n", "`b`\n", "", "a \\\nb\n", " END\n"]);
-        return format!("{} <<{quote}{}\n{body}END\n", rng.pick(NAMES), rng.pick(&["", " x", " | b", " > out", " && a"]));
+        return format!(
+            "{} <<{quote}{}\n{body}END\n",
+            rng.pick(NAMES),
+            rng.pick(&["", " x", " | b", " > out", " && a"])
+        );
     }
     let mut text = String::new();
     if rng.chance(8) {
