@@ -90,6 +90,9 @@ pub struct Word {
     pub is_split: bool,
     /// It begins with the home directory.
     pub is_home: bool,
+    /// What it names, if a part of it is only known at run time but the line tells what that may be: `$f` in
+    /// `for f in a b; do cat "$f"; done`.
+    pub choices: Vec<NamedPath>,
 }
 
 /// A path that a command names.

@@ -56,11 +56,14 @@ pub(crate) struct Context<'a> {
     pub(crate) names: &'a [NamedPath],
 }
 
+/// What a process substitution is called: a file that is there only for this command.
+pub(crate) const FROM_COMMAND: &str = "/dev/fd/\0";
+
 /// Commands that run what is in their arguments, in ways that a prefix does not show.
 const EXACT_ONLY: &str = "watch setsid ionice flock";
 
 /// Builtins that change what later commands mean, or evaluate their arguments, in ways that are not followed.
-const CHANGES_SHELL: &str = "alias unalias hash enable trap shopt unset read mapfile readarray declare typeset local readonly let \
+const CHANGES_SHELL: &str = "eval alias unalias hash enable trap shopt unset mapfile readarray declare typeset local readonly let \
     getopts bind complete compgen compopt fc history caller coproc select function return shift";
 
 /// Refuses commands after which nothing is certain.
@@ -74,6 +77,10 @@ pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), NotPlain> {
         }
         "wait" => !arguments.is_empty() && arguments.iter().any(|word| word.text.starts_with('-')),
         "export" => !arguments.iter().all(is_export),
+        "read" => !special::is_plain_read(arguments),
+        "jobs" => arguments.iter().any(|word| word.text.contains('x') || may_become_option(word)),
+        // Without a command it only redirects.
+        "exec" => !arguments.is_empty(),
         name => has_name(CHANGES_SHELL, name),
     };
     if evaluates {
@@ -155,7 +162,9 @@ impl Context<'_> {
             // What comes in through a pipeline of names is known as well as those names are.
             if word.text == "\0" && word.is_split && self.stripped.gets_more && !self.names.is_empty() {
                 paths.extend(self.names.iter().cloned());
-            } else if word.text != "-" && word.text != "/dev/null" {
+            } else if !word.choices.is_empty() {
+                paths.extend(word.choices.iter().cloned());
+            } else if !matches!(word.text.as_str(), "-" | "/dev/null" | FROM_COMMAND) {
                 paths.extend(named(&path_text(word), word.is_pattern, self.here));
             }
         }

@@ -268,8 +268,7 @@ impl Walk {
             let Some(words) = written.next() else {
                 return Err(difference(&command.whole[0].text, "nothing"));
             };
-            let agree = |(one, other): (&crate::Word, &String)| one.text == *other || other.contains('\0');
-            if words.len() != command.whole.len() || !command.whole.iter().zip(words).all(agree) {
+            if !agree(&command.whole, words) {
                 return Err(difference(&command.whole[0].text, &words[0]));
             }
         }
@@ -278,6 +277,18 @@ impl Walk {
             None => Ok(()),
         }
     }
+}
+
+/// Whether two lists of words are the same. A word that is not known may stand for several.
+fn agree(plain: &[crate::Word], found: &[String]) -> bool {
+    if let Some(at) = found.iter().position(|word| word == "\0") {
+        let rest = found.len() - at - 1;
+        return plain.len() >= at
+            && plain[..at].iter().zip(found).all(|(one, other)| one.text == *other || other.contains('\0'))
+            && plain.len() >= rest;
+    }
+    let same = |(one, other): (&crate::Word, &String)| one.text == *other || other.contains('\0');
+    plain.len() == found.len() && plain.iter().zip(found).all(same)
 }
 
 fn difference(plain: &str, found: &str) -> String {

@@ -5,6 +5,9 @@ use crate::{NamedPath, Place, Word};
 /// More directories at once are not told apart.
 const PLACES_MAX: usize = 4;
 
+/// No directory has a longer name.
+const PATH_MAX: usize = 4096;
+
 /// The directories a command may run in: one unless a `cd` may have failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Places(Vec<Place>);
@@ -90,7 +93,7 @@ fn join(place: &Place, target: &str) -> Place {
         Place::Start => String::new(),
         Place::Within(directory) => format!("{directory}/"),
     };
-    if target.contains('\0') {
+    if target.contains('\0') || start.len() + target.len() > PATH_MAX {
         return Place::Unknown;
     }
     clean(&format!("{start}{target}"))

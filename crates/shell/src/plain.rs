@@ -12,7 +12,7 @@ use crate::analysis::BYTES_MAX;
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
 use crate::visible;
-use crate::{NamedPath, NotPlain, PlainCommand, Word};
+use crate::{Effect, NamedPath, NotPlain, PlainCommand, Word};
 use scan::{HereDocument, Redirection, Token};
 pub(crate) use strip::Stripped;
 use word::RawWord;
@@ -45,7 +45,9 @@ pub(crate) fn read(line: &str) -> Result<Vec<PlainCommand>> {
         body: None,
         printed: None,
         here: Places::default(),
+        bindings: Vec::new(),
         names: Vec::new(),
+        incoming: Vec::new(),
         depth: 0,
         commands: Vec::new(),
     };
@@ -76,10 +78,24 @@ struct Reader<'a> {
     printed: Option<String>,
     /// Where the next command may run.
     here: Places,
+    /// What variables of loops hold.
+    bindings: Vec<Binding>,
     /// What the stage of a pipeline before the next command prints names of, if it does.
     names: Vec<NamedPath>,
+    /// The same for the condition of a loop, which may read them.
+    incoming: Vec<NamedPath>,
     depth: usize,
     commands: Vec<PlainCommand>,
+}
+
+/// What a variable holds while a loop runs.
+struct Binding {
+    name: String,
+    /// The words of the loop.
+    words: Vec<Word>,
+    /// Or names that came in, from where the loop stands.
+    names: Vec<NamedPath>,
+    here: Places,
 }
 
 /// Where the shell may be after a command, by whether it succeeded.
@@ -109,17 +125,20 @@ struct Parts {
     has_assignment: bool,
     has_document: bool,
     has_redirection: bool,
+    sets_separator: bool,
 }
 
 impl Parts {
     /// Takes one more word: an assignment, the name, or an argument.
-    fn take_word(&mut self, word: RawWord) -> Result<()> {
+    fn take_word(&mut self, word: RawWord, reader: &Reader<'_>) -> Result<()> {
         if !self.words.is_empty() {
-            self.words.extend(word.expand()?);
+            self.words.extend(reader.expand(word)?);
             return Ok(());
         }
         if let Some((name, value)) = word.assignment() {
-            if !strip::is_harmless_assignment(&name, &value) {
+            if name == "IFS" && value.letters.is_empty() {
+                self.sets_separator = true;
+            } else if !strip::is_harmless_assignment(&name, &value) {
                 return Err(NotPlain(format!("it sets {name}")));
             }
             self.has_assignment = true;
@@ -333,10 +352,14 @@ impl Reader<'_> {
 
     fn loop_clause(&mut self) -> Result<After> {
         let start = self.here.clone();
+        let bindings = self.bindings.len();
+        self.incoming = std::mem::take(&mut self.names);
         let condition = self.list("do")?;
+        self.incoming.clear();
         self.here = condition.any();
         self.keyword("do")?;
         let body = self.list("done")?.any().or(&condition.any());
+        self.bindings.truncate(bindings);
         self.keyword("done")?;
         after_loop(&start, &body)
     }
@@ -351,9 +374,13 @@ impl Reader<'_> {
             return Err(no("its loop sets an unusual variable"));
         }
         self.keyword("in")?;
+        let mut words = Vec::new();
         while let Token::Word(word) = self.peek()?.clone() {
             self.next()?;
-            word.expand()?;
+            words.extend(word.expand()?);
+        }
+        if words.iter().any(|word| word.is_unknown || word.is_split) {
+            words.clear();
         }
         match self.next()? {
             Token::Newline | Token::Operator(";") => {}
@@ -361,9 +388,52 @@ impl Reader<'_> {
         }
         self.skip_newlines()?;
         self.keyword("do")?;
+        self.bind(Binding { name, words, names: Vec::new(), here: start.clone() })?;
         let body = self.list("done")?.any();
+        self.bindings.pop();
         self.keyword("done")?;
         after_loop(&start, &body)
+    }
+
+    /// A variable that two loops set has no value that is certain.
+    fn bind(&mut self, binding: Binding) -> Result<()> {
+        if self.bindings.iter().any(|other| other.name == binding.name) {
+            return Err(no("it sets a variable twice"));
+        }
+        self.bindings.push(binding);
+        Ok(())
+    }
+
+    /// `read` in the condition of a loop takes in the names that are piped into it, one by one.
+    fn bind_read(&mut self, words: &[Word]) -> Result<()> {
+        let Some((name, arguments)) = words.split_first().filter(|(name, _)| name.text == "read") else {
+            return Ok(());
+        };
+        let variables: Vec<&Word> = arguments.iter().skip_while(|word| word.text.starts_with('-')).collect();
+        let is_set = |word: &Word| self.bindings.iter().any(|binding| binding.name == word.text);
+        if variables.iter().any(|word| is_set(word)) {
+            return Err(no("it sets a variable twice"));
+        }
+        let [variable] = &variables[..] else { return Ok(()) };
+        let is_whole = arguments[0].text == "-r" && arguments.len() == 2 && name.text == "read";
+        let names = std::mem::take(&mut self.incoming);
+        if is_whole && !names.is_empty() {
+            let binding =
+                Binding { name: variable.text.clone(), words: Vec::new(), names, here: self.here.clone() };
+            self.bindings.push(binding);
+        }
+        Ok(())
+    }
+
+    /// The arguments that a word becomes, with what is known about variables of loops.
+    fn expand(&self, word: RawWord) -> Result<Vec<Word>> {
+        let variable = word.variable.clone();
+        let mut words = word.expand()?;
+        let binding = self.bindings.iter().find(|binding| Some(&binding.name) == variable.as_ref());
+        if let ([word], Some(binding)) = (&mut words[..], binding) {
+            binding.choose(word, &self.here);
+        }
+        Ok(words)
     }
 
     fn case_clause(&mut self) -> Result<After> {
@@ -429,7 +499,7 @@ impl Reader<'_> {
         let reads =
             paths.iter().flat_map(|path| named(&path_text(path), path.is_pattern, &self.here)).collect();
         let parts = Parts { words: words.clone(), reads, ..Parts::default() };
-        let facts = Facts { effect: crate::Effect::Looks, ..Facts::default() };
+        let facts = Facts { effect: Effect::Looks, ..Facts::default() };
         self.push(start, parts, words, facts);
         Ok(After::same(&self.here.clone()))
     }
@@ -444,7 +514,7 @@ impl Reader<'_> {
             self.redirect(redirection, &mut parts)?;
         }
         let Some(start) = start else { return Ok(()) };
-        let facts = Facts { effect: crate::Effect::Looks, ..Facts::default() };
+        let facts = Facts { effect: Effect::Looks, ..Facts::default() };
         self.push(start, parts, Vec::new(), facts);
         Ok(())
     }
@@ -458,7 +528,7 @@ impl Reader<'_> {
             match self.peek()?.clone() {
                 Token::Word(word) => {
                     self.next()?;
-                    parts.take_word(word)?;
+                    parts.take_word(word, self)?;
                 }
                 Token::Redirection(redirection) => {
                     self.next()?;
@@ -477,6 +547,10 @@ impl Reader<'_> {
     }
 
     fn finish(&mut self, start: usize, mut parts: Parts, names: &[NamedPath]) -> Result<After> {
+        if parts.sets_separator && parts.words.first().is_none_or(|name| name.text != "read") {
+            return Err(no("it sets IFS"));
+        }
+        self.bind_read(&parts.words)?;
         let whole = parts.words.clone();
         let stripped = strip::wrappers(&whole);
         parts.words = whole[stripped.skip..].to_vec();
@@ -509,12 +583,14 @@ impl Reader<'_> {
     fn push(&mut self, start: usize, mut parts: Parts, whole: Vec<Word>, facts: Facts) {
         parts.reads.extend(facts.reads);
         parts.writes.extend(facts.writes);
+        // A connection is more than looking.
+        let effect = if parts.network.is_some() { Effect::Unknown } else { facts.effect };
         self.commands.push(PlainCommand {
             source: start..self.last_end,
             words: parts.words,
             whole,
             exact_only: facts.exact_only,
-            effect: facts.effect,
+            effect,
             reads: parts.reads,
             writes: parts.writes,
             directory: facts.directory.unwrap_or_else(|| self.here.one()),
@@ -545,7 +621,8 @@ impl Reader<'_> {
             if is_descriptor {
                 return Ok(());
             }
-            if kind == "<&" || redirection.has_number || bare.ends_with('-') {
+            // Bash ends the target behind a dash that comes first.
+            if kind == "<&" || redirection.has_number || bare.ends_with('-') || raw.text().starts_with('-') {
                 return Err(no("it duplicates a descriptor in an unusual way"));
             }
         }
@@ -577,6 +654,28 @@ impl Reader<'_> {
     }
 }
 
+impl Binding {
+    /// Says what a word may be in which the variable is the only unknown part.
+    fn choose(&self, word: &mut Word, here: &Places) {
+        let has_blank = |text: &str| text.contains([' ', '\t', '\n', '*', '?', '[', '\\']);
+        let is_split =
+            word.is_split && self.words.iter().any(|value| value.is_pattern || has_blank(&value.text));
+        if is_split || word.is_pattern {
+            return;
+        }
+        if word.text == "\0" && !word.is_split && *here == self.here {
+            word.choices.extend(self.names.iter().cloned());
+        }
+        for value in &self.words {
+            let is_home = value.is_home && word.text.starts_with('\0');
+            let text = word.text.replacen('\0', &value.text, 1);
+            let whole = Word { text, is_home, ..Word::default() };
+            word.choices.extend(named(&path_text(&whole), value.is_pattern, here));
+        }
+        word.is_split &= self.words.is_empty();
+    }
+}
+
 /// A loop whose body goes somewhere else starts there the next time.
 fn after_loop(start: &Places, body: &Places) -> Result<After> {
     if !start.contains_all(body) {
@@ -586,7 +685,7 @@ fn after_loop(start: &Places, body: &Places) -> Result<After> {
 }
 
 /// A variable that no program looks at.
-fn is_loop_variable(name: &str) -> bool {
+pub(crate) fn is_loop_variable(name: &str) -> bool {
     let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
     plain && starts && name.len() <= 10 && !name.contains("proxy") && !name.contains("config")

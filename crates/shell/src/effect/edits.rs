@@ -1,11 +1,14 @@
 //! Programs that make, copy, move and remove files: what they change is all named.
 
-use super::options::{Operands, Parsed, READS, Tool, has_name};
-use super::{Context, Facts};
+use super::options::{Operands, Parsed, READS, Tool, has_name, may_become_option};
+use super::{Context, Facts, looks};
 use crate::{Effect, NamedPath, Word};
 
 const CHANGES: Tool =
     Tool { long: "help version verbose", operands: Operands::Paths, is_harmless: false, ..READS };
+
+/// A program that changes its operands and nothing else, whatever its options.
+const NAMES_ALL: Tool = Tool { is_harmless: true, ..CHANGES };
 
 const TOOLS: &[Tool] = &[
     Tool {
@@ -14,7 +17,7 @@ const TOOLS: &[Tool] = &[
         valued: "m",
         long: "help version parents verbose",
         long_valued: "mode",
-        ..CHANGES
+        ..NAMES_ALL
     },
     Tool {
         names: "touch",
@@ -22,7 +25,7 @@ const TOOLS: &[Tool] = &[
         valued: "dt",
         long: "help version no-create no-dereference",
         long_valued: "date time",
-        ..CHANGES
+        ..NAMES_ALL
     },
     Tool {
         names: "rm",
@@ -30,13 +33,14 @@ const TOOLS: &[Tool] = &[
         long: "help version dir force one-file-system preserve-root recursive verbose",
         long_attached: "interactive",
         recursive: "r R recursive",
-        ..CHANGES
+        ..NAMES_ALL
     },
+    Tool { names: "tee", flags: "aip", long: "help version append ignore-interrupts", ..CHANGES },
     Tool {
         names: "rmdir",
         flags: "pv",
         long: "help version ignore-fail-on-non-empty parents verbose",
-        ..CHANGES
+        ..NAMES_ALL
     },
     Tool {
         names: "mv",
@@ -64,11 +68,16 @@ const TOOLS: &[Tool] = &[
 pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     let tool = TOOLS.iter().find(|tool| has_name(tool.names, name))?;
     let parsed = tool.parse(arguments)?;
+    if name == "tee" && parsed.operands.iter().all(|word| word.text == "/dev/null") {
+        return Some(looks(Vec::new()));
+    }
     // What is changed must be known.
-    if parsed.operands.is_empty() || parsed.operands.iter().any(|word| word.is_unknown) {
+    if parsed.operands.is_empty() || parsed.operands.iter().any(|word| is_uncertain(name, word)) {
         return None;
     }
-    let is_recursive = tool.recursive == "*" || parsed.has(tool.recursive);
+    // A name that begins with a dash would be an option.
+    let may_be_more = name == "rm" && parsed.operands.iter().any(|word| may_become_option(word));
+    let is_recursive = tool.recursive == "*" || parsed.has(tool.recursive) || may_be_more;
     let all = || context.paths(parsed.operands.iter().copied(), is_recursive);
     let (reads, writes) = match name {
         "mv" | "cp" => {
@@ -81,6 +90,11 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         _ => (Vec::new(), all()),
     };
     Some(Facts { effect: Effect::ChangesFiles, reads, writes, ..Facts::default() })
+}
+
+/// What a loop goes through is known, but not what each of it would be called elsewhere.
+fn is_uncertain(name: &str, word: &Word) -> bool {
+    word.is_unknown && (word.choices.is_empty() || word.is_split || matches!(name, "mv" | "cp"))
 }
 
 /// What is taken and what is written: the target, and what each source is called inside it if it is a directory.

@@ -43,7 +43,7 @@ const SUBCOMMANDS: &[Tool] = &[
     Tool {
         names: "ls-files",
         flags: "cdfikmorstuvz",
-        valued: "xX",
+        valued: "x",
         long: "cached deleted directory deduplicate eol error-unmatch \
         exclude-standard full-name ignored killed modified no-empty-directory others recurse-submodules resolve-undo stage unmerged",
         long_valued: "exclude format",
@@ -121,7 +121,7 @@ const SUBCOMMANDS: &[Tool] = &[
     Tool {
         names: "grep",
         flags: "aEFGhHIiLlnopPqrvWwz",
-        valued: "ABCefm",
+        valued: "ABCem",
         long: "all-match and basic-regexp cached column count extended-regexp files-with-matches files-without-match \
                fixed-strings full-name function-context heading ignore-case invert-match line-number name-only no-color not null \
                only-matching or perl-regexp quiet recursive show-function text untracked word-regexp break no-recursive",
@@ -138,7 +138,7 @@ const SUBCOMMANDS: &[Tool] = &[
         long: "all ignore-case list no-color no-column remotes show-current verbose",
         long_valued: "format points-at sort",
         long_attached: "abbrev color column contains merged no-contains no-merged",
-        text_options: "l list contains merged no-contains no-merged",
+        text_options: "list contains merged no-contains no-merged",
         ..LOOKS
     },
     Tool {
@@ -354,7 +354,9 @@ fn operand_paths(parsed: &Parsed<'_>, context: &Context<'_>) -> Vec<NamedPath> {
     for operand in &parsed.operands {
         let text = operand.text.rsplit_once(':').map_or(operand.text.as_str(), |(_, path)| path);
         if !text.is_empty() {
-            let word = Word { text: text.to_owned(), ..(*operand).clone() };
+            let is_whole = text == operand.text;
+            let choices = if is_whole { operand.choices.clone() } else { Vec::new() };
+            let word = Word { text: text.to_owned(), choices, ..(*operand).clone() };
             paths.extend(context.paths([&word], false));
         }
     }

@@ -88,6 +88,13 @@ pub(super) fn has_name(names: &str, name: &str) -> bool {
 
 /// Whether bash could make a word of this one that begins with a dash, or several words.
 pub(super) fn may_become_option(word: &Word) -> bool {
+    if !word.choices.is_empty() && !word.is_split {
+        // Names that came in through a pipe may be anything.
+        return word
+            .choices
+            .iter()
+            .any(|path| path.is_recursive || path.text.starts_with(['-', '*', '?', '[']));
+    }
     word.is_split
         || word.text.starts_with('\0')
         || (word.is_pattern && word.text.starts_with(['*', '?', '[']))

@@ -137,7 +137,10 @@ impl Script<'_> {
             '{' => return Some(()),
             '}' | 'p' | 'P' | 'd' | 'D' | 'h' | 'H' | 'g' | 'G' | 'x' | 'n' | 'N' | '=' | 'z' => {}
             'q' | 'Q' | 'l' => self.skip(|c| c == ' ' || c.is_ascii_digit()),
-            'b' | 't' | 'T' | ':' => self.skip(|c| c == ' ' || c.is_ascii_alphanumeric() || c == '_'),
+            'b' | 't' | 'T' | ':' => {
+                self.skip(|c| c == ' ');
+                self.skip(|c| c.is_ascii_alphanumeric() || c == '_');
+            }
             'a' | 'i' | 'c' => return self.text(),
             's' => {
                 self.pair()?;

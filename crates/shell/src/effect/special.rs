@@ -22,6 +22,8 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         "ps" => is_process_list(arguments).then(|| looks(Vec::new())),
         "jq" => jq(arguments, context),
         "docker" => is_docker_list(&literals(arguments)?).then(|| looks(Vec::new())),
+        "read" => Some(looks(Vec::new())),
+        "xxd" => xxd(arguments, context),
         "xargs" => xargs(arguments, context),
         _ => None,
     }
@@ -47,6 +49,16 @@ fn change_directory(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     let home = Word { text: "~".to_owned(), is_home: true, ..Word::default() };
     let reads = context.paths([target.unwrap_or(&home)], false);
     Some(Facts { effect: Effect::Looks, reads, enters: Some(enters), ..Facts::default() })
+}
+
+/// Whether `read` sets variables that nothing else looks at.
+pub(super) fn is_plain_read(arguments: &[Word]) -> bool {
+    let Some(arguments) = literals(arguments) else { return false };
+    let mut names = &arguments[..];
+    if let ["-d" | "-rd", "", rest @ ..] | ["-r", "-d", "", rest @ ..] | ["-r", rest @ ..] = names {
+        names = rest;
+    }
+    !names.is_empty() && names.iter().all(|name| crate::plain::is_loop_variable(name))
 }
 
 /// Whether a test evaluates nothing: no operand can turn out to be the test of a variable.
@@ -217,6 +229,25 @@ fn jq(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
         return None;
     }
     Some(looks(context.paths(parsed.operands[1..].iter().copied(), false)))
+}
+
+/// `xxd` takes options only in front, one in each word; a second operand would be written.
+fn xxd(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let mut at = 0;
+    while let Some(option) =
+        arguments.get(at).filter(|word| word.text.starts_with('-') && word.text.len() > 1)
+    {
+        at += match literal(option)? {
+            "-a" | "-b" | "-C" | "-E" | "-e" | "-i" | "-p" | "-ps" | "-u" => 1,
+            "-c" | "-g" | "-l" | "-o" | "-s" => is_number(literal(arguments.get(at + 1)?)?).then_some(2)?,
+            option if has_name("-c -g -l -o -s", option.get(..2)?) => is_number(&option[2..]).then_some(1)?,
+            _ => return None,
+        };
+    }
+    let files = &arguments[at..];
+    let fits = files.len() <= 1 && files.iter().all(|word| !may_become_option(word) && !word.is_pattern);
+    fits.then(|| looks(context.paths(files, false)))
 }
 
 /// Questions to the daemon that was configured, without a switch to another one.

@@ -1,1 +1,192 @@
+use crate::{Effect, NamedPath, PlainCommand, analyse};
 
+fn commands(line: &str) -> Vec<PlainCommand> {
+    analyse(line).plain.unwrap_or_else(|reason| panic!("{line:?}: {reason}"))
+}
+
+fn names(paths: &[NamedPath]) -> String {
+    let name = |path: &NamedPath| {
+        let below = if path.is_recursive { "/**" } else { "" };
+        let pattern = if path.is_pattern { "~" } else { "" };
+        format!("{pattern}{}{below}", path.text.replace('\0', "?"))
+    };
+    paths.iter().map(name).collect::<Vec<_>>().join(" ")
+}
+
+/// What the last command of a line looks at.
+fn check_looks(line: &str, reads: &str) {
+    let commands = commands(line);
+    assert!(commands.iter().all(|command| command.effect == Effect::Looks), "{line:?}");
+    let last = commands.last().unwrap();
+    assert_eq!(names(&last.reads), reads, "{line:?}");
+    assert_eq!(names(&last.writes), "", "{line:?}");
+}
+
+fn check_changes(line: &str, writes: &str) {
+    let commands = commands(line);
+    let last = commands.last().unwrap();
+    assert_eq!(last.effect, Effect::ChangesFiles, "{line:?}");
+    assert_eq!(names(&last.writes), writes, "{line:?}");
+}
+
+#[test]
+fn what_is_looked_at_is_named() {
+    check_looks("cat -n a -- -b", "a -b");
+    check_looks("ls", ".");
+    check_looks("ls -R", "./**");
+    check_looks("ls -la src *.rs", "src ~*.rs");
+    check_looks("head -20 f", "f");
+    check_looks("head -n 20 f", "f");
+    check_looks("head -n20 --bytes=5 f g", "f g");
+    check_looks("grep x", "");
+    check_looks("grep -rn x", "./**");
+    check_looks("grep -rn x src", "src/**");
+    check_looks("grep -e x -e y f", "f");
+    check_looks("grep x f -n", "f");
+    check_looks("grep -- -x f", "f");
+    check_looks("rg x", "./**");
+    check_looks("rg --files src", "src/**");
+    check_looks("find", "./**");
+    check_looks("find a b -name c", "a/** b/**");
+    check_looks("sed -n 5p f", "f");
+    check_looks("sed -e p -e d f g", "f g");
+    check_looks("awk '{print}' f x=1", "f");
+    check_looks("jq . f", "f");
+    check_looks("sort -k 2 f", "f");
+    check_looks("uniq -c f", "f");
+    check_looks("xxd -l 16 f", "f");
+    check_looks("diff -r a b", "a/** b/**");
+    check_looks("test -f a", "a");
+    check_looks("[ a -nt b ]", "a b");
+    check_looks("[[ -d x ]]", "x");
+    check_looks("cd a", "a");
+    check_looks("git show HEAD:a", "a");
+    check_looks("git diff /x y", "/x y");
+    check_looks("cat ~/a '~/b'", "~/a ./~/b");
+    check_looks("cat \"$x\"", "?");
+    check_looks("cat \"a/$x\"", "a/?");
+    check_looks("cat - /dev/null", "");
+    check_looks("find a | xargs cat", "a/**");
+    check_looks("find a | grep b | head | xargs -n1 cat", "a/**");
+    check_looks("grep -rl x a | xargs wc -l", "a/**");
+    check_looks("git ls-files | xargs wc -l", "./**");
+    check_looks("echo /x | xargs cat", "?");
+    check_looks("find a | sed s/a/b/ | xargs cat", "?");
+    check_looks("for f in a b; do cat \"$f\"; done", "a b");
+    check_looks("for f in a b; do cat $f; done", "a b");
+    check_looks("for f in *.c; do cat \"$f.bak\"; done", "~*.c.bak");
+    check_looks("for f in *.c; do cat $f; done", "?");
+    check_looks("for f in $(ls); do cat \"$f\"; done", "?");
+    check_looks("find a | while read -r f; do cat \"$f\"; done", "a/**");
+    check_looks("find a | while read f; do cat \"$f\"; done", "?");
+    check_looks("echo a b > /dev/null", "");
+}
+
+#[test]
+fn changes_are_named() {
+    check_changes("mkdir -p a b", "a b");
+    check_changes("touch a", "a");
+    check_changes("rm a", "a");
+    check_changes("rm -rf a *.o", "a/** ~*.o/**");
+    check_changes("rm *.o", "~*.o/**");
+    check_changes("rm ./*.o", "~./*.o");
+    check_changes("rmdir a", "a");
+    check_changes("cp a b", "b b/a");
+    check_changes("cp -r a b/", "b//** b/a/**");
+    check_changes("cp a/b c ~/d", "~/d ~/d/b ~/d/c");
+    check_changes("cp -t d a", "d d/a");
+    check_changes("mv a b", "a/** b/** b/a/**");
+    check_changes("sed -i s/a/b/ f g", "f g");
+    check_changes("sed -i.bak s/a/b/ f", "f f.bak");
+    check_changes("sed -n -i p f", "f");
+    check_changes("echo x | tee -a a", "a");
+    check_changes("for f in a b; do rm \"$f\"; done", "a b");
+    check_changes("NODE_ENV=x timeout 5 rm a", "a");
+}
+
+#[test]
+fn everything_else_is_unknown() {
+    for line in [
+        "mkdir",
+        "rm",
+        "rm $x",
+        "rm \"$x\"",
+        "cp a",
+        "cp a \"$x\"",
+        "cp a *",
+        "cp * a",
+        "mv * a",
+        "sed -i s/a/b/ *",
+        "cp -s a b",
+        "cp -l a b",
+        "cp --backup a b",
+        "cp --parents a b",
+        "mv -b a b",
+        "mv \"$x\" a",
+        "rm --no-preserve-root -rf /",
+        "rm --rec x",
+        "rmdir -p a/b",
+        "sed -i 's/a/b/w x' f",
+        "sed -i s/a/b/",
+        "sed -i.bak/x s/a/b/ f",
+        "touch -r a b",
+        "for f in a b; do mv \"$f\" c; done",
+        "ln -s a b",
+        "chmod +x a",
+        "truncate -s 0 a",
+        "install a b",
+        "dd of=a",
+        "tee $x",
+        "unknown",
+        "./ls",
+        "ls/",
+        "/bin/ls",
+    ] {
+        let commands = commands(line);
+        assert_eq!(commands.last().unwrap().effect, Effect::Unknown, "{line:?}");
+    }
+}
+
+#[test]
+fn git_elsewhere_looks_only_if_that_is_the_start() {
+    let check = |line: &str, effect: Effect, directory: &str| {
+        let commands = commands(line);
+        let last = commands.last().unwrap();
+        assert_eq!(
+            (last.effect, format!("{:?}", last.directory)),
+            (effect, directory.to_owned()),
+            "{line:?}"
+        );
+    };
+    check("git status", Effect::Looks, "Start");
+    check("git -C . status", Effect::Looks, "Start");
+    check("cd a && cd .. && git status", Effect::Looks, "Start");
+    check("cd a && git status", Effect::LooksAtStart, "Within(\"a\")");
+    check("cd /a && git status", Effect::LooksAtStart, "Within(\"/a\")");
+    check("git -C a status", Effect::LooksAtStart, "Within(\"a\")");
+    check("cd a; git status", Effect::Unknown, "Unknown");
+    check("cd \"$x\" && git status", Effect::Unknown, "Unknown");
+}
+
+#[test]
+fn what_runs_its_arguments_needs_an_exact_rule() {
+    let check = |line: &str, expected: bool| {
+        assert_eq!(commands(line).last().unwrap().exact_only, expected, "{line:?}");
+    };
+    for line in [
+        "watch ls",
+        "setsid ls",
+        "ionice ls",
+        "flock f ls",
+        "find . -exec ls {} \\;",
+        "find . -delete",
+        "find . -okdir x \\;",
+        "find . -fprint x",
+        "/usr/bin/watch ls",
+    ] {
+        check(line, true);
+    }
+    for line in ["find . -name x", "timeout 5 ls", "ls watch", "xargs ls"] {
+        check(line, false);
+    }
+}

@@ -165,7 +165,15 @@ const FILES: &[Tool] = &[
         long_valued: "exclude separator",
         ..CAREFUL
     },
-    Tool { names: "xxd", flags: "abCEeipu", valued: "cglnosR", operands: Operands::OnePath, ..CAREFUL },
+    Tool {
+        names: "base64 base32",
+        flags: "di",
+        valued: "w",
+        long: "help version decode ignore-garbage",
+        long_valued: "wrap",
+        ..READS
+    },
+    Tool { names: "zcat bzcat xzcat zstdcat", long: "", ..CAREFUL },
     Tool { names: "bc", flags: "lqsw", long: "mathlib quiet standard warn version help", ..READS },
 ];
 
@@ -372,7 +380,7 @@ const SAYINGS: &[Tool] = &[
     },
     Tool { names: "lscpu", flags: "aeJpx", long: "help version all json", operands: Operands::None, ..SAYS },
     Tool { names: "who", flags: "abdHlmpqrsTtu", ..SAYS },
-    Tool { names: "pgrep", flags: "aflnovwx", valued: "dFgGPstuU", ..Tool { is_harmless: false, ..SAYS } },
+    Tool { names: "pgrep", flags: "aflnovwx", valued: "dgGPstuU", ..Tool { is_harmless: false, ..SAYS } },
     Tool { names: "pidof", flags: "csx", valued: "o", ..SAYS },
     Tool { names: "jobs", flags: "lnprs", ..Tool { is_harmless: false, ..SAYS } },
     Tool {
@@ -390,6 +398,15 @@ const SAYINGS: &[Tool] = &[
         flags: "",
         valued: "d",
         ..SAYS
+    },
+    Tool { names: "locale", flags: "ackm", ..SAYS },
+    Tool { names: "cal", flags: "13jmsyY", ..SAYS },
+    Tool {
+        names: "ss",
+        flags: "046aeHilmnoptsuwx",
+        long: "",
+        operands: Operands::None,
+        ..Tool { is_harmless: false, ..SAYS }
     },
     Tool { names: "getconf", flags: "a", ..SAYS },
     Tool { names: "exit break continue", ..Tool { is_harmless: false, ..SAYS } },

@@ -39,7 +39,12 @@ pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
         return Vec::new();
     }
     let is_file = text.starts_with('~') && !argument.is_home;
-    let text = if is_file { format!("./{text}") } else { text.clone() };
+    let text = match text.split_once('/') {
+        Some((_, below)) if argument.is_other_home => format!("\0/{below}"),
+        None if argument.is_other_home => "\0".to_owned(),
+        _ if is_file => format!("./{text}"),
+        _ => text.clone(),
+    };
     named(&text, argument.is_pattern, places)
 }
 
@@ -91,8 +96,7 @@ fn inside(operands: &[&Argument], places: &Places) -> Vec<NamedPath> {
     for source in sources.iter().take(64) {
         let Some(name) = source.text.trim_end_matches('/').rsplit('/').next() else { continue };
         let text = format!("{}/{name}", target.text.trim_end_matches('/'));
-        paths
-            .extend(path(&Argument { text, is_pattern: source.is_pattern, is_home: target.is_home }, places));
+        paths.extend(path(&Argument { text, is_pattern: source.is_pattern, ..(*target).clone() }, places));
     }
     paths
 }
@@ -164,8 +168,12 @@ fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<NamedPath> {
     let is_letter = text.starts_with('-') && !text.starts_with("--");
     parts.extend(text.get(2..).filter(|_| is_letter));
     let is_pattern = word.is_pattern;
-    let argument =
-        |part: &str| Argument { text: part.to_owned(), is_pattern, is_home: part.starts_with("~/") };
+    let argument = |part: &str| Argument {
+        text: part.to_owned(),
+        is_pattern,
+        is_home: part.starts_with("~/"),
+        is_other_home: false,
+    };
     parts.iter().filter(|part| !part.is_empty()).flat_map(|part| path(&argument(part), places)).collect()
 }
 
@@ -185,7 +193,10 @@ fn outputs(base: &str, split: &Split<'_>, places: &Places) -> Vec<NamedPath> {
     let mut paths = Vec::new();
     let mut emit = |text: &str, like: &Argument| {
         let is_home = text.starts_with('~') && (like.is_home || like.text != text);
-        paths.extend(path(&Argument { text: text.to_owned(), is_pattern: like.is_pattern, is_home }, places));
+        paths.extend(path(
+            &Argument { text: text.to_owned(), is_pattern: like.is_pattern, is_home, is_other_home: false },
+            places,
+        ));
     };
     for option in &split.options {
         for name in names.split(' ').filter(|name| !name.is_empty()) {

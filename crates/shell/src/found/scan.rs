@@ -31,6 +31,8 @@ struct Level {
     word: Option<Draft>,
     words: Vec<Draft>,
     targets: Vec<Target>,
+    /// Behind a redirection no word is grammar.
+    is_redirected: bool,
     /// The redirection whose target comes next.
     redirection: Option<&'static str>,
     /// Here documents whose lines are still to come.
@@ -73,6 +75,7 @@ impl Level {
             word: None,
             words: Vec::new(),
             targets: Vec::new(),
+            is_redirected: false,
             redirection: None,
             documents: Vec::new(),
             cases: 0,
@@ -97,7 +100,7 @@ pub(super) fn commands(text: &str, places: &Places, walk: &mut Walk) {
 /// Reads a text in which only substitutions are live, such as a here document.
 pub(super) fn substitutions(text: &str, places: &Places, walk: &mut Walk) {
     let mut scanner = Scanner { text, at: 0, levels: Vec::new(), walk };
-    scanner.levels.push(Level::new(Kind::Array, places.clone()));
+    scanner.levels.push(Level::new(Kind::Commands, places.clone()));
     scanner.levels.push(Level::new(Kind::Quotes, places.clone()));
     while let Some(c) = scanner.take() {
         // Quotes mean nothing in such a text.
@@ -105,6 +108,10 @@ pub(super) fn substitutions(text: &str, places: &Places, walk: &mut Walk) {
             continue;
         }
         scanner.step(c);
+    }
+    // What is left is text and no command.
+    if scanner.levels.len() == 2 {
+        scanner.levels.clear();
     }
     scanner.close_all();
 }
@@ -173,6 +180,11 @@ impl Scanner<'_, '_> {
             '(' => self.parenthesis(),
             ')' => self.close_parenthesis(),
             '~' if !is_word => self.draft().push_home(),
+            // A dash closes a descriptor and is a word of its own there.
+            '-' if !is_word && matches!(self.top().redirection, Some(">&" | "<&")) => {
+                self.draft().push('-', true);
+                self.end_word();
+            }
             c => self.draft().push(c, true),
         }
     }
@@ -262,7 +274,7 @@ impl Scanner<'_, '_> {
         }
         let inner = level.word.unwrap_or_default();
         match level.kind {
-            Kind::Commands | Kind::Array => {}
+            Kind::Commands | Kind::Array | Kind::Arithmetic { .. } => {}
             Kind::Quotes => self.draft().append(inner),
             Kind::Braces { in_quotes } => {
                 let text = inner.text();
@@ -272,13 +284,12 @@ impl Scanner<'_, '_> {
                 let known = self.walk.variable(&text);
                 self.draft().push_variable(&text, known.as_deref(), in_quotes);
             }
-            Kind::Arithmetic { .. } => self.draft().push_unknown(),
         }
     }
 
     fn close_all(&mut self) {
         while self.levels.len() > 1 {
-            if !matches!(self.top().kind, Kind::Commands | Kind::Array) {
+            if self.top().kind != Kind::Commands {
                 self.walk.note_unseen("a quote or a brace is not closed");
             }
             self.close();
@@ -300,11 +311,11 @@ impl Scanner<'_, '_> {
 
     fn escaped(&mut self) {
         match self.take() {
-            Some('\n') | None => {}
-            Some(c) => {
+            Some('\n') => {}
+            c => {
                 let draft = self.draft();
                 draft.is_quoted = true;
-                draft.push(c, false);
+                draft.push(c.unwrap_or('\\'), false);
             }
         }
     }
@@ -313,6 +324,7 @@ impl Scanner<'_, '_> {
     fn dollar(&mut self, in_quotes: bool) {
         while self.take_if("\\\n") {}
         if self.take_if("((") {
+            self.draft().push_unknown();
             return self.open(Kind::Arithmetic { end: "))" });
         }
         if self.take_if("(") {
@@ -323,6 +335,7 @@ impl Scanner<'_, '_> {
             return self.open(Kind::Braces { in_quotes });
         }
         if self.take_if("[") {
+            self.draft().push_unknown();
             return self.open(Kind::Arithmetic { end: "]" });
         }
         if !in_quotes && self.take_if("'") {
@@ -392,9 +405,16 @@ impl Scanner<'_, '_> {
 
     fn separator(&mut self, c: char) {
         while self.take_if("\\\n") {}
+        // The word may be the one that ends a test.
         if self.top().in_test {
             self.end_word();
+        }
+        if self.top().in_test {
             return;
+        }
+        if c == '|' && self.top().in_pattern {
+            self.end_word();
+            return self.top().words.clear();
         }
         if c == '&' && (self.take_if(">>") || self.take_if(">")) {
             self.end_word();
@@ -403,6 +423,11 @@ impl Scanner<'_, '_> {
         }
         let is_double = self.rest().starts_with(c);
         let is_pipe = c == '|' && !is_double;
+        if self.top().kind == Kind::Array {
+            // Bash stops reading there, and what it makes of the rest is anybody's guess.
+            self.walk.note_unseen("a list of values is not closed");
+            self.top().kind = Kind::Commands;
+        }
         self.end_command();
         if !(c == '&' && is_double) {
             self.end_chain();
@@ -452,7 +477,10 @@ impl Scanner<'_, '_> {
     fn parenthesis(&mut self) {
         let starts_array = |word: &Draft| word.is_array_start();
         if self.top().in_test {
-            return self.end_word();
+            self.end_word();
+        }
+        if self.top().in_test {
+            return;
         }
         if self.top().word.as_ref().is_some_and(starts_array) {
             return self.open(Kind::Array);
@@ -467,9 +495,12 @@ impl Scanner<'_, '_> {
     }
 
     fn close_parenthesis(&mut self) {
+        if self.top().in_test {
+            self.end_word();
+        }
         let level = self.top();
         if level.in_test {
-            return self.end_word();
+            return;
         }
         if level.in_pattern {
             level.in_pattern = false;
@@ -493,6 +524,7 @@ impl Scanner<'_, '_> {
             return;
         }
         if level.words.is_empty()
+            && !level.is_redirected
             && let Some(bare) = word.bare()
             && self.keyword(&bare)
         {
@@ -501,6 +533,9 @@ impl Scanner<'_, '_> {
         let level = self.top();
         level.in_test &= word.bare().as_deref() != Some("]]");
         level.words.push(word);
+        if level.is_redirected {
+            return;
+        }
         match &level.words[..] {
             [function, _] if function.bare().as_deref() == Some("function") => level.words.clear(),
             [case, _, word]
@@ -546,6 +581,8 @@ impl Scanner<'_, '_> {
     }
 
     fn redirect(&mut self, kind: &'static str, word: Draft) {
+        let level = self.top();
+        level.is_redirected |= level.words.is_empty();
         if matches!(kind, "<<" | "<<-") {
             let document = Document {
                 end: word.text(),
@@ -618,13 +655,14 @@ impl Scanner<'_, '_> {
         level.redirection = None;
         level.in_test = false;
         let is_piped = std::mem::take(&mut level.is_piped);
+        let is_redirected = std::mem::take(&mut level.is_redirected);
         let words = std::mem::take(&mut level.words);
         let targets = std::mem::take(&mut level.targets);
         let is_array = level.kind == Kind::Array;
         if is_array || (words.is_empty() && targets.is_empty()) {
             return;
         }
-        let header = words.first().and_then(Draft::bare);
+        let header = words.first().and_then(Draft::bare).filter(|_| !is_redirected);
         if matches!(header.as_deref(), Some("for" | "select" | "case")) {
             self.walk.forget_variable(words.get(1));
             return;

@@ -1,1 +1,416 @@
+use crate::{FoundCommand, NamedPath, analyse};
 
+/// The commands that are found, a `?` for what is only known at run time.
+fn found(line: &str) -> Vec<String> {
+    let commands = analyse(line).found;
+    commands.iter().map(|command| command.words.join(" ").replace('\0', "?")).collect()
+}
+
+fn check(line: &str, expected: &str) {
+    let found = found(line);
+    assert!(found.iter().any(|command| command == expected), "{line:?} holds {found:?} and not {expected:?}");
+}
+
+const ANYWHERE: &[&str] = &[
+    "rm x",
+    "ls; rm x",
+    "ls\nrm x",
+    "ls && rm x",
+    "ls | rm x",
+    "ls & rm x",
+    "(rm x)",
+    "( (rm x) )",
+    "((rm x) )",
+    "{ rm x; }",
+    "if rm x; then ls; fi",
+    "if ls; then rm x; fi",
+    "if ls; then ls; else rm x; fi",
+    "while ls; do rm x; done",
+    "for i in a; do rm x; done",
+    "for ((i=0;i<3;i++)); do rm x; done",
+    "case a in a) rm x;; esac",
+    "case a in (a|b) ls;; c) rm x;; esac",
+    "echo $(case a in a) rm x;; esac)",
+    "f() { rm x; }",
+    "function f { rm x; }",
+    "coproc rm x",
+    "! rm x",
+    "time rm x",
+    "echo $(rm x)",
+    "echo \"$(rm x)\"",
+    "echo \"a $(echo \"$(rm x)\") b\"",
+    "echo `rm x`",
+    "echo \"`rm x`\"",
+    "echo `echo \\`rm x\\``",
+    "echo ${v:-$(rm x)}",
+    "echo \"${v:-`rm x`}\"",
+    "echo ${v/$(rm x)/}",
+    "echo ${a[$(rm x)]}",
+    "echo $((1 + $(rm x)))",
+    "echo $((rm x) )",
+    "echo $[$(rm x)]",
+    "cat <(rm x)",
+    "tee >(rm x)",
+    "a=(b $(rm x))",
+    "v=$(rm x)",
+    "v=$(rm x) ls",
+    "ls > $(rm x)",
+    "cat <<E\n$(rm x)\nE",
+    "cat <<E\n`rm x`\nE",
+    "cat <<'E'\ntext\nE\nrm x",
+    "[[ -f $(rm x) ]]",
+    "[[ a ]] && rm x",
+    "[[ a ]];rm x",
+    "ls # comment\nrm x",
+    "ls 'a' \"b\" c\\ d; rm x",
+    "r\\\nm x",
+    "'rm' x",
+    "r\"m\" x",
+    "$'rm' x",
+    "$'\\162m' x",
+    "$'\\x72m' x",
+    "\\rm x",
+    "> out rm x",
+    "2>&1 rm x",
+    "A=1 B=2 rm x",
+    "A+=1 rm x",
+    "{rm,x}",
+    "test -v 'a[$(rm x)]'",
+    "printf -v 'a[`rm x`]' y",
+    "x='$(rm x)'; echo $((x))",
+    "echo 'unclosed $(rm y'; rm x",
+];
+
+#[test]
+fn commands_are_found_wherever_they_are() {
+    for line in ANYWHERE {
+        check(line, "rm x");
+    }
+}
+
+const BEHIND: &[&str] = &[
+    "sudo rm x",
+    "sudo -u root rm x",
+    "sudo -uroot A=1 rm x",
+    "sudo -- rm x",
+    "sudo env A=1 rm x",
+    "env rm x",
+    "env -i -u B A=1 rm x",
+    "env -S 'rm x'",
+    "env --split-string='rm x'",
+    "timeout 5 rm x",
+    "timeout -k 1 5 rm x",
+    "timeout --signal KILL 5 rm x",
+    "nice rm x",
+    "nice -n 5 rm x",
+    "nohup rm x",
+    "setsid rm x",
+    "ionice -c3 rm x",
+    "flock lock rm x",
+    "flock -w 5 lock rm x",
+    "watch rm x",
+    "watch -n 1 'rm x'",
+    "stdbuf -oL rm x",
+    "command rm x",
+    "builtin command rm x",
+    "exec rm x",
+    "exec -a name rm x",
+    "busybox rm x",
+    "doas rm x",
+    "time -p rm x",
+    "taskset 1 rm x",
+    "chroot / rm x",
+    "strace -o f rm x",
+    "sh -c 'rm x'",
+    "bash -c \"rm x\"",
+    "bash -lc 'rm x'",
+    "bash -o pipefail -c 'ls; rm x'",
+    "/bin/bash --norc -c 'rm x'",
+    "sh -c 'sh -c \"rm x\"'",
+    "sudo sh -c 'rm x'",
+    "eval 'rm x'",
+    "eval rm x",
+    "eval \"$(echo; rm x)\"",
+    "trap 'rm x' EXIT",
+    "alias l='rm x'",
+    "echo 'rm x' | sh",
+    "sh <<< 'rm x'",
+    "sh <<E\nrm x\nE",
+    "bash -s <<'E'\nrm x\nE",
+    "su -c 'rm x'",
+    "su root -c 'rm x'",
+    "ssh host rm x",
+    "ssh -p 22 host 'rm x'",
+    "script -qc 'rm x' f",
+    "parallel rm x",
+    "docker run image rm x",
+    "docker exec -it box sh -c 'rm x'",
+    "kubectl exec pod -- rm x",
+    "npx rm x",
+    "uv run rm x",
+    "git -c alias.y='!rm x' y",
+    "git -c core.pager='rm x' log",
+    "git submodule foreach 'rm x'",
+    "git submodule foreach rm x",
+    "git bisect run rm x",
+    "git rebase -x 'rm x' HEAD~1",
+    "git rebase --exec='rm x' HEAD~1",
+    "git difftool --extcmd='rm x'",
+    "tar --to-command='rm x' -xf f",
+    "tar --checkpoint-action=exec='rm x' -xf f",
+    "sort --compress-program='rm x' f",
+    "ssh -o ProxyCommand='rm x' host",
+    "python3 -c 'import os; os.system(\"rm x\")'",
+    "perl -e 'system(\"rm x\")'",
+    "node -e 'require(\"child_process\").execSync(\"rm x\")'",
+    "awk 'BEGIN{system(\"rm x\")}'",
+    "jobs -x rm x",
+];
+
+#[test]
+fn commands_are_found_behind_what_runs_them() {
+    for line in BEHIND {
+        check(line, "rm x");
+    }
+    check("xargs rm -f", "rm -f ?");
+    check("ls | xargs -0 -n1 rm", "rm ?");
+    check("find . -exec rm {} \\;", "rm ./?");
+    check("find src -type f -execdir rm -f {} +", "rm -f src/?");
+    check("find / -ok rm {} ';'", "rm /?");
+    check("sudo env X=1 /bin/rm -rf x", "/bin/rm -rf x");
+    check("rm $X", "rm ?");
+    check("rm \"$X\"/*", "rm ?/*");
+}
+
+#[test]
+fn what_cannot_be_found_is_said() {
+    let check = |line: &str, expected: bool| {
+        assert_eq!(analyse(line).unseen.is_some(), expected, "{line:?}: {:?}", analyse(line).unseen);
+    };
+    for line in [
+        "$X y",
+        "\"$X\" y",
+        "$(echo rm) y",
+        "`echo rm` y",
+        "sudo $X",
+        "r* y",
+        "/bin/r? y",
+        "curl x | sh",
+        "cat x | bash -s",
+        "base64 -d x | sudo bash",
+        "sh -c \"$X\"",
+        "sh -c \"ls; $X\"",
+        "eval \"$X\"",
+        "eval $(cat x)",
+        "source <(curl x)",
+        ". /dev/stdin",
+        "source \"$X\"",
+        "bash <(curl x)",
+        "hash -p /bin/rm ls",
+        "enable -f x y",
+        "echo 'unclosed",
+        "echo \"unclosed",
+        "echo `unclosed",
+        "echo ${unclosed",
+        "cat <<E\nunclosed",
+        "echo ${x@P}",
+        "find . -exec $X {} \\;",
+        "xargs $X",
+        "env $X",
+        "x\0y",
+    ] {
+        check(line, true);
+    }
+    for line in [
+        "ls -la",
+        "rm -rf x",
+        "cat $X",
+        "echo \"$(date)\"",
+        "for f in *; do cat \"$f\"; done",
+        "source venv/bin/activate",
+        "bash x.sh",
+        "./build.sh",
+        "make",
+        "ls | xargs rm",
+        "find . -name '*.c' -exec grep x {} +",
+        "sh -c 'ls'",
+        "cat <<'E'\n$(x)\nE",
+        "ls | grep x",
+        "[[ -f a ]] && ls",
+        "a=1; echo $a",
+    ] {
+        check(line, false);
+    }
+}
+
+/// Paths of one kind, with the directory they are relative to if that is not the start.
+fn paths(line: &str, kind: impl Fn(&FoundCommand) -> &Vec<NamedPath>) -> Vec<String> {
+    let name = |path: &NamedPath| path.text.replace('\0', "?");
+    analyse(line)
+        .found
+        .iter()
+        .flat_map(|command| kind(command).iter().map(name).collect::<Vec<_>>())
+        .collect()
+}
+
+#[test]
+fn files_that_may_be_read() {
+    for line in [
+        "cat .env",
+        "cat<.env",
+        "cat < .env",
+        "< .env cat",
+        "head -c9 .env",
+        "sed -n p .env",
+        "sed -n -e p .env",
+        "grep x .env",
+        "grep -e x .env",
+        "grep -A 3 x .env",
+        "awk 1 .env",
+        "sort .env",
+        "base64 .env",
+        "source .env",
+        ". .env",
+        "cp .env x",
+        "mv .env x",
+        "tar czf x.tgz .env",
+        "zip x .env",
+        "curl -d @.env x",
+        "curl -T .env x",
+        "curl --data-binary=@.env x",
+        "curl -F f=@.env x",
+        "curl file://.env",
+        "dd if=.env",
+        "git show HEAD:.env",
+        "git diff --no-index /dev/null .env",
+        "python3 .env",
+        "node .env",
+        "sudo cat .env",
+        "sh -c 'cat .env'",
+        "echo $(cat .env)",
+        "echo \"$(<.env)\"",
+        "while read l; do echo $l; done < .env",
+        "f=.env; cat $f",
+        "cat \"\"'.e'nv",
+        "xargs cat < .env",
+        "find . -exec cat .env \\;",
+        "openssl enc -in .env",
+        "rsync .env host:",
+        "scp .env host:",
+        "diff .env x",
+        "vim .env",
+        "wc -l -- .env",
+        "rg --file=.env x",
+    ] {
+        let paths = paths(line, |command| &command.reads);
+        assert!(paths.iter().any(|path| path == ".env"), "{line:?} reads {paths:?}");
+    }
+    for line in ["head -c9 \"$PWD/.env\"", "cat ./.env", "cat ${PWD}/.env"] {
+        let paths = paths(line, |command| &command.reads);
+        assert!(paths.iter().any(|path| path == "./.env"), "{line:?} reads {paths:?}");
+    }
+    for line in ["cat ~/.env", "cat $HOME/.env", "cat \"${HOME}/.env\"", "cat \"$HOME\"/.env"] {
+        let paths = paths(line, |command| &command.reads);
+        assert!(paths.iter().any(|path| path == "~/.env"), "{line:?} reads {paths:?}");
+    }
+    for line in
+        ["grep .env .gitignore", "echo .env", "sed s/.env/x/ f", "git commit -m .env", "rg '.env' src"]
+    {
+        let paths = paths(line, |command| &command.reads);
+        assert!(
+            line.starts_with("git") || !paths.iter().any(|path| path == ".env"),
+            "{line:?} reads {paths:?}"
+        );
+    }
+}
+
+#[test]
+fn files_that_may_be_written() {
+    for line in [
+        "echo x > f",
+        "echo x >> f",
+        "echo x >| f",
+        "echo x &> f",
+        "echo x 2> f",
+        "> f",
+        "ls | tee f",
+        "tee -a f",
+        "cp a f",
+        "cp -t f a",
+        "mv a f",
+        "mv f a",
+        "ln -s a f",
+        "install a f",
+        "dd of=f",
+        "sed -i s/a/b/ f",
+        "sed -n -i p f",
+        "sed --in-place s/a/b/ f",
+        "perl -pi -e s/a/b/ f",
+        "sort -o f a",
+        "sort --output=f a",
+        "rm f",
+        "rmdir f",
+        "truncate -s0 f",
+        "touch f",
+        "mkdir f",
+        "chmod +x f",
+        "curl -o f x",
+        "curl -of x",
+        "wget -O f x",
+        "tar -xf a -C f",
+        "sudo tee f",
+        "sh -c 'echo > f'",
+        "(echo) > f",
+        "{ echo; } > f",
+        "for i in a; do echo; done > f",
+        "uniq a f",
+        "patch f",
+        "xxd a f",
+    ] {
+        let paths = paths(line, |command| &command.writes);
+        assert!(paths.iter().any(|path| path == "f"), "{line:?} writes {paths:?}");
+    }
+    let inside = paths("cp hooks/pre-commit .git/hooks", |command| &command.writes);
+    assert!(inside.contains(&".git/hooks/pre-commit".to_owned()), "{inside:?}");
+}
+
+#[test]
+fn what_may_be_removed() {
+    let check = |line: &str, expected: &[&str]| {
+        assert_eq!(paths(line, |command| &command.removes), expected, "{line:?}");
+    };
+    check("rm -rf /", &["/"]);
+    check("rm -rf ~", &["~"]);
+    check("rm -rf $HOME", &["~"]);
+    check("rm -rf \"$X\"/*", &["?/*"]);
+    check("rm -rf $X/", &["?/"]);
+    check("sudo rm -rf -- .", &["."]);
+    check("sh -c 'rm -rf /usr'", &["/usr"]);
+    check("rmdir a b", &["a", "b"]);
+    check("rm -rf '~'", &["./~"]);
+    check("cd a && rm -rf ..", &[".."]);
+    check("cat a", &[]);
+}
+
+#[test]
+fn directories_are_followed() {
+    let places = |line: &str| -> Vec<String> {
+        let found = analyse(line).found;
+        found.last().map_or(Vec::new(), |command| {
+            command.reads.iter().map(|path| format!("{:?}:{}", path.from, path.text)).collect()
+        })
+    };
+    let check = |line: &str, expected: &[&str]| assert_eq!(places(line), expected, "{line:?}");
+    check("cat f", &["Start:f"]);
+    check("cd a && cat f", &["Within(\"a\"):f"]);
+    check("cd a; cat f", &["Start:f", "Within(\"a\"):f"]);
+    check("cd a && cd b && cat f", &["Within(\"a/b\"):f"]);
+    check("cd a && cd .. && cat f", &["Start:f"]);
+    check("(cd a); cat f", &["Start:f"]);
+    check("cd \"$X\" && cat f", &["Unknown:f"]);
+    check("cd - && cat f", &["Unknown:f"]);
+    check("cd && cat f", &["Within(\"~\"):f"]);
+    check("cd a && cat /f", &["Within(\"a\"):/f"]);
+    check("pushd a && cat f", &["Within(\"a\"):f"]);
+    check("popd && cat f", &["Unknown:f"]);
+}

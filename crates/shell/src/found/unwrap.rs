@@ -104,11 +104,21 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
         inside.commands.extend(starts.map(|at| seen.arguments[at..].to_vec()));
     }
     match base {
-        "eval" => inside.scripts.push(joined(seen.arguments)),
+        "eval" => {
+            inside.scripts.push(joined(seen.arguments));
+            if seen.arguments.iter().any(|word| word.is_pattern) {
+                inside.unseen = Some("it evaluates names of files");
+            }
+        }
         "trap" => inside.scripts.extend(seen.arguments.first().map(|first| first.text.clone())),
         "alias" => inside.scripts.extend(seen.arguments.iter().filter_map(after_equals)),
         "source" | "." => sourced(seen, &mut inside),
         "cd" | "pushd" | "popd" => inside.enters = Some(entered(seen)),
+        "jobs" => {
+            let at =
+                seen.arguments.iter().position(|word| word.text.starts_with('-') && word.text.contains('x'));
+            inside.commands.extend(at.map(|at| seen.arguments[at + 1..].to_vec()));
+        }
         "find" | "fd" | "fdfind" => executed(seen, &mut inside),
         "git" => git(seen.arguments, &mut inside),
         "watch" | "ssh" | "parallel" | "su" | "runuser" | "script" => {
@@ -159,7 +169,7 @@ fn shell(seen: &Seen<'_>, inside: &mut Inside) {
             if is_script {
                 inside.scripts.push(text.to_owned());
             }
-            if text.contains('\0') {
+            if text.contains('\0') || word.is_pattern {
                 inside.unseen = Some("a shell runs something that is only known at run time");
             }
             if matches!(text, "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") {

@@ -11,6 +11,8 @@ pub(super) struct Draft {
     pub(super) is_quoted: bool,
     /// The first letter is a `~` that stands for the home directory.
     is_home: bool,
+    /// The first letter is a dot that stands for the working directory.
+    is_here: bool,
 }
 
 /// One argument.
@@ -19,6 +21,8 @@ pub(super) struct Argument {
     pub(super) text: String,
     pub(super) is_pattern: bool,
     pub(super) is_home: bool,
+    /// It may begin with the home directory of another user.
+    pub(super) is_other_home: bool,
 }
 
 impl Draft {
@@ -45,7 +49,10 @@ impl Draft {
                 self.is_home = true;
                 self.push('~', false);
             }
-            ("PWD", _) if is_start => self.push('.', false),
+            ("PWD", _) if is_start => {
+                self.is_here = true;
+                self.push('.', false);
+            }
             (_, Some(value)) => {
                 for c in value.chars() {
                     self.push(c, !in_quotes);
@@ -63,8 +70,13 @@ impl Draft {
         }
     }
 
-    pub(super) fn append(&mut self, other: Self) {
-        self.is_home |= self.letters.is_empty() && other.is_home;
+    pub(super) fn append(&mut self, mut other: Self) {
+        let is_start = self.letters.is_empty();
+        if !is_start && (other.is_home || other.is_here) {
+            other.letters[0].0 = '\0';
+        }
+        self.is_home |= is_start && other.is_home;
+        self.is_here |= is_start && other.is_here;
         self.letters.extend(other.letters.into_iter().map(|(c, _)| (c, false)));
     }
 
@@ -122,20 +134,31 @@ impl Draft {
     }
 
     fn argument(&self, letters: &[(char, bool)]) -> Argument {
-        let is_sequence = letters.windows(2).any(|two| two == [('.', true), ('.', true)])
-            && letters.contains(&('{', true))
-            && letters.contains(&('}', true));
-        if is_sequence {
+        if is_sequence(letters) {
             return Argument { text: "\0".to_owned(), ..Argument::default() };
         }
+        let is_directory =
+            letters.first().is_some_and(|(c, _)| *c == '~') && letters.get(1).is_none_or(|(c, _)| *c == '/');
         Argument {
             text: letters.iter().map(|(c, _)| *c).collect(),
-            is_pattern: letters.len() > 1
-                && letters.iter().any(|(c, is_live)| *is_live && matches!(c, '*' | '?' | '['))
-                || letters == [('*', true)],
-            is_home: self.is_home && letters.first().is_some_and(|(c, _)| *c == '~'),
+            is_pattern: is_pattern(letters),
+            is_home: self.is_home && is_directory,
+            is_other_home: self.is_home && !is_directory,
         }
     }
+}
+
+/// Whether `{1..3}` may be in it.
+fn is_sequence(letters: &[(char, bool)]) -> bool {
+    letters.windows(2).any(|two| two == [('.', true), ('.', true)])
+        && letters.contains(&('{', true))
+        && letters.contains(&('}', true))
+}
+
+/// Whether bash looks for names that fit. Brackets alone are names of commands.
+fn is_pattern(letters: &[(char, bool)]) -> bool {
+    let is_test = letters.iter().all(|letter| *letter == ('[', true)) && letters.len() <= 2;
+    !is_test && letters.iter().any(|(c, is_live)| *is_live && matches!(c, '*' | '?' | '['))
 }
 
 /// The words that the first innermost list in braces stands for.

@@ -3,6 +3,7 @@
 use super::word::{RawWord, Root};
 use super::{Reader, Result, no};
 use crate::analysis::DEPTH_MAX;
+use crate::effect::FROM_COMMAND;
 
 /// One token.
 #[derive(Clone, Debug)]
@@ -86,6 +87,9 @@ impl Reader<'_> {
         }
         let starts =
             |table: &[&'static str]| table.iter().find(|text| self.rest().starts_with(**text)).copied();
+        if self.rest().starts_with("<(") {
+            return self.process_substitution();
+        }
         if c == '>' || c == '<' || self.rest().starts_with("&>") {
             // A plain `>` is not in the table, since it would hide the longer ones.
             return self.redirection(starts(&REDIRECTIONS).unwrap_or(">"), false);
@@ -101,6 +105,9 @@ impl Reader<'_> {
         let word = self.word()?;
         if !matches!(self.char(), Some('<' | '>')) {
             return Ok(Token::Word(word));
+        }
+        if self.rest().starts_with("<(") {
+            return Err(no("it uses a process substitution inside a word"));
         }
         let bare = word.bare().unwrap_or_default();
         if !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -120,6 +127,20 @@ impl Reader<'_> {
             return Err(no("it uses a process substitution"));
         }
         Ok(Token::Redirection(Redirection { has_number, kind }))
+    }
+
+    /// `<(…)` as a word of its own: the commands inside are read like all others.
+    fn process_substitution(&mut self) -> Result<Token> {
+        let mut word = RawWord::default();
+        self.at += 1;
+        self.substitution(&mut word, true)?;
+        if self.char().is_some_and(|c| !ends_word(c)) || matches!(self.char(), Some('<' | '>' | '(')) {
+            return Err(no("it uses a process substitution inside a word"));
+        }
+        word.letters.clear();
+        FROM_COMMAND.chars().for_each(|c| word.push(c, false));
+        word.is_quoted = true;
+        Ok(Token::Word(word))
     }
 
     /// Bash would join an operator with what comes on the next line.
@@ -338,7 +359,7 @@ impl Reader<'_> {
         let end = word.text();
         let plain = !end.is_empty()
             && end.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.!".contains(&byte));
-        if !plain || word.is_continued {
+        if !plain || word.is_continued || end.starts_with('-') {
             return Err(no("a here document ends in an unusual way"));
         }
         self.documents.push(HereDocument { end, strips_tabs: kind == "<<-", is_literal: word.is_quoted });
@@ -384,7 +405,10 @@ fn push_variable(word: &mut RawWord, name: &str, in_quotes: bool) {
         _ => Root::None,
     };
     if root == Root::None || !word.letters.is_empty() {
-        return word.push_unknown(in_quotes);
+        let is_first = word.letters.iter().all(|letter| letter.c != '\0');
+        word.push_unknown(in_quotes);
+        word.variable = is_first.then(|| name.to_owned());
+        return;
     }
     word.root = root;
     word.push(if root == Root::Home { '~' } else { '.' }, false);

@@ -35,6 +35,8 @@ pub(super) struct RawWord {
     /// It holds something that is only known at run time, outside quotes.
     pub(super) is_split: bool,
     pub(super) root: Root,
+    /// The variable that is the only thing in it which is not known.
+    pub(super) variable: Option<String>,
 }
 
 impl RawWord {
@@ -44,6 +46,7 @@ impl RawWord {
 
     /// Something that is only known at run time.
     pub(super) fn push_unknown(&mut self, in_quotes: bool) {
+        self.variable = None;
         self.push('\0', false);
         self.is_split |= !in_quotes;
     }
@@ -136,6 +139,7 @@ impl RawWord {
             is_pattern,
             is_split: self.is_split,
             is_home: self.root == Root::Home,
+            choices: Vec::new(),
         })
     }
 }
