@@ -34,7 +34,7 @@ impl Group {
 
     /// The list on which a process puts itself.
     pub(crate) fn list(&self) -> io::Result<OwnedFd> {
-        Ok(OpenOptions::new().write(true).open(self.0.join("cgroup.procs")).map(File::into)?)
+        OpenOptions::new().write(true).open(self.0.join("cgroup.procs")).map(File::into)
     }
 }
 

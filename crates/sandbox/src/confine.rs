@@ -7,12 +7,12 @@
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::mount::MountFlags;
 use rustix::process::{Pid, Resource, Rlimit, WaitOptions, wait};
 use rustix::thread::{CapabilitySet, CapabilitySets};
@@ -87,6 +87,9 @@ fn enter(channel: &OwnedFd) -> Result<Exit, String> {
     let Inside { what, confined, symlinks, has_group } = told.ok_or("nobody said what to run")?;
     std::env::set_current_dir(&confined.cwd)
         .map_err(failed(&format!("{} cannot be entered", confined.cwd.display())))?;
+    if matches!(confined.plan.backend, Backend::Bubblewrap(_)) {
+        look_around(confined.plan.network)?;
+    }
     for link in &symlinks {
         cover(link).map_err(failed(&format!("{} cannot be covered", link.display())))?;
     }
@@ -113,14 +116,39 @@ fn enter(channel: &OwnedFd) -> Result<Exit, String> {
     })
 }
 
+/// Makes sure that this process is where `bwrap` was to put it.
+fn look_around(network: Reach) -> Result<(), String> {
+    let is_first = rustix::process::getpid().as_raw_pid() == 1;
+    let top = rustix::fs::statvfs("/").map_err(failed("/"))?;
+    let is_fixed = top.f_flag.contains(StatVfsMountFlags::RDONLY);
+    // Two lines of heading, and one for each interface.
+    let interfaces = std::fs::read_to_string("/proc/self/net/dev").map_err(failed("interfaces"))?;
+    let is_alone = interfaces.lines().skip(2).all(|line| line.trim_start().starts_with("lo:"));
+    if is_first && is_fixed && (is_alone || network == Reach::Open) {
+        Ok(())
+    } else {
+        Err("bwrap did not make the namespaces it was asked for".to_owned())
+    }
+}
+
 /// Puts something that cannot be opened in front of a link, which can then be neither followed nor replaced.
 fn cover(link: &Path) -> io::Result<()> {
     let open = || rustix::fs::open(link, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
-    let name =
-        |descriptor: &OwnedFd| format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(descriptor));
+    let name = |descriptor: &OwnedFd| format!("/proc/self/fd/{}", descriptor.as_raw_fd());
     rustix::mount::mount_bind("/dev/null", name(&open()?))?;
-    let flags = MountFlags::BIND | MountFlags::NODEV | MountFlags::RDONLY | MountFlags::NOSUID;
-    Ok(rustix::mount::mount_remount(name(&open()?), flags, "")?)
+    let cover = open()?;
+    let before = rustix::fs::fstatvfs(&cover)?.f_flag;
+    // What was restricted outside must stay so.
+    let kept = [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
+    ];
+    let kept = kept.into_iter().filter(|(there, _)| before.contains(*there)).map(|(_, flag)| flag);
+    let flags = MountFlags::BIND | MountFlags::NODEV | MountFlags::RDONLY | kept.collect();
+    Ok(rustix::mount::mount_remount(name(&cover), flags, "")?)
 }
 
 fn limit(plan: &Plan, has_group: bool) -> io::Result<()> {

@@ -51,17 +51,19 @@ pub(crate) struct Enclosure {
 /// Starts a confined command; the number is that of the process directly below us.
 pub(crate) fn start(request: Request, input: Option<OwnedFd>) -> Result<(Pid, Enclosure), Exit> {
     let Request { what, confined: Some(confined) } = request else {
-        return Err(not_started("there is no plan".to_owned()));
+        return Err(not_started("there is no plan"));
     };
     let mounts = match &confined.plan.backend {
-        Backend::Bubblewrap(_) => mounts::arrange(&confined.plan.files).map_err(not_started)?,
+        Backend::Bubblewrap(_) => {
+            mounts::arrange(&confined.plan.files).map_err(|reason| not_started(&reason))?
+        }
         Backend::Landlock(_) => Mounts::default(),
     };
-    enclose(what, confined, input, mounts).map_err(|error| not_started(error.to_string()))
+    enclose(what, confined, input, mounts).map_err(|error| not_started(&error.to_string()))
 }
 
 /// How a command ended whose sandbox could not be set up.
-pub(crate) fn not_started(reason: String) -> Exit {
+pub(crate) fn not_started(reason: &str) -> Exit {
     Exit {
         reason: Some(format!("the sandbox could not be set up: {reason}")),
         ..Exit::new(Status::NotStarted(libc::EPERM))
@@ -167,7 +169,7 @@ impl Enclosure {
                 .rewind()
                 .and_then(|()| (&mut self.complaints).take(COMPLAINT_BYTES_MAX).read_to_string(&mut text));
             let text = read.map_or("", |_| text.trim());
-            return not_started(if text.is_empty() { format!("{status:?}") } else { text.to_owned() });
+            return if text.is_empty() { not_started(&format!("{status:?}")) } else { not_started(text) };
         }
         match status {
             // `bwrap` tells of signals as shells do.

@@ -12,6 +12,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
+use crate::mounts;
 use crate::plan::{Files, Landlock};
 
 /// More places than these are not granted; what is left out stays closed.
@@ -115,7 +116,8 @@ fn grants(files: &Files, landlock: Landlock) -> Vec<Grant> {
 fn spellings(path: &Path) -> Vec<PathBuf> {
     let named = path.parent().and_then(|parent| parent.canonicalize().ok()).zip(path.file_name());
     let named = named.map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name));
-    [path.canonicalize().ok(), Some(named), Some(path.to_owned())].into_iter().flatten().collect()
+    let real = mounts::resolve(path).ok().map(|resolved| resolved.path);
+    [real, Some(named), Some(path.to_owned())].into_iter().flatten().collect()
 }
 
 /// Everything in `root` but what is closed: the root itself if nothing is, else what is in it.

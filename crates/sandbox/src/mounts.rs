@@ -62,6 +62,8 @@ pub(crate) fn base_arguments(bubblewrap: &Bubblewrap, network: Reach) -> Vec<&'s
         arguments.push("--unshare-net");
     }
     arguments.extend(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    // Root owns the kernel's settings in there, and needs no capability to write them.
+    arguments.extend(["--remount-ro", "/proc"]);
     arguments
 }
 
@@ -266,12 +268,12 @@ impl Goal {
 }
 
 /// A path without links, of which the last parts may not exist.
-struct Resolved {
-    path: PathBuf,
-    exists: bool,
+pub(crate) struct Resolved {
+    pub(crate) path: PathBuf,
+    pub(crate) exists: bool,
 }
 
-fn resolve(path: &Path) -> io::Result<Resolved> {
+pub(crate) fn resolve(path: &Path) -> io::Result<Resolved> {
     let mut missing = Vec::new();
     let mut links = 0;
     let mut rest = path.to_owned();

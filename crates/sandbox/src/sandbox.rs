@@ -2,7 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
-use std::os::unix::fs::MetadataExt;
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -244,7 +245,8 @@ fn temporary(policy: &Policy) -> Result<(PathBuf, Option<TempDir>), Unavailable>
     if let Some(temp) = &policy.temp {
         return Ok((temp.clone(), None));
     }
-    let made = tempfile::Builder::new().prefix("windlass-").tempdir().and_then(|temp| {
+    let private = Permissions::from_mode(0o700);
+    let made = tempfile::Builder::new().prefix("windlass-").permissions(private).tempdir().and_then(|temp| {
         let path = temp.path().canonicalize()?;
         Ok((path, Some(temp)))
     });
@@ -370,7 +372,9 @@ fn probe(program: &Path, isolates_network: bool) -> Result<bool, String> {
 fn try_bwrap(program: &Path, network: Reach, user_namespace: bool) -> Result<(), String> {
     let bubblewrap = Bubblewrap { program: program.to_owned(), user_namespace };
     let mut command = Command::new(program);
-    command.args(mounts::base_arguments(&bubblewrap, network)).args(["--perms", "0000", "--tmpfs", "/tmp"]);
+    command
+        .args(mounts::base_arguments(&bubblewrap, network))
+        .args(["--perms", "0000", "--tmpfs", "/dev/shm"]);
     // What it runs is itself: that file is there for certain.
     command.arg("--").arg(program).arg("--version");
     let output = command.env_clear().current_dir("/").stdin(Stdio::null()).output();

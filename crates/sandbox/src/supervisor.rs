@@ -176,7 +176,7 @@ impl Supervisor {
         while let Some((message, descriptor)) = self.enclosure.as_mut().and_then(Enclosure::hear) {
             match message {
                 Message::Ended(exit) => self.report(exit),
-                Message::Failed(reason) => self.report(enclosure::not_started(reason)),
+                Message::Failed(reason) => self.report(enclosure::not_started(&reason)),
                 Message::Listening => {
                     let bytes = wire::message(&message);
                     let descriptor = descriptor.as_ref().map(AsFd::as_fd);

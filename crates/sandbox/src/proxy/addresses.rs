@@ -15,15 +15,13 @@ fn special_v4(address: Ipv4Addr) -> Option<&'static str> {
     match (a, b, c) {
         (0, ..) => Some("unspecified"),
         (127, ..) => Some("this machine's own"),
-        (10, ..) | (192, 168, _) => Some("private"),
-        (172, 16..=31, _) => Some("private"),
+        (10, ..) | (192, 168, _) | (172, 16..=31, _) => Some("private"),
         (169, 254, _) => Some("link-local, where clouds keep credentials"),
         (100, 64..=127, _) => Some("shared by a provider"),
-        (192, 0, 0) | (198, 18..=19, _) => Some("reserved"),
+        (192, 0, 0) | (198, 18..=19, _) | (240.., ..) => Some("reserved"),
         (192, 0, 2) | (198, 51, 100) | (203, 0, 113) => Some("for documentation"),
         (192, 88, 99) => Some("a relay"),
         (224..=239, ..) => Some("for many"),
-        (240.., ..) => Some("reserved"),
         _ => None,
     }
 }
@@ -34,16 +32,14 @@ fn special_v6(address: Ipv6Addr) -> Option<&'static str> {
         [0, 0, 0, 0, 0, 0, 0, 1] => Some("this machine's own"),
         // Deprecated spellings of IPv4 addresses, and the unspecified one.
         [0, 0, 0, 0, 0, 0, ..] => Some("unspecified"),
-        [0xfc00..=0xfdff, ..] => Some("private"),
+        [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => Some("private"),
         [0xfe80..=0xfebf, ..] => Some("link-local"),
-        [0xfec0..=0xfeff, ..] => Some("private"),
         [0xff00..=0xffff, ..] => Some("for many"),
         [0x2001, 0x0db8, ..] => Some("for documentation"),
         [0x0100, 0, 0, 0, ..] => Some("nowhere"),
         // Ways to write an IPv4 address that a gateway understands: it is the address that counts.
-        [0x0064, 0xff9b, 0, 0, 0, 0, high, low] => special_v4(joined(high, low)),
+        [0x0064, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => special_v4(joined(high, low)),
         [0x0064, 0xff9b, 1, ..] => Some("translated in this network"),
-        [0x2002, high, low, ..] => special_v4(joined(high, low)),
         [0x2001, 0, ..] => Some("a tunnel"),
         _ => None,
     }
