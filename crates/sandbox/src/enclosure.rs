@@ -118,7 +118,7 @@ fn outermost(confined: &Confined, mounts: &Mounts) -> Command {
     match &confined.plan.backend {
         Backend::Bubblewrap(bubblewrap) => {
             let mut command = Command::new(&bubblewrap.program);
-            command.args(mounts::base_arguments(bubblewrap, confined.plan.network));
+            command.args(mounts::base_arguments(bubblewrap, confined.plan.network, mounts.devices()));
             command.args(mounts.arguments()).arg("--").args(inside).current_dir("/");
             command
         }

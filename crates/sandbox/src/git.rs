@@ -38,7 +38,7 @@ pub fn guard_repositories(root: &Path) -> GitGuard {
     let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     if fs::symlink_metadata(root.join(".git")).is_err() && !is_repository(&root) {
         // Neither kind of repository can be made of the directory itself.
-        search.protect([Protected::directory(root.join(".git")), Protected::file(root.join("HEAD"))]);
+        search.protect([Protected::new(root.join(".git")), Protected::new(root.join("HEAD"))]);
     }
     let mut waiting = VecDeque::from([(root, 0)]);
     while let Some((directory, depth)) = waiting.pop_front() {
@@ -90,10 +90,10 @@ impl Search {
         if found.is_dir() {
             self.guard(&git);
         } else if found.is_file() {
-            self.protect([Protected::file(&git)]);
+            self.protect([Protected::new(&git)]);
             self.follow(directory, &git);
         } else {
-            self.protect([Protected::directory(&git)]);
+            self.protect([Protected::new(&git)]);
         }
     }
 
@@ -103,15 +103,15 @@ impl Search {
             return;
         }
         self.protect([
-            Protected::directory(repository.join("hooks")),
-            Protected::file(repository.join("config")),
-            Protected::file(repository.join("config.worktree")),
+            Protected::new(repository.join("hooks")),
+            Protected::new(repository.join("config")),
+            Protected::new(repository.join("config.worktree")),
             Protected::pointer(repository.join("commondir")),
         ]);
         for tree in self.directories(&repository.join("worktrees")) {
             let names = ["commondir", "gitdir"].map(|name| Protected::pointer(tree.join(name)));
             self.protect(names);
-            self.protect([Protected::file(tree.join("config.worktree"))]);
+            self.protect([Protected::new(tree.join("config.worktree"))]);
         }
         let mut waiting = vec![(repository.join("modules"), 0)];
         while let Some((directory, depth)) = waiting.pop() {

@@ -47,7 +47,7 @@ pub use git::{GitGuard, guard_repositories};
 pub use job::{Input, ProgramJob, ShellJob};
 pub use launch::{LaunchError, Launcher};
 pub use network::{Arbiter, Destination, Host, Network, Refused, Verdict, VerdictFuture};
-pub use policy::{Choice, Exceptions, Kind, Limits, Policy, Protected, credential_stores};
+pub use policy::{Choice, Exceptions, Limits, Policy, Protected, StandIn, credential_stores};
 pub use process::{Exit, ExitReceiver, Process, Program, Status, Tree};
 pub use run::{Bounds, Finished, Kept};
 pub use sandbox::{ActiveLayer, Layer, Sandbox, Unavailable};

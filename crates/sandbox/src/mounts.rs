@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::plan::{Bubblewrap, Files, Reach};
-use crate::policy::Kind;
+use crate::policy::StandIn;
 use crate::stubs::{self, Stubs};
 
 /// Links that lead to links are followed no further.
@@ -46,13 +46,23 @@ enum Goal {
     /// Read-only, if it exists.
     Read,
     /// Read-only, and not to be made.
-    Protect(Kind),
+    Protect(StandIn),
     /// Not to be read and not to be made.
     Hide,
 }
 
+/// The few devices that there are inside where `bwrap` does not set them up.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+/// Links among the devices that programs rely on.
+const LINKS: &[(&str, &str)] = &[
+    ("/proc/self/fd", "/dev/fd"),
+    ("/proc/self/fd/0", "/dev/stdin"),
+    ("/proc/self/fd/1", "/dev/stdout"),
+    ("/proc/self/fd/2", "/dev/stderr"),
+];
+
 /// What `bwrap` is told in every case.
-pub(crate) fn base_arguments(bubblewrap: &Bubblewrap, network: Reach) -> Vec<&'static str> {
+pub(crate) fn base_arguments(bubblewrap: &Bubblewrap, network: Reach, devices: Devices) -> Vec<&'static str> {
     let mut arguments = vec!["--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"];
     arguments.extend(["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
     if bubblewrap.user_namespace {
@@ -61,10 +71,28 @@ pub(crate) fn base_arguments(bubblewrap: &Bubblewrap, network: Reach) -> Vec<&'s
     if network != Reach::Open {
         arguments.push("--unshare-net");
     }
-    arguments.extend(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    arguments.extend(["--ro-bind", "/", "/"]);
+    match devices {
+        Devices::Full => arguments.extend(["--dev", "/dev"]),
+        Devices::Few => {
+            arguments.extend(["--tmpfs", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm"]);
+            arguments.extend(DEVICES.iter().flat_map(|device| ["--dev-bind", device, device]));
+            arguments.extend(LINKS.iter().flat_map(|(target, link)| ["--symlink", target, link]));
+        }
+    }
     // Root owns the kernel's settings in there, and needs no capability to write them.
-    arguments.extend(["--remount-ro", "/proc"]);
+    arguments.extend(["--proc", "/proc", "--remount-ro", "/proc"]);
     arguments
+}
+
+/// Which devices there are inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Devices {
+    /// What `bwrap` sets up, terminals among it.
+    Full,
+    /// The simple ones. To set up terminals, `bwrap` goes through one more namespace, and from there nothing can be
+    /// mounted any more.
+    Few,
 }
 
 /// Finds out what has to be mounted how. Fails if something cannot be protected.
@@ -80,7 +108,7 @@ pub(crate) fn arrange(files: &Files) -> Result<Mounts, String> {
         }
     }
     for protected in &files.protected {
-        arrangement.lead(&protected.path, Goal::Protect(protected.kind), 0)?;
+        arrangement.lead(&protected.path, Goal::Protect(protected.stand_in), 0)?;
     }
     Ok(arrangement.settle())
 }
@@ -111,6 +139,11 @@ impl Mounts {
             add(&["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"].map(OsStr::new));
         }
         arguments
+    }
+
+    /// Which devices there can be.
+    pub(crate) fn devices(&self) -> Devices {
+        if self.symlinks.is_empty() { Devices::Full } else { Devices::Few }
     }
 
     fn has_inside(&self, path: &Path) -> bool {
@@ -217,16 +250,14 @@ impl Arrangement {
 
     /// Keeps something from being made.
     fn keep_missing(&mut self, path: &Path, goal: Goal, links: u8) -> Result<(), String> {
-        let kind = match goal {
+        let stand_in = match goal {
             Goal::Read => return Ok(()),
-            Goal::Hide => Kind::Directory,
-            Goal::Protect(kind) => kind,
+            Goal::Hide => StandIn::Directory,
+            Goal::Protect(stand_in) => stand_in,
         };
-        match self.stubs.put(path, kind) {
+        match self.stubs.put(path, stand_in) {
             Ok(true) => {
-                // An empty file would look like one that can be added to a repository.
-                let access = if kind == Kind::File { Access::Hide } else { Access::Read };
-                self.add(path, access);
+                self.add(path, Access::Read);
                 Ok(())
             }
             // Something real has turned up.
@@ -261,7 +292,7 @@ impl Goal {
     /// The same for a directory that the path would lead through.
     fn as_directory(self) -> Self {
         match self {
-            Self::Protect(_) => Self::Protect(Kind::Directory),
+            Self::Protect(_) => Self::Protect(StandIn::Directory),
             other => other,
         }
     }

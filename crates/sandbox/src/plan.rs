@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::policy::{Kind, Limits, Protected};
+use crate::policy::{Limits, Protected, StandIn};
 use crate::wire::{wire_enum, wire_struct};
 
 /// How a command is to be confined: the policy as far as other processes need it, and what was found to work here.
@@ -80,5 +80,5 @@ wire_struct!(Landlock { version, exceptions });
 wire_enum!(Reach { 0 => Off, 1 => Proxied, 2 => Open });
 wire_struct!(Confined { plan, cwd, environment });
 wire_struct!(Limits { processes, open_files, file_bytes });
-wire_struct!(Protected { path, kind });
-wire_enum!(Kind { 0 => Directory, 1 => File, 2 => Pointer });
+wire_struct!(Protected { path, stand_in });
+wire_enum!(StandIn { 0 => Directory, 1 => Pointer });

@@ -62,37 +62,28 @@ impl Policy {
 pub struct Protected {
     /// Where it is, or would be.
     pub path: PathBuf,
-    /// What it is, or would be. A missing one is masked by something of that kind while a command runs: a directory
-    /// reads as an empty one, a file cannot be opened.
-    pub kind: Kind,
+    /// What stands in for it where it is missing, while a command runs.
+    pub stand_in: StandIn,
 }
 
-/// Kinds of what is protected.
+/// What stands in for something that is missing. Whoever looks finds it, inside and outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// A directory with everything in it.
+pub enum StandIn {
+    /// An empty directory: no file can be made or read in its place, and git does not see it.
     Directory,
-    /// A file.
-    File,
-    /// A file that names a directory. A missing one reads as the name of the directory it is in, so that nothing else is
-    /// named and whoever looks for it is content.
+    /// A file that names the directory it is in, for what is read wherever it exists.
     Pointer,
 }
 
 impl Protected {
-    /// A protected directory.
-    pub fn directory(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), kind: Kind::Directory }
-    }
-
-    /// A protected file.
-    pub fn file(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), kind: Kind::File }
+    /// A protected file or directory.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), stand_in: StandIn::Directory }
     }
 
     /// A protected file that names a directory.
     pub fn pointer(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), kind: Kind::Pointer }
+        Self { path: path.into(), stand_in: StandIn::Pointer }
     }
 }
 

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::cgroup;
 use crate::confine::PROXY_PORT;
 use crate::grants;
-use crate::mounts;
+use crate::mounts::{self, Devices};
 use crate::network::{Arbiter, Network};
 use crate::plan::{Backend, Bubblewrap, Files, Landlock, Plan, Reach};
 use crate::policy::{Choice, Exceptions, Policy};
@@ -373,7 +373,7 @@ fn try_bwrap(program: &Path, network: Reach, user_namespace: bool) -> Result<(),
     let bubblewrap = Bubblewrap { program: program.to_owned(), user_namespace };
     let mut command = Command::new(program);
     command
-        .args(mounts::base_arguments(&bubblewrap, network))
+        .args(mounts::base_arguments(&bubblewrap, network, Devices::Full))
         .args(["--perms", "0000", "--tmpfs", "/dev/shm"]);
     // What it runs is itself: that file is there for certain.
     command.arg("--").arg(program).arg("--version");

@@ -1,6 +1,6 @@
 //! Placeholders for protected paths that do not exist.
 //!
-//! Nothing can be mounted over what is not there. So while a confined command runs, an empty file or directory stands in
+//! Nothing can be mounted over what is not there. So while a confined command runs, an empty directory stands in
 //! for each missing one, and is removed afterwards. It is marked by a time of change that no real file has, so whoever
 //! finds one after a crash knows it and removes it in turn. Several commands, even of different engines, may use the same
 //! one: each holds a shared lock on it, and only who gets the exclusive one removes it. That matters, since removing it
@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::policy::Kind;
+use crate::policy::StandIn;
 
 /// The time of change that marks a placeholder, in seconds.
 const MARK: i64 = 7_777_778;
@@ -35,7 +35,7 @@ struct Stub {
 impl Stubs {
     /// Makes a placeholder, or joins those who use it. Returns whether there is one; if not, something real has turned
     /// up.
-    pub(crate) fn put(&mut self, path: &Path, kind: Kind) -> io::Result<bool> {
+    pub(crate) fn put(&mut self, path: &Path, kind: StandIn) -> io::Result<bool> {
         if self.0.iter().any(|stub| stub.path == path) {
             return Ok(true);
         }
@@ -91,13 +91,12 @@ pub(crate) fn is_stub(found: &Metadata, path: &Path) -> bool {
     says_nothing && found.mtime() == MARK
 }
 
-fn make(path: &Path, kind: Kind) -> io::Result<()> {
+fn make(path: &Path, kind: StandIn) -> io::Result<()> {
     let made = match kind {
-        Kind::Directory => DirBuilder::new().mode(0o755).create(path),
-        Kind::File | Kind::Pointer => {
+        StandIn::Directory => DirBuilder::new().mode(0o755).create(path),
+        StandIn::Pointer => {
             let made = OpenOptions::new().write(true).create_new(true).mode(0o644).open(path);
-            let text = if kind == Kind::Pointer { HERE } else { "" };
-            made.and_then(|mut file| file.write_all(text.as_bytes()))
+            made.and_then(|mut file| file.write_all(HERE.as_bytes()))
         }
     };
     match made {
@@ -129,8 +128,7 @@ mod tests {
     #[test]
     fn the_last_one_removes_it() {
         let root = tempfile::tempdir().unwrap();
-        for (name, kind) in [("file", Kind::File), ("directory", Kind::Directory), ("pointer", Kind::Pointer)]
-        {
+        for (name, kind) in [("directory", StandIn::Directory), ("pointer", StandIn::Pointer)] {
             let path = root.path().join(name);
             let (mut first, mut second) = (Stubs::default(), Stubs::default());
             assert!(first.put(&path, kind).unwrap() && first.put(&path, kind).unwrap());
@@ -146,14 +144,14 @@ mod tests {
     fn what_a_crash_left_is_removed_and_what_is_real_stays() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("left");
-        make(&path, Kind::File).unwrap();
+        make(&path, StandIn::Directory).unwrap();
         let mut stubs = Stubs::default();
-        assert!(stubs.put(&path, Kind::File).unwrap());
+        assert!(stubs.put(&path, StandIn::Directory).unwrap());
         let real = root.path().join("real");
         fs::write(&real, "").unwrap();
-        assert!(!stubs.put(&real, Kind::File).unwrap());
+        assert!(!stubs.put(&real, StandIn::Directory).unwrap());
         let becomes_real = root.path().join("becomes");
-        assert!(stubs.put(&becomes_real, Kind::Directory).unwrap());
+        assert!(stubs.put(&becomes_real, StandIn::Directory).unwrap());
         fs::write(becomes_real.join("file"), "").unwrap();
         drop(stubs);
         assert!(!path.exists() && real.exists() && becomes_real.exists());

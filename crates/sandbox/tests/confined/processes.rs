@@ -66,40 +66,45 @@ fn call(number: libc::c_long, arguments: &str) -> String {
     format!("perl -e 'my $r = syscall({number}, {arguments}); print $r, \" \", $!+0, \"\\n\"'")
 }
 
+const REFUSED: [libc::c_long; 16] = [
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_keyctl,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_mount,
+    libc::SYS_fsopen,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_pivot_root,
+    libc::SYS_kexec_load,
+    libc::SYS_setns,
+    libc::SYS_pidfd_getfd,
+];
+
 fn system_calls(backend: Choice) {
     let world = World::new(backend);
     let refused = format!("-1 {}\n", libc::EPERM);
     let missing = format!("-1 {}\n", libc::ENOSYS);
-    for number in [
-        libc::SYS_ptrace,
-        libc::SYS_process_vm_readv,
-        libc::SYS_bpf,
-        libc::SYS_perf_event_open,
-        libc::SYS_userfaultfd,
-        libc::SYS_keyctl,
-        libc::SYS_add_key,
-        libc::SYS_request_key,
-        libc::SYS_mount,
-        libc::SYS_fsopen,
-        libc::SYS_open_tree,
-        libc::SYS_move_mount,
-        libc::SYS_pivot_root,
-        libc::SYS_kexec_load,
-        libc::SYS_setns,
-        libc::SYS_pidfd_getfd,
-    ] {
-        world.check(&call(number, "0, 0, 0, 0, 0"), &refused);
-    }
-    for number in [libc::SYS_io_uring_setup, libc::SYS_clone3] {
-        world.check(&call(number, "0, 0, 0"), &missing);
-    }
+    let check = |calls: &[String], expected: &str| {
+        world.check(&calls.join("; "), &expected.repeat(calls.len()));
+    };
+    check(&REFUSED.map(|number| call(number, "0, 0, 0, 0, 0")), &refused);
+    check(&[libc::SYS_io_uring_setup, libc::SYS_clone3].map(|number| call(number, "0, 0, 0")), &missing);
     // Typing into a terminal, also with bits that the kernel does not look at.
-    for code in ["0x5412", "0x541c", "0x100005412"] {
-        world.check(&call(libc::SYS_ioctl, &format!("0, {code}, 0")), &refused);
-    }
-    world.check(&call(libc::SYS_unshare, &libc::CLONE_NEWUSER.to_string()), &refused);
+    let typing = ["0x5412", "0x541c", "0x100005412"];
+    check(&typing.map(|code| call(libc::SYS_ioctl, &format!("0, {code}, 0"))), &refused);
     let flags = libc::CLONE_NEWUSER | libc::SIGCHLD;
-    world.check(&call(libc::SYS_clone, &format!("{flags}, 0, 0, 0, 0")), &refused);
+    check(
+        &[
+            call(libc::SYS_unshare, &libc::CLONE_NEWUSER.to_string()),
+            call(libc::SYS_clone, &format!("{flags}, 0, 0, 0, 0")),
+        ],
+        &refused,
+    );
     if cfg!(target_arch = "x86_64") {
         let (_, exit) = world.run(&format!("exec {}", call(0x4000_0000 + libc::SYS_getpid, "0")));
         assert_eq!(exit.status, Status::Signal(libc::SIGSYS), "the second set of numbers");

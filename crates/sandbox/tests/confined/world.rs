@@ -46,7 +46,7 @@ impl World {
     pub(crate) fn protect(&mut self, protected: &[Protected]) {
         let project = self.path("project");
         let inside =
-            protected.iter().map(|item| Protected { path: project.join(&item.path), kind: item.kind });
+            protected.iter().map(|item| Protected { path: project.join(&item.path), ..item.clone() });
         self.policy.protected.extend(inside);
     }
 
