@@ -36,7 +36,7 @@ const SHELL: &[&str] = &[
 
 /// Variables that make any program load code or read messages from a place of their choice, beside those that begin
 /// with `LD_`.
-const LOADER: &[&str] = &["GCONV_PATH", "LOCPATH", "NLSPATH"];
+const LOADER: &[&str] = &["GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH"];
 
 /// Where programs are looked for when nothing is said, or nothing usable.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

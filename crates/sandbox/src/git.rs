@@ -14,10 +14,12 @@ use crate::policy::Protected;
 const DEPTH_MAX: usize = 4;
 /// After this many directory entries the search ends.
 const ENTRIES_MAX: usize = 20_000;
-/// After this many repositories the search ends.
-const REPOSITORIES_MAX: usize = 200;
+/// After this many repositories the search ends. Each of them costs every command time to start.
+const REPOSITORIES_MAX: usize = 64;
 /// Files that name a place are short.
 const POINTER_BYTES_MAX: u64 = 8192;
+/// Of a longer configuration, the worst is assumed.
+const CONFIG_BYTES_MAX: u64 = 256 * 1024;
 
 /// What of the repositories in a directory must stay, and what must be writable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,14 +107,18 @@ impl Search {
         self.protect([
             Protected::new(repository.join("hooks")),
             Protected::new(repository.join("config")),
-            Protected::new(repository.join("config.worktree")),
             Protected::pointer(repository.join("commondir")),
         ]);
-        for tree in self.directories(&repository.join("worktrees")) {
-            let names = ["commondir", "gitdir"].map(|name| Protected::pointer(tree.join(name)));
-            self.protect(names);
-            self.protect([Protected::new(tree.join("config.worktree"))]);
+        let mut trees = self.directories(&repository.join("worktrees"));
+        for tree in &trees {
+            self.protect(["commondir", "gitdir"].map(|name| Protected::pointer(tree.join(name))));
         }
+        trees.push(repository.to_owned());
+        // Git reads these only if the configuration, which cannot be changed, tells it to.
+        let reads_own = read_short(&repository.join("config"), CONFIG_BYTES_MAX)
+            .is_none_or(|text| text.to_ascii_lowercase().contains("worktreeconfig"));
+        let own = trees.into_iter().map(|tree| tree.join("config.worktree"));
+        self.protect(own.filter(|path| reads_own || path.exists()).map(Protected::new));
         let mut waiting = vec![(repository.join("modules"), 0)];
         while let Some((directory, depth)) = waiting.pop() {
             if self.is_exhausted() || depth > DEPTH_MAX {
@@ -172,7 +178,7 @@ fn is_repository(directory: &Path) -> bool {
 
 /// Whether the configuration of a repository names this work tree.
 fn is_submodule(repository: &Path, work_tree: &Path) -> bool {
-    let Some(text) = read_short(&repository.join("config")) else { return false };
+    let Some(text) = read_short(&repository.join("config"), CONFIG_BYTES_MAX) else { return false };
     let mut section = String::new();
     for line in text.lines().map(str::trim) {
         if line.starts_with('[') {
@@ -189,14 +195,14 @@ fn is_submodule(repository: &Path, work_tree: &Path) -> bool {
 
 /// The place that a file names, relative to the directory it is in.
 fn pointed_to(file: &Path, prefix: &str) -> Option<PathBuf> {
-    let text = read_short(file)?;
+    let text = read_short(file, POINTER_BYTES_MAX)?;
     let name = text.strip_prefix(prefix)?.trim_end_matches(['\n', '\r']);
     file.parent()?.join(name).canonicalize().ok()
 }
 
-fn read_short(file: &Path) -> Option<String> {
+fn read_short(file: &Path, most: u64) -> Option<String> {
     let found = fs::metadata(file).ok()?;
-    if !found.is_file() || found.len() > POINTER_BYTES_MAX {
+    if !found.is_file() || found.len() > most {
         return None;
     }
     fs::read_to_string(file).ok()

@@ -16,6 +16,7 @@ mod children;
 mod confine;
 mod enclosure;
 mod environment;
+mod explain;
 mod filter;
 mod git;
 mod grants;
