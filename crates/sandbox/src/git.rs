@@ -18,7 +18,7 @@ const ENTRIES_MAX: usize = 20_000;
 const REPOSITORIES_MAX: usize = 64;
 /// Files that name a place are short.
 const POINTER_BYTES_MAX: u64 = 8192;
-/// Of a longer configuration, the worst is assumed.
+/// A longer configuration is not that of a submodule.
 const CONFIG_BYTES_MAX: u64 = 256 * 1024;
 
 /// What of the repositories in a directory must stay, and what must be writable.
@@ -107,18 +107,13 @@ impl Search {
         self.protect([
             Protected::new(repository.join("hooks")),
             Protected::new(repository.join("config")),
+            Protected::new(repository.join("config.worktree")),
             Protected::pointer(repository.join("commondir")),
         ]);
-        let mut trees = self.directories(&repository.join("worktrees"));
-        for tree in &trees {
+        for tree in self.directories(&repository.join("worktrees")) {
             self.protect(["commondir", "gitdir"].map(|name| Protected::pointer(tree.join(name))));
+            self.protect([Protected::new(tree.join("config.worktree"))]);
         }
-        trees.push(repository.to_owned());
-        // Git reads these only if the configuration, which cannot be changed, tells it to.
-        let reads_own = read_short(&repository.join("config"), CONFIG_BYTES_MAX)
-            .is_none_or(|text| text.to_ascii_lowercase().contains("worktreeconfig"));
-        let own = trees.into_iter().map(|tree| tree.join("config.worktree"));
-        self.protect(own.filter(|path| reads_own || path.exists()).map(Protected::new));
         let mut waiting = vec![(repository.join("modules"), 0)];
         while let Some((directory, depth)) = waiting.pop() {
             if self.is_exhausted() || depth > DEPTH_MAX {

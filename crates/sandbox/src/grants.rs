@@ -18,8 +18,8 @@ use crate::plan::{Files, Landlock};
 /// More places than these are not granted; what is left out stays closed.
 const GRANTS_MAX: usize = 20_000;
 
-/// Devices that every program may use.
-const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd"];
+/// Devices that every program may use. Terminals are not among them: those of the user could be read and written.
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 
 /// From this version on, nothing that changes a file is left out: truncating came last.
 pub(crate) const VERSION_MIN: u32 = 3;
@@ -54,9 +54,10 @@ fn ruleset(version: u32) -> Result<Ruleset, RulesetError> {
 /// Restricts this process and what it starts, for good.
 pub(crate) fn restrict(files: &Files, landlock: Landlock) -> Result<(), String> {
     let version = landlock.version;
+    let grants = grants(files, landlock)?;
     let apply = || -> Result<RulesetStatus, RulesetError> {
         let mut created = ruleset(version)?.create()?;
-        for (path, access) in grants(files, landlock) {
+        for (path, access) in grants {
             // What has gone meanwhile needs no grant.
             let Ok(place) = PathFd::new(&path) else { continue };
             created = created.add_rule(PathBeneath::new(place, access))?;
@@ -77,7 +78,7 @@ pub(crate) fn close_abstract_sockets() -> Result<(), RulesetError> {
 
 type Grant = (PathBuf, BitFlags<AccessFs>);
 
-fn grants(files: &Files, landlock: Landlock) -> Vec<Grant> {
+fn grants(files: &Files, landlock: Landlock) -> Result<Vec<Grant>, String> {
     let abi = abi(landlock.version);
     let (file, read) = (AccessFs::from_file(abi), AccessFs::Execute | AccessFs::ReadFile);
     let mut write = AccessFs::from_all(abi);
@@ -97,8 +98,7 @@ fn grants(files: &Files, landlock: Landlock) -> Vec<Grant> {
         let paths = files.protected.iter().map(|protected| &protected.path).chain(&files.readable);
         fixed.extend(paths.flat_map(|path| spellings(path)));
     }
-    for root in files.writable.iter().chain([&files.temp]) {
-        let Ok(root) = root.canonicalize() else { continue };
+    for (_, root) in mounts::writable_places(files)? {
         for place in around(&root, &fixed) {
             grants.push((place, write));
         }
@@ -109,7 +109,7 @@ fn grants(files: &Files, landlock: Landlock) -> Vec<Grant> {
         }
     }
     grants.truncate(GRANTS_MAX);
-    grants
+    Ok(grants)
 }
 
 /// A path as it is named, below a directory without links, and as it is. Closing both closes the link and its target.

@@ -95,12 +95,42 @@ pub(crate) enum Devices {
     Few,
 }
 
+/// The writable places, as they are named and as they are, outer ones first. What does not exist is left out, and so is
+/// what is reached over a link inside of another writable place: whoever writes there could have made that link.
+pub(crate) fn writable_places(files: &Files) -> Result<Vec<(PathBuf, PathBuf)>, String> {
+    let mut found = Vec::new();
+    for place in files.writable.iter().chain([&files.temp]) {
+        match place.canonicalize() {
+            Ok(real) if real == Path::new("/") => {
+                return Err("the whole file system cannot be writable".to_owned());
+            }
+            Ok(real) => found.push((place.clone(), real)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(told(place, &error)),
+        }
+    }
+    found.sort_by_key(|(_, real)| real.components().count());
+    let all = found.clone();
+    found.retain(|(place, real)| !leads_over_link(place, real, &all));
+    Ok(found)
+}
+
+/// Whether a path leads into one of the places, and over a link from there.
+fn leads_over_link(path: &Path, real: &Path, places: &[(PathBuf, PathBuf)]) -> bool {
+    let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+    above.reverse();
+    let entered = above.into_iter().find_map(|prefix| {
+        let resolved = prefix.canonicalize().ok()?;
+        let is_inside = places.iter().any(|(named, root)| named != path && resolved.starts_with(root));
+        is_inside.then(|| path.strip_prefix(prefix).map(|rest| resolved.join(rest)))
+    });
+    entered.is_some_and(|straight| straight.is_ok_and(|straight| straight != real))
+}
+
 /// Finds out what has to be mounted how. Fails if something cannot be protected.
 pub(crate) fn arrange(files: &Files) -> Result<Mounts, String> {
-    let mut arrangement = Arrangement::default();
-    for place in files.writable.iter().chain([&files.temp]) {
-        arrangement.add_writable(place)?;
-    }
+    let mut arrangement = Arrangement { writable: writable_places(files)?, ..Arrangement::default() };
+    arrangement.hold_writable();
     let lists: [(&[PathBuf], Goal); 2] = [(&files.hidden, Goal::Hide), (&files.readable, Goal::Read)];
     for (paths, goal) in lists {
         for path in paths {
@@ -161,18 +191,18 @@ struct Arrangement {
 }
 
 impl Arrangement {
-    fn add_writable(&mut self, place: &Path) -> Result<(), String> {
-        let real = match place.canonicalize() {
-            Ok(real) => real,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(told(place, &error)),
-        };
-        if real == Path::new("/") {
-            return Err("the whole file system cannot be writable".to_owned());
+    /// Mounts the writable places, and holds those that are inside of another where they are.
+    fn hold_writable(&mut self) {
+        for (_, real) in self.writable.clone() {
+            self.add(&real, Access::Write);
+            let around = self.writable.iter().map(|(_, root)| root);
+            let around = around.filter(|root| real != **root && real.starts_with(root)).max().cloned();
+            let above: Vec<PathBuf> = real.ancestors().skip(1).map(Path::to_owned).collect();
+            for directory in above.iter().take_while(|path| around.as_ref().is_some_and(|root| *path != root))
+            {
+                self.add(directory, Access::Pin);
+            }
         }
-        self.add(&real, Access::Write);
-        self.writable.push((place.to_owned(), real));
-        Ok(())
     }
 
     fn add(&mut self, path: &Path, access: Access) {

@@ -12,6 +12,7 @@ pub(crate) const CASES: &[Case] = &[
     case("only_the_project_and_temporary_files_can_be_written", BOTH, only_the_project),
     case("metadata_outside_stays", NAMESPACES, metadata_outside_stays),
     case("links_do_not_lead_out", BOTH, links_do_not_lead_out),
+    case("a_writable_place_inside_another_is_not_swapped", BOTH, place_inside_another),
     case("the_process_file_system_does_not_lead_out", BOTH, process_file_system),
     case("credentials_cannot_be_read", BOTH, credentials),
     case("a_hidden_place_can_have_an_open_one_inside", NAMESPACES, open_inside_hidden),
@@ -84,6 +85,22 @@ fn links_do_not_lead_out(backend: Choice) {
         "mkdir swap && (while :; do mv -T swap away; ln -s $OUT swap; rm swap; mv -T away swap; done & \
          for i in $(seq 300); do echo x > swap/new; done; kill %1); [ -e $OUT/new ]",
     ]);
+}
+
+fn place_inside_another(backend: Choice) {
+    let mut world = World::new(backend);
+    fs::create_dir_all(world.path("project/deep/cache")).unwrap();
+    fs::create_dir_all(world.path("project/deeper")).unwrap();
+    symlink("../../outside/below", world.path("project/deeper/cache")).unwrap();
+    symlink("project", world.path("alias")).unwrap();
+    for name in ["project/deep/cache", "project/deeper/cache", "alias/deeper/cache"] {
+        world.policy.writable.push(world.path(name));
+    }
+    world.check("echo x > deep/cache/new; cat deep/cache/new", "x\n");
+    world.check_refused(&["echo x > deeper/cache/new", "echo x > $OUT/below/file"]);
+    if backend == Choice::Bubblewrap {
+        world.check_refused(&["mv deep away", "rm -r deep", "mv deep/cache away"]);
+    }
 }
 
 /// Succeeds if one of the files that a command lists can be opened for writing.
@@ -185,6 +202,7 @@ fn devices(backend: Choice) {
         "head -c 1 /dev/mem",
         "head -c 1 /dev/kmsg",
         "for d in /dev/sda /dev/vda /dev/nvme0n1; do head -c 1 $d && exit; done; false",
+        "for t in /dev/pts/[0-9]*; do exec 5<>$t && exit; done; false",
         "mknod disk b 8 0",
         "mknod zero c 1 5",
     ]);
