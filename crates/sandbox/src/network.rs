@@ -160,6 +160,8 @@ impl Refusals {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -179,6 +181,15 @@ mod tests {
         }
         for bad in ["[::1", "[example.com]", "10.0.0.1.", "a.0x1", "exämple.com", &"a".repeat(64)] {
             check(bad, None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_host_is_read_the_same_again(text in "[a-zA-Z0-9:._\\[\\]-]{0,40}") {
+            if let Some(host) = Host::parse(&text) {
+                prop_assert_eq!(Host::parse(&host.to_string()), Some(host));
+            }
         }
     }
 

@@ -235,6 +235,8 @@ mod tests {
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
+    use proptest::prelude::*;
+
     use super::*;
 
     #[derive(Debug, PartialEq)]
@@ -262,6 +264,16 @@ mod tests {
         };
         check(Shape::Point);
         check(Shape::Path(vec![(7, None), (u32::MAX, Some(OsString::from_vec(vec![255, 0, b'a'])))]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Shape::take(&mut &bytes[..]);
+            let _ = crate::request::Request::take(&mut &bytes[..]);
+            let _ = crate::report::Message::take(&mut &bytes[..]);
+            let _ = take_message::<Shape>(&mut bytes.clone());
+        }
     }
 
     #[test]

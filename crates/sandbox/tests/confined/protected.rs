@@ -207,8 +207,7 @@ fn two_commands(backend: Choice) {
     let mut world = World::new(backend);
     world.protect(&[Protected::new(".vscode"), Protected::new(".mcp.json")]);
     block_on(async {
-        let script =
-            "echo up; sleep 0.7; mkdir .vscode && echo escaped; echo x > .mcp.json && echo escaped; true";
+        let script = "echo up; until [ -e $TMPDIR/go ]; do sleep 0.02; done; mkdir .vscode && echo escaped; echo x > .mcp.json && echo escaped; true";
         let long = supervised().start(&world.job(&format!("exec 2>/dev/null; {script}"))).unwrap();
         let Process { mut output, mut exit, tree } = long;
         let mut bytes = [0; 3];
@@ -218,6 +217,7 @@ fn two_commands(backend: Choice) {
             assert_eq!(short.status, Status::Code(0), "{short:?}");
             assert!(world.path("project/.vscode").is_dir(), "still needed");
         }
+        fs::write(world.path("temp/go"), "").unwrap();
         let mut rest = String::new();
         output.read_to_string(&mut rest).await.unwrap();
         assert_eq!((rest.as_str(), exit.recv().await.status), ("", Status::Code(0)));
