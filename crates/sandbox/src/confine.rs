@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags};
 use rustix::mount::MountFlags;
@@ -197,7 +197,7 @@ fn start(what: &What, confined: &Confined) -> io::Result<(Pid, Option<OwnedFd>)>
     let input = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
     let around =
         Surroundings { environment: Some(&confined.environment), input: Some(input), leader: Leader::Group };
-    let (mut command, cwd): (Command, _) = job::command(what, around)?;
+    let (mut command, cwd) = job::command(what, around)?;
     Ok((Pid::from_child(&command.spawn()?), cwd))
 }
 

@@ -26,7 +26,7 @@ use crate::passing;
 use crate::plan::{Backend, Confined};
 use crate::process::{Exit, Status};
 use crate::report::Message;
-use crate::request::Request;
+use crate::request::{Request, What};
 use crate::stubs::Stubs;
 use crate::system::{self, Inherited, Leader, Setup};
 use crate::wire;
@@ -71,7 +71,7 @@ pub(crate) fn not_started(reason: &str) -> Exit {
 }
 
 fn enclose(
-    what: crate::request::What,
+    what: What,
     confined: Confined,
     input: Option<OwnedFd>,
     mounts: Mounts,

@@ -251,7 +251,8 @@ impl Arrangement {
             let next = here.join(part);
             let is_last = parts.peek().is_none();
             let found = match fs::symlink_metadata(&next) {
-                Ok(found) if !stubs::is_stub(&found, &next) => found,
+                // What is empty may stand in for something missing, and then somebody will remove it.
+                Ok(found) if goal == Goal::Read || !stubs::is_blank(&found, &next) => found,
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told(&next, &error)),
                 _ => {
                     let goal = if is_last { goal } else { goal.as_directory() };
@@ -287,7 +288,7 @@ impl Arrangement {
         };
         match self.stubs.put(path, stand_in) {
             Ok(true) => {
-                self.add(path, Access::Read);
+                self.reach(path, goal);
                 Ok(())
             }
             // Something real has turned up.

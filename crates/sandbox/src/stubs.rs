@@ -33,8 +33,8 @@ struct Stub {
 }
 
 impl Stubs {
-    /// Makes a placeholder, or joins those who use it. Returns whether there is one; if not, something real has turned
-    /// up.
+    /// Makes a placeholder, or joins those who use it. Returns whether there is one, or something as empty; if not,
+    /// something real has turned up.
     pub(crate) fn put(&mut self, path: &Path, kind: StandIn) -> io::Result<bool> {
         if self.0.iter().any(|stub| stub.path == path) {
             return Ok(true);
@@ -51,7 +51,8 @@ impl Stubs {
             if !is_at(path, &file) {
                 continue;
             }
-            if !is_stub(&file.metadata()?, path) {
+            // Whoever made it may not have marked it yet.
+            if !is_blank(&file.metadata()?, path) {
                 return Ok(false);
             }
             self.0.push(Stub { path: path.to_owned(), file });
@@ -74,21 +75,20 @@ impl Stub {
     fn remove(&self) -> io::Result<()> {
         flock(&self.file, FlockOperation::NonBlockingLockExclusive)?;
         let found = self.file.metadata()?;
-        if !is_at(&self.path, &self.file) || !is_stub(&found, &self.path) {
+        if !is_at(&self.path, &self.file) || !is_blank(&found, &self.path) || found.mtime() != MARK {
             return Ok(());
         }
         if found.is_dir() { fs::remove_dir(&self.path) } else { fs::remove_file(&self.path) }
     }
 }
 
-/// Whether what was found at a path is a placeholder.
-pub(crate) fn is_stub(found: &Metadata, path: &Path) -> bool {
-    let says_nothing = match found {
+/// Whether what was found at a path may be a placeholder: it holds nothing.
+pub(crate) fn is_blank(found: &Metadata, path: &Path) -> bool {
+    match found {
         found if found.is_file() => found.len() <= HERE.len() as u64,
         found if found.is_dir() => fs::read_dir(path).is_ok_and(|mut list| list.next().is_none()),
         _ => false,
-    };
-    says_nothing && found.mtime() == MARK
+    }
 }
 
 fn make(path: &Path, kind: StandIn) -> io::Result<()> {
@@ -148,12 +148,15 @@ mod tests {
         let mut stubs = Stubs::default();
         assert!(stubs.put(&path, StandIn::Directory).unwrap());
         let real = root.path().join("real");
-        fs::write(&real, "").unwrap();
+        fs::write(&real, "text").unwrap();
         assert!(!stubs.put(&real, StandIn::Directory).unwrap());
+        let blank = root.path().join("blank");
+        fs::create_dir(&blank).unwrap();
+        assert!(stubs.put(&blank, StandIn::Directory).unwrap());
         let becomes_real = root.path().join("becomes");
         assert!(stubs.put(&becomes_real, StandIn::Directory).unwrap());
         fs::write(becomes_real.join("file"), "").unwrap();
         drop(stubs);
-        assert!(!path.exists() && real.exists() && becomes_real.exists());
+        assert!(!path.exists() && real.exists() && blank.exists() && becomes_real.exists());
     }
 }

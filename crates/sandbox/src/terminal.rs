@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use crate::children::wait_for_trees;
 use crate::job::{Input, ProgramJob};
@@ -41,11 +41,10 @@ fn run(
 ) -> Result<Exit, Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let copy = |stream: io::Result<OwnedFd>| stream;
         let streams = Streams {
-            input: Some(copy(io::stdin().as_fd().try_clone_to_owned())?),
-            output: copy(io::stdout().as_fd().try_clone_to_owned())?,
-            errors: copy(io::stderr().as_fd().try_clone_to_owned())?,
+            input: Some(io::stdin().as_fd().try_clone_to_owned()?),
+            output: io::stdout().as_fd().try_clone_to_owned()?,
+            errors: io::stderr().as_fd().try_clone_to_owned()?,
         };
         let cwd = std::env::current_dir()?;
         let job = ProgramJob { argv, cwd, environment, input: Input::Nothing, sandbox: Some(sandbox) };

@@ -156,7 +156,7 @@ fn credentials(backend: Choice) {
         "cat ~/./.ssh/key",
         "cat ~/.ssh/../.ssh/key",
         "cat $ROOT/alias/key",
-        "cp -r ~/.ssh copy && [ -s copy/key ]",
+        "cp -r ~/.ssh copy; chmod -R u+rwx copy; [ -s copy/key ]",
         "tar c -C ~ .ssh | grep -a 'the key'",
         "grep -r 'the key' ~",
         "cd ~/.ssh && cat key",

@@ -18,6 +18,7 @@ pub(crate) const CASES: &[Case] = &[
     case("a_directory_above_cannot_be_swapped", BOTH, directory_above),
     case("links_are_protected_with_their_targets", BOTH, links),
     case("one_command_does_not_open_what_another_keeps", NAMESPACES, two_commands),
+    case("many_commands_at_once_open_nothing", NAMESPACES, many_commands),
     case("exceptions_that_are_only_reported_do_not_hold", LANDLOCK, reported_exceptions),
     case("what_is_to_be_read_inside_stays", BOTH, readable_inside),
     case("a_secret_inside_the_project_is_hidden", BOTH, secret_inside),
@@ -224,6 +225,35 @@ fn two_commands(backend: Choice) {
         tokio::time::timeout(Duration::from_secs(5), tree.stop()).await.unwrap();
     });
     assert!(!world.path("project/.vscode").exists() && !world.path("project/.mcp.json").exists());
+}
+
+/// They start and end all the time, and each needs what the others make and remove.
+fn many_commands(backend: Choice) {
+    let mut world = World::new(backend);
+    world.protect(&[
+        Protected::new(".vscode"),
+        Protected::new(".mcp.json"),
+        Protected::new(".claude/settings.json"),
+    ]);
+    block_on(async {
+        let mut waiting = Vec::new();
+        for number in 0..24 {
+            let script = format!(
+                "exec 2>/dev/null; for i in $(seq {}); do mkdir .vscode .claude && echo escaped; echo x > .mcp.json && echo \
+                 escaped; sleep 0.01; done; true",
+                number % 4 * 3
+            );
+            waiting.push(supervised().start(&world.job(&script)).unwrap());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for process in waiting {
+            let (output, exit) = finish(process).await;
+            assert_eq!((output.as_str(), exit.status), ("", Status::Code(0)), "{exit:?}");
+        }
+    });
+    for name in [".vscode", ".mcp.json", ".claude"] {
+        assert!(!world.path("project").join(name).exists(), "{name}");
+    }
 }
 
 fn reported_exceptions(backend: Choice) {
