@@ -230,7 +230,7 @@ pub(crate) fn engine(backend: Choice, time: &str) {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
     let world = World::new(backend);
     block_on(async {
-        let script = format!("{}trap '' TERM; sleep {time}", daemons_script(time));
+        let script = format!("{}sleep {time}", daemons_script(time));
         let mut process = supervised().start(&world.job(&script)).unwrap();
         process.output.read_u8().await.unwrap();
         println!("{}", world.root.display());
