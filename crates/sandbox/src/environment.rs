@@ -36,7 +36,7 @@ const SHELL: &[&str] = &[
 
 /// Variables that make any program load code or read messages from a place of their choice, beside those that begin
 /// with `LD_`.
-const LOADER: &[&str] = &["GCONV_PATH", "LOCPATH", "NLSPATH"];
+const LOADER: &[&str] = &["GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH"];
 
 /// Where programs are looked for when nothing is said, or nothing usable.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -86,14 +86,23 @@ pub fn child_environment(
 /// only directories that exist outside of these places, and what tells the loader to load more is left out. The places
 /// are absolute and resolved.
 pub fn distrust(environment: &mut Vec<(OsString, OsString)>, places: &[PathBuf]) {
-    environment.retain(|(name, _)| {
-        let upper = name.to_string_lossy().to_ascii_uppercase();
-        !upper.starts_with("LD_") && !LOADER.contains(&upper.as_str())
-    });
+    environment.retain(|(name, _)| !tells_loader(name));
     filter_path(environment, |entry| {
         let resolved = entry.canonicalize();
         resolved.is_ok_and(|entry| !places.iter().any(|place| entry.starts_with(place)))
     });
+}
+
+/// What of an environment does not make programs load code.
+pub(crate) fn without_loader(
+    environment: &[(OsString, OsString)],
+) -> impl Iterator<Item = (&OsString, &OsString)> {
+    environment.iter().filter(|(name, _)| !tells_loader(name)).map(|(name, value)| (name, value))
+}
+
+fn tells_loader(name: &OsStr) -> bool {
+    let upper = name.to_string_lossy().to_ascii_uppercase();
+    upper.starts_with("LD_") || LOADER.contains(&upper.as_str())
 }
 
 /// Keeps the entries of `PATH` that are absolute and that `keep` accepts.

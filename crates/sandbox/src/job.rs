@@ -1,4 +1,4 @@
-//! A shell command to run, and how bash is told to run it.
+//! A command to run, and how bash is told to run it.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -12,7 +12,9 @@ use std::process::{Command, Stdio};
 use rustix::fs::MemfdFlags;
 use rustix::pipe::PipeFlags;
 
-use crate::system::{self, Inherited, Leader};
+use crate::request::{Script, What};
+use crate::sandbox::Sandbox;
+use crate::system::{self, Inherited, Leader, Setup};
 
 /// One command line for bash.
 #[derive(Clone, Debug)]
@@ -21,63 +23,120 @@ pub struct ShellJob {
     pub script: String,
     /// Where it starts.
     pub cwd: PathBuf,
-    /// Its whole environment.
+    /// Its whole environment. A sandbox changes what must be different inside.
     pub environment: Vec<(OsString, OsString)>,
     /// Whether to report the working directory bash ends in. Without it bash becomes the command where it can.
     pub track_cwd: bool,
     /// A file that is sourced first.
     pub source: Option<PathBuf>,
+    /// What confines it.
+    pub sandbox: Option<Sandbox>,
+}
+
+/// One program with its arguments; no shell reads them.
+#[derive(Clone, Debug)]
+pub struct ProgramJob {
+    /// The program, looked for in `PATH` if it has no slash, and its arguments.
+    pub argv: Vec<OsString>,
+    /// Where it starts.
+    pub cwd: PathBuf,
+    /// Its whole environment. A sandbox changes what must be different inside.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What it reads.
+    pub input: Input,
+    /// What confines it.
+    pub sandbox: Option<Sandbox>,
+}
+
+/// The standard input of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing: it is at its end at once.
+    Nothing,
+    /// What is written to [`Program::input`](crate::Program).
+    Pipe,
 }
 
 /// Where the final working directory is written. Numbers that scripts do not choose.
 const CWD_FD: i32 = 250;
 /// Where bash finds its prelude.
 const PRELUDE_FD: i32 = 251;
+/// No fixed number is higher, here or elsewhere.
+const FIXED_FD_MAX: i32 = 255;
 /// Longer than any path the kernel accepts.
 const PATH_BYTES_MAX: usize = 8192;
 
 const BASH: &[&str] = &["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
 
-/// Bash for `script`, without start-up files and with standard input at its end.
-pub(crate) fn bash(script: &OsStr) -> Command {
+/// What a command runs with.
+pub(crate) struct Surroundings<'a> {
+    /// Its environment; without one it is that of this process.
+    pub(crate) environment: Option<&'a [(OsString, OsString)]>,
+    /// Its standard input; without one it is at its end at once.
+    pub(crate) input: Option<OwnedFd>,
+    pub(crate) leader: Leader,
+}
+
+/// What is to be started, with everything it does before it is the program; and the pipe on which the last working
+/// directory will arrive.
+pub(crate) fn command(what: &What, around: Surroundings<'_>) -> io::Result<(Command, Option<OwnedFd>)> {
+    let mut command = match what {
+        What::Shell(script) => bash(&script.text),
+        What::Program(argv) => program(argv)?,
+    };
+    command.stdin(around.input.map_or_else(Stdio::null, Stdio::from));
+    if let Some(environment) = around.environment {
+        command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+    }
+    let mut setup = Setup::new(around.leader);
+    let cwd = match what {
+        What::Shell(script) => attach(&mut command, script, &mut setup)?,
+        What::Program(_) => None,
+    };
+    system::before_exec(&mut command, setup);
+    Ok((command, cwd))
+}
+
+/// Bash for `script`, without start-up files.
+fn bash(script: &OsStr) -> Command {
     let bash = BASH.iter().find(|path| Path::new(path).exists()).unwrap_or(&"bash");
     let mut command = Command::new(bash);
-    command.arg0("bash").args(["--noprofile", "--norc", "-c", "--"]).arg(script).stdin(Stdio::null());
+    command.arg0("bash").args(["--noprofile", "--norc", "-c", "--"]).arg(script);
     command
 }
 
+fn program(argv: &[OsString]) -> io::Result<Command> {
+    let (name, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(name);
+    command.args(arguments);
+    Ok(command)
+}
+
 /// Attaches what must happen around the script: sourcing a file, and noting the last working directory, which will
-/// arrive on the returned pipe. Everything else the child does before it is bash is arranged too.
+/// arrive on the returned pipe.
 ///
 /// It is done in a prelude that bash reads because `BASH_ENV` names it. So the script itself stays the argument of
 /// `-c`, byte for byte: line numbers, `$0`, `$?`, here-documents and `exit` are what they would be without it. A script
 /// that sets its own `EXIT` trap or replaces the shell by `exec` leaves no report.
-pub(crate) fn attach(
-    command: &mut Command,
-    track_cwd: bool,
-    source: Option<&Path>,
-    leader: Leader,
-) -> io::Result<Option<OwnedFd>> {
-    let mut inherited = Vec::new();
+fn attach(command: &mut Command, script: &Script, setup: &mut Setup) -> io::Result<Option<OwnedFd>> {
     let mut cwd = None;
-    if track_cwd {
+    if script.track_cwd {
         let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        inherited.push(Inherited { descriptor: out_of_the_way(&writer)?, number: CWD_FD });
+        setup.inherited.push(Inherited { descriptor: out_of_the_way(&writer)?, number: CWD_FD });
         cwd = Some(reader);
     }
-    if track_cwd || source.is_some() {
+    if script.track_cwd || script.source.is_some() {
         let mut prelude = File::from(rustix::fs::memfd_create("prelude", MemfdFlags::CLOEXEC)?);
-        prelude.write_all(&prelude_text(track_cwd, source))?;
-        inherited.push(Inherited { descriptor: out_of_the_way(&prelude)?, number: PRELUDE_FD });
+        prelude.write_all(&prelude_text(script.track_cwd, script.source.as_deref()))?;
+        setup.inherited.push(Inherited { descriptor: out_of_the_way(&prelude)?, number: PRELUDE_FD });
         command.env("BASH_ENV", format!("/proc/self/fd/{PRELUDE_FD}"));
     }
-    system::before_exec(command, leader, inherited);
     Ok(cwd)
 }
 
 /// The same descriptor under a number that is none of the fixed ones.
-fn out_of_the_way(descriptor: &impl AsFd) -> io::Result<OwnedFd> {
-    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, PRELUDE_FD + 1)?)
+pub(crate) fn out_of_the_way(descriptor: &impl AsFd) -> io::Result<OwnedFd> {
+    Ok(rustix::io::fcntl_dupfd_cloexec(descriptor, FIXED_FD_MAX + 1)?)
 }
 
 fn prelude_text(track_cwd: bool, source: Option<&Path>) -> Vec<u8> {

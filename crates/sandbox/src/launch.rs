@@ -1,30 +1,39 @@
 //! Starting commands, under a supervisor or without one.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, waitid};
 use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
-use tokio::net::unix::pipe::Receiver;
+use tokio::net::unix::OwnedReadHalf;
+use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, interval, sleep};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::children::{self, Kind};
-use crate::job::{self, ShellJob};
-use crate::process::{Exit, ExitReceiver, Process, Status, TERMINATE_TIME, Tree};
-use crate::report;
-use crate::request::{self, PART_BYTES_MAX};
+use crate::environment::without_loader;
+use crate::job::{self, Input, ProgramJob, ShellJob, Surroundings};
+use crate::network::Refusals;
+use crate::passing;
+use crate::plan::Confined;
+use crate::process::{Exit, ExitReceiver, Process, Program, Status, TERMINATE_TIME, Tree};
+use crate::proxy::Proxy;
+use crate::report::Message;
+use crate::request::{self, Request, Script, What};
+use crate::sandbox::Sandbox;
 use crate::supervisor::ARGUMENT;
 use crate::system::{self, Leader};
 use crate::tree::{self, Left};
+use crate::wire;
 
 /// How often a supervisor is set going again, should it have been stopped.
 const AWAKE_EVERY: Duration = Duration::from_secs(1);
@@ -61,6 +70,9 @@ pub enum LaunchError {
         /// What the system said.
         source: io::Error,
     },
+    /// The command is to be confined, which needs the supervisor's program.
+    #[error("a command can be confined only where every command has a supervisor")]
+    NeedsSupervisor,
     /// A pipe could not be made.
     #[error("the pipes to a command could not be made: {0}")]
     Pipe(#[from] io::Error),
@@ -88,90 +100,212 @@ impl Launcher {
 
     /// Starts the command. Must be called inside a tokio runtime with I/O and time enabled.
     pub fn start(&self, job: &ShellJob) -> Result<Process, LaunchError> {
-        if job.script.len() > PART_BYTES_MAX {
-            return Err(LaunchError::TooLong);
-        }
         let (reader, writer) = io::pipe()?;
         let output = Receiver::from_owned_fd(OwnedFd::from(reader))?;
+        let streams = Streams { input: None, output: writer.try_clone()?.into(), errors: writer.into() };
+        let script =
+            Script { text: job.script.clone().into(), track_cwd: job.track_cwd, source: job.source.clone() };
+        let (exit, tree) = self.launch(Task {
+            what: What::Shell(script),
+            cwd: &job.cwd,
+            environment: &job.environment,
+            sandbox: job.sandbox.as_ref(),
+            streams,
+        })?;
+        Ok(Process { output, exit, tree })
+    }
+
+    /// Starts the program. Must be called inside a tokio runtime with I/O and time enabled.
+    pub fn start_program(&self, job: &ProgramJob) -> Result<Program, LaunchError> {
+        let (output, output_writer) = io::pipe()?;
+        let (errors, errors_writer) = io::pipe()?;
+        let (reader, input) = match job.input {
+            Input::Nothing => (None, None),
+            Input::Pipe => {
+                let (reader, writer) = io::pipe()?;
+                (Some(reader.into()), Some(Sender::from_owned_fd(writer.into())?))
+            }
+        };
+        let streams = Streams { input: reader, output: output_writer.into(), errors: errors_writer.into() };
+        let (output, errors) =
+            (Receiver::from_owned_fd(output.into())?, Receiver::from_owned_fd(errors.into())?);
+        let (exit, tree) = self.launch_program(job, streams)?;
+        Ok(Program { input, output, errors, exit, tree })
+    }
+
+    /// Starts the program with these standard streams.
+    pub(crate) fn launch_program(
+        &self,
+        job: &ProgramJob,
+        streams: Streams,
+    ) -> Result<(ExitReceiver, Tree), LaunchError> {
+        self.launch(Task {
+            what: What::Program(job.argv.clone()),
+            cwd: &job.cwd,
+            environment: &job.environment,
+            sandbox: job.sandbox.as_ref(),
+            streams,
+        })
+    }
+
+    fn launch(&self, task: Task<'_>) -> Result<(ExitReceiver, Tree), LaunchError> {
+        if !task.what.fits() {
+            return Err(LaunchError::TooLong);
+        }
         let stop = CancellationToken::new();
         let gone = CancellationToken::new();
         let (sender, receiver) = oneshot::channel();
-        let watch = Watch { exit: Some(sender), stop: stop.clone(), _gone: gone.clone().drop_guard() };
+        let watch = Watch {
+            exit: Some(sender),
+            stop: stop.clone(),
+            refusals: Refusals::default(),
+            sandbox: task.sandbox.cloned(),
+            _gone: gone.clone().drop_guard(),
+        };
         match &self.0 {
-            Mode::Supervised(program) => start_supervised(program.as_os_str(), job, writer, watch)?,
-            Mode::Direct => start_direct(job, writer, watch)?,
+            Mode::Supervised(program) => start_supervised(program, task, watch)?,
+            Mode::Direct if task.sandbox.is_some() => return Err(LaunchError::NeedsSupervisor),
+            Mode::Direct => start_direct(task, watch)?,
         }
-        Ok(Process { output, exit: ExitReceiver(receiver), tree: Tree::new(stop, gone) })
+        Ok((ExitReceiver(receiver), Tree::new(stop, gone)))
     }
 }
 
-/// The ends of the channels that whoever watches a command holds.
+/// The standard streams of a command.
+pub(crate) struct Streams {
+    /// Without one it is at its end at once.
+    pub(crate) input: Option<OwnedFd>,
+    pub(crate) output: OwnedFd,
+    pub(crate) errors: OwnedFd,
+}
+
+/// A command that is about to be started.
+struct Task<'a> {
+    what: What,
+    cwd: &'a Path,
+    environment: &'a [(OsString, OsString)],
+    sandbox: Option<&'a Sandbox>,
+    streams: Streams,
+}
+
+/// What whoever watches a command holds.
 struct Watch {
     exit: Option<oneshot::Sender<Exit>>,
     stop: CancellationToken,
+    refusals: Refusals,
+    /// Its directory for temporary files must last as long as the command.
+    sandbox: Option<Sandbox>,
     _gone: DropGuard,
 }
 
 impl Watch {
-    fn report(&mut self, exit: Exit) {
+    fn report(&mut self, mut exit: Exit) {
         if let Some(sender) = self.exit.take() {
+            exit.refused = self.refusals.list();
             // Nobody may be interested any more.
             let _ = sender.send(exit);
         }
     }
 }
 
-fn place(command: &mut Command, job: &ShellJob) {
-    let environment = job.environment.iter().map(|(name, value)| (name, value));
-    command.env_clear().envs(environment).current_dir(&job.cwd);
-}
-
-fn spawn(command: &mut Command, kind: Kind, writer: io::PipeWriter) -> Result<Pid, LaunchError> {
-    command.stdout(writer.try_clone()?).stderr(writer);
+fn spawn(
+    command: &mut Command,
+    kind: Kind,
+    cwd: &Path,
+    streams: (OwnedFd, OwnedFd),
+) -> Result<Pid, LaunchError> {
+    command.current_dir(cwd).stdout(streams.0).stderr(streams.1);
     children::spawn(command, kind).map_err(|source| match source.raw_os_error() {
         Some(libc::E2BIG) => LaunchError::TooLong,
         _ => LaunchError::Program { program: command.get_program().to_string_lossy().into_owned(), source },
     })
 }
 
-fn start_supervised(
-    program: &OsStr,
-    job: &ShellJob,
-    writer: io::PipeWriter,
-    watch: Watch,
-) -> Result<(), LaunchError> {
+fn start_supervised(program: &Path, task: Task<'_>, watch: Watch) -> Result<(), LaunchError> {
     let (ours, theirs) = StdUnixStream::pair()?;
+    let Task { what, cwd, environment, sandbox, streams } = task;
+    request::announce(&ours, streams.input.as_ref().map(AsFd::as_fd))?;
     ours.set_nonblocking(true)?;
     let control = UnixStream::from_std(ours)?;
+    let confined = sandbox.map(|sandbox| Confined {
+        plan: sandbox.plan().clone(),
+        cwd: cwd.to_owned(),
+        environment: sandbox.environment(environment),
+    });
     let mut command = Command::new(program);
-    command.arg(ARGUMENT).stdin(Stdio::from(OwnedFd::from(theirs)));
-    place(&mut command, job);
-    let supervisor = spawn(&mut command, Kind::Supervisor, writer)?;
-    tokio::spawn(watch_supervisor(supervisor, control, request::encode(job), watch));
+    command.arg(ARGUMENT).stdin(Stdio::from(OwnedFd::from(theirs))).env_clear();
+    if confined.is_some() {
+        // What is outside of the sandbox loads nothing that only the inside is told to.
+        command.envs(without_loader(environment));
+    } else {
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+    }
+    let message = wire::message(&Request { what, confined });
+    if message.len() > wire::MESSAGE_BYTES_MAX {
+        return Err(LaunchError::TooLong);
+    }
+    let supervisor = spawn(&mut command, Kind::Supervisor, cwd, (streams.output, streams.errors))?;
+    tokio::spawn(watch_supervisor(supervisor, control, message, watch));
     Ok(())
+}
+
+/// What the supervisor says, and the proxy that it may ask for.
+struct Ear {
+    socket: OwnedReadHalf,
+    arrived: Vec<u8>,
+    descriptor: Option<OwnedFd>,
+    proxy: Option<Proxy>,
+}
+
+impl Ear {
+    /// Waits for something to be said and acts on it; false at the end. Nothing is lost if it is dropped meanwhile.
+    async fn listen(&mut self, watch: &mut Watch) -> bool {
+        let socket: &UnixStream = self.socket.as_ref();
+        let read = || passing::receive(socket, 4096, RecvFlags::DONTWAIT);
+        match socket.async_io(Interest::READABLE, read).await {
+            Ok((bytes, _)) if bytes.is_empty() => return false,
+            Ok((bytes, descriptor)) => {
+                self.arrived.extend(bytes);
+                self.descriptor = descriptor.or(self.descriptor.take());
+            }
+            Err(_) => return false,
+        }
+        while let Ok(Some(message)) = wire::take_message(&mut self.arrived) {
+            match message {
+                Message::Listening => self.open_proxy(watch),
+                Message::Ended(exit) => watch.report(exit),
+                Message::Confined | Message::Failed(_) => {}
+            }
+        }
+        true
+    }
+
+    /// A socket that cannot be served is closed, so the command finds nobody there.
+    fn open_proxy(&mut self, watch: &Watch) {
+        let arbiter = watch.sandbox.as_ref().and_then(Sandbox::arbiter);
+        if let (Some(socket), Some(arbiter)) = (self.descriptor.take(), arbiter) {
+            self.proxy = Proxy::open(socket, arbiter.clone(), watch.refusals.clone()).ok();
+        }
+    }
 }
 
 /// Passes on the request, the supervisor's report and the wish to stop, until the supervisor is gone and nothing of
 /// what was below it is left.
 async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>, mut watch: Watch) {
-    let (mut reader, mut writer) = control.into_split();
+    let (socket, mut writer) = control.into_split();
+    let stop = watch.stop.clone();
     tokio::select! {
         // If it cannot be written, the supervisor is gone.
         _ = writer.write_all(&request) => {}
-        () = watch.stop.cancelled() => {}
+        () = stop.cancelled() => {}
     }
-    let mut bytes = Vec::new();
+    let mut ear = Ear { socket, arrived: Vec::new(), descriptor: None, proxy: None };
     let mut killed_at = None;
     let mut awake = interval(AWAKE_EVERY);
     loop {
         tokio::select! {
-            read = reader.read_buf(&mut bytes) => match read {
-                Ok(0) | Err(_) => break,
-                Ok(_) => if let Some(exit) = report::decode(&bytes) {
-                    watch.report(exit);
-                },
-            },
-            () = watch.stop.cancelled(), if killed_at.is_none() => {
+            more = ear.listen(&mut watch) => if !more { break },
+            () = stop.cancelled(), if killed_at.is_none() => {
                 killed_at = Some(Instant::now() + TERMINATE_TIME + REACT_TIME);
                 // Closing our half is the request; if it is closed already, the supervisor is gone.
                 let _ = writer.shutdown().await;
@@ -184,6 +318,7 @@ async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>
             }
         }
     }
+    drop(ear);
     // Its end of the socket was the last thing it held; the process itself follows at once.
     while let Ok(None) = children::collect(supervisor) {
         sleep(COLLECT_AGAIN).await;
@@ -195,15 +330,16 @@ async fn watch_supervisor(supervisor: Pid, control: UnixStream, request: Vec<u8>
     }
 }
 
-fn start_direct(job: &ShellJob, writer: io::PipeWriter, watch: Watch) -> Result<(), LaunchError> {
-    let mut command = job::bash(job.script.as_ref());
-    place(&mut command, job);
-    let cwd = job::attach(&mut command, job.track_cwd, job.source.as_deref(), Leader::Session)?;
-    let leader = spawn(&mut command, Kind::Session, writer)?;
+fn start_direct(task: Task<'_>, watch: Watch) -> Result<(), LaunchError> {
+    let Task { what, cwd, environment, streams, .. } = task;
+    let around =
+        Surroundings { environment: Some(environment), input: streams.input, leader: Leader::Session };
+    let (mut command, last_cwd) = job::command(&what, around)?;
+    let leader = spawn(&mut command, Kind::Session, cwd, (streams.output, streams.errors))?;
     let handle = rustix::process::pidfd_open(leader, PidfdFlags::NONBLOCK)
         .map_err(io::Error::from)
         .and_then(system::watch)?;
-    tokio::spawn(watch_direct(leader, handle, cwd, watch));
+    tokio::spawn(watch_direct(leader, handle, last_cwd, watch));
     Ok(())
 }
 
@@ -215,7 +351,7 @@ async fn watch_direct(leader: Pid, handle: AsyncFd<OwnedFd>, cwd: Option<OwnedFd
         () = watch.stop.cancelled() => false,
     };
     if ended {
-        watch.report(Exit { status: peek(leader), cwd: job::read_cwd(cwd) });
+        watch.report(Exit { cwd: job::read_cwd(cwd), ..Exit::new(peek(leader)) });
         if tree::in_session(leader).is_empty() {
             let _ = children::collect(leader);
             return;
@@ -231,7 +367,7 @@ async fn watch_direct(leader: Pid, handle: AsyncFd<OwnedFd>, cwd: Option<OwnedFd
         sleep(LOOK_AGAIN).await;
     }
     if let Ok(Some(status)) = children::collect(leader) {
-        watch.report(Exit { status: crate::supervisor::status_of(status), cwd: None });
+        watch.report(Exit::new(crate::supervisor::status_of(status)));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Child processes: how a shell command is started, what it inherits, and how its whole tree is ended.
+//! Child processes: how a command is started, what it inherits and can reach, and how its whole tree is ended.
 //!
 //! A command never runs as a child of the engine itself. Between the two stands the *supervisor*, a small
 //! single-threaded process of the same binary: it adopts every process the command leaves behind, and it ends them
@@ -6,25 +6,53 @@
 //! and ends what was below; at its own end it can wait until all is gone ([`wait_for_trees`]). [`Launcher::direct`] does without it, with weaker
 //! promises, for programs that cannot offer themselves as supervisor.
 //!
+//! A command can be confined: a [`Policy`] says what it may reach, [`Sandbox::prepare`] finds out how that can be enforced
+//! here, and every job takes the result. There is no way from a policy that cannot be enforced to a command that runs.
+//!
 //! Nothing here decides whether a command may run. Linux only.
 
+mod cgroup;
 mod children;
+mod confine;
+mod enclosure;
 mod environment;
+mod explain;
+mod filter;
+mod git;
+mod grants;
 mod job;
 mod launch;
+mod mounts;
+mod network;
+mod passing;
+mod plan;
+mod policy;
 mod process;
+mod proxy;
 mod report;
 mod request;
+mod run;
+mod sandbox;
 mod secrecy;
+mod sockets;
+mod stubs;
 mod supervisor;
 mod system;
+mod terminal;
 mod tree;
+mod wire;
 
 pub use children::wait_for_trees;
 pub use environment::{child_environment, distrust};
-pub use job::ShellJob;
+pub use git::{GitGuard, guard_repositories};
+pub use job::{Input, ProgramJob, ShellJob};
 pub use launch::{LaunchError, Launcher};
-pub use process::{Exit, ExitReceiver, Process, Status, Tree};
+pub use network::{Arbiter, Destination, Host, Network, Refused, Verdict, VerdictFuture};
+pub use policy::{Choice, Exceptions, Limits, Policy, Protected, StandIn, credential_stores};
+pub use process::{Exit, ExitReceiver, Process, Program, Status, Tree};
+pub use run::{Bounds, Finished, Kept};
+pub use sandbox::{ActiveLayer, Layer, Sandbox, Unavailable};
 pub use secrecy::close_to_others;
 pub use supervisor::run_if_supervisor;
-pub use tokio::net::unix::pipe::Receiver as OutputPipe;
+pub use terminal::run_command;
+pub use tokio::net::unix::pipe::{Receiver as OutputPipe, Sender as InputPipe};

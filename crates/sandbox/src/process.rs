@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::OutputPipe;
+use crate::network::Refused;
+use crate::{InputPipe, OutputPipe};
 
 /// Between the request to terminate and the kill.
 pub(crate) const TERMINATE_TIME: Duration = Duration::from_secs(2);
@@ -22,6 +23,21 @@ pub struct Process {
     pub tree: Tree,
 }
 
+/// A program that has been started.
+#[derive(Debug)]
+pub struct Program {
+    /// Its standard input, if that was asked for. Dropping it is the end of the input.
+    pub input: Option<InputPipe>,
+    /// Its standard output.
+    pub output: OutputPipe,
+    /// Its standard error.
+    pub errors: OutputPipe,
+    /// How the program itself will have ended.
+    pub exit: ExitReceiver,
+    /// The program and everything it started.
+    pub tree: Tree,
+}
+
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
@@ -29,6 +45,16 @@ pub struct Exit {
     pub status: Status,
     /// The working directory it ended in, if that was asked for and could be learnt.
     pub cwd: Option<PathBuf>,
+    /// Why it was not started, where there is more to say than the status does: the sandbox could not be set up.
+    pub reason: Option<String>,
+    /// Where it was not let through to while it ran.
+    pub refused: Vec<Refused>,
+}
+
+impl Exit {
+    pub(crate) fn new(status: Status) -> Self {
+        Self { status, cwd: None, reason: None, refused: Vec::new() }
+    }
 }
 
 /// The status of a command that ended.
@@ -38,7 +64,7 @@ pub enum Status {
     Code(i32),
     /// It was ended by this signal.
     Signal(i32),
-    /// Bash could not be started; the system's error number.
+    /// Bash, or the program, could not be started; the system's error number.
     NotStarted(i32),
     /// Whoever watched it is gone, and nothing is known.
     Lost,
@@ -51,7 +77,7 @@ pub struct ExitReceiver(pub(crate) oneshot::Receiver<Exit>);
 impl ExitReceiver {
     /// How the command ended. Can be dropped and called again until it has answered.
     pub async fn recv(&mut self) -> Exit {
-        (&mut self.0).await.unwrap_or(Exit { status: Status::Lost, cwd: None })
+        (&mut self.0).await.unwrap_or(Exit::new(Status::Lost))
     }
 }
 

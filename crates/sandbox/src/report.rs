@@ -1,68 +1,66 @@
-//! What the supervisor tells the engine, as bytes.
-//!
-//! One report per command: a kind, a number, and the final working directory with its length in front.
+//! What is told upwards about a command: by the process that confines it to the supervisor, and by that to the engine.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
-
+use crate::network::Refused;
 use crate::process::{Exit, Status};
+use crate::wire::{Wire, wire_enum};
 
-const HEADER: usize = 9;
-const CODE: u8 = b'c';
-const SIGNAL: u8 = b's';
-const NOT_STARTED: u8 = b'n';
-
-pub(crate) fn encode(exit: &Exit) -> Vec<u8> {
-    let (kind, number) = match exit.status {
-        Status::Code(code) => (CODE, code),
-        Status::Signal(signal) => (SIGNAL, signal),
-        Status::NotStarted(errno) => (NOT_STARTED, errno),
-        // Only the engine's side finds out that a report is missing.
-        Status::Lost => return Vec::new(),
-    };
-    let cwd = exit.cwd.as_ref().map_or(&b""[..], |cwd| cwd.as_os_str().as_bytes());
-    let length = u32::try_from(cwd.len()).unwrap_or(0);
-    let mut bytes = vec![kind];
-    bytes.extend(number.to_le_bytes());
-    bytes.extend(length.to_le_bytes());
-    bytes.extend(&cwd[..length as usize]);
-    bytes
+/// What is told upwards about a command.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// The sandbox stands. Told to the supervisor only.
+    Confined,
+    /// Here is the socket on which the command will look for its proxy; it comes as a descriptor.
+    Listening,
+    /// The sandbox does not stand, so nothing was run. Told to the supervisor only.
+    Failed(String),
+    /// How the command ended.
+    Ended(Exit),
 }
 
-/// The report, once all its bytes are there.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Exit> {
-    let (header, rest) = bytes.split_first_chunk::<HEADER>()?;
-    let [kind, n0, n1, n2, n3, l0, l1, l2, l3] = *header;
-    let number = i32::from_le_bytes([n0, n1, n2, n3]);
-    let cwd = rest.get(..u32::from_le_bytes([l0, l1, l2, l3]) as usize)?;
-    let status = match kind {
-        CODE => Status::Code(number),
-        SIGNAL => Status::Signal(number),
-        NOT_STARTED => Status::NotStarted(number),
-        _ => Status::Lost,
-    };
-    let cwd = (!cwd.is_empty()).then(|| PathBuf::from(OsString::from_vec(cwd.to_vec())));
-    Some(Exit { status, cwd })
+wire_enum!(Message { 0 => Confined, 1 => Listening, 2 => Failed(reason), 3 => Ended(exit) });
+wire_enum!(Status { 0 => Code(code), 1 => Signal(signal), 2 => NotStarted(errno), 3 => Lost });
+
+impl Wire for Exit {
+    fn put(&self, bytes: &mut Vec<u8>) {
+        let Self { status, cwd, reason, refused: _ } = self;
+        status.put(bytes);
+        cwd.put(bytes);
+        reason.put(bytes);
+    }
+
+    fn take(bytes: &mut &[u8]) -> Option<Self> {
+        Some(Self {
+            status: Wire::take(bytes)?,
+            cwd: Wire::take(bytes)?,
+            reason: Wire::take(bytes)?,
+            // Only the engine, whose proxy it is, knows these.
+            refused: Vec::<Refused>::new(),
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
+    use crate::wire::{message, take_message};
 
     #[test]
     fn a_report_survives_the_wire_in_pieces() {
-        let check = |status: Status, cwd: Option<&str>| {
-            let exit = Exit { status, cwd: cwd.map(PathBuf::from) };
-            let bytes = encode(&exit);
+        let check = |status: Status, cwd: Option<&str>, reason: Option<&str>| {
+            let (cwd, reason) = (cwd.map(PathBuf::from), reason.map(str::to_owned));
+            let report = Message::Ended(Exit { cwd, reason, ..Exit::new(status) });
+            let bytes = message(&report);
             for cut in 0..bytes.len() {
-                assert_eq!(decode(&bytes[..cut]), None);
+                assert_eq!(take_message::<Message>(&mut bytes[..cut].to_vec()).unwrap(), None);
             }
-            assert_eq!(decode(&bytes), Some(exit));
+            assert_eq!(take_message(&mut bytes.clone()).unwrap(), Some(report));
         };
-        check(Status::Code(0), Some("/a b/ü\n"));
-        check(Status::Code(255), None);
-        check(Status::Signal(9), None);
-        check(Status::NotStarted(2), None);
+        check(Status::Code(0), Some("/a b/ü\n"), None);
+        check(Status::Code(255), None, None);
+        check(Status::Signal(9), None, None);
+        check(Status::NotStarted(2), None, Some("no namespaces"));
+        check(Status::Lost, None, None);
     }
 }

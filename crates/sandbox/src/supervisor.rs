@@ -7,6 +7,8 @@
 //!      └───────────────────────── output pipe ◄───────────────────────┘
 //! ```
 //!
+//! Where the command is confined, more processes stand between the supervisor and bash; see `enclosure`.
+//!
 //! What to run comes over the socket, not as arguments: nobody who looks for the command by its text finds the
 //! supervisor. It leads a session of its own, so there is no terminal, and it adopts every process whose parent ended,
 //! so nothing below it can escape by starting a session or daemonising. It reports once, when the command itself ends,
@@ -28,13 +30,17 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, wait};
 
-use crate::job;
+use crate::confine;
+use crate::enclosure::{self, Enclosure};
+use crate::job::{self, Surroundings};
+use crate::passing;
 use crate::process::{Exit, Status, TERMINATE_TIME};
-use crate::report;
+use crate::report::Message;
 use crate::request::{self, Request};
 use crate::secrecy::close_to_others;
 use crate::system::{self, CHILD_ENDED, Leader, SIGNAL_RECORD};
 use crate::tree::{self, Left};
+use crate::wire;
 
 /// The first argument that makes a binary the supervisor.
 pub(crate) const ARGUMENT: &str = "__supervise";
@@ -43,17 +49,16 @@ pub(crate) const ARGUMENT: &str = "__supervise";
 const KILL_AGAIN: Duration = Duration::from_millis(5);
 const KILL_AGAIN_MAX: Duration = Duration::from_secs(10);
 
-/// Becomes the supervisor if this process was started as one, and never returns then.
+/// Becomes the supervisor, or the process inside a sandbox that starts the command, if this process was started as one
+/// of them, and never returns then.
 ///
 /// A binary that is given to [`Launcher::supervised`](crate::Launcher::supervised) calls this first thing in `main`,
 /// before it opens a file or starts a thread.
 pub fn run_if_supervisor() {
-    if std::env::args_os().nth(1).is_none_or(|first| first != ARGUMENT) {
-        return;
-    }
-    let code = match supervise() {
-        Ok(()) => 0,
-        Err(_) => 1,
+    let code = match std::env::args_os().nth(1) {
+        Some(first) if first == ARGUMENT => i32::from(supervise().is_err()),
+        Some(first) if first == confine::ARGUMENT => confine::run(),
+        _ => return,
     };
     std::process::exit(code);
 }
@@ -69,21 +74,30 @@ fn supervise() -> io::Result<()> {
     // Whoever is stopped does not notice that the engine is gone. It may come early, when only the thread that
     // started this process ends; then it does nothing.
     rustix::process::set_parent_process_death_signal(Some(Signal::CONT))?;
-    let Some(request) = request::read(rustix::stdio::stdin())? else { return Ok(()) };
-    let mut supervisor = match start(&request) {
-        Ok((direct, cwd)) => Supervisor { signals, direct: Some(direct), cwd },
-        Err(error) => {
-            let status = Status::NotStarted(error.raw_os_error().unwrap_or(0));
-            return send(&Exit { status, cwd: None });
-        }
+    let Some((request, input)) = request::read(rustix::stdio::stdin())? else { return Ok(()) };
+    let mut supervisor = match start(request, input, signals) {
+        Ok(supervisor) => supervisor,
+        Err(exit) => return send(exit),
     };
     let_go()?;
     supervisor.run()
 }
 
-fn start(request: &Request) -> io::Result<(Pid, Option<OwnedFd>)> {
-    let mut command = job::bash(&request.script);
-    let cwd = job::attach(&mut command, request.track_cwd, request.source.as_deref(), Leader::Group)?;
+fn start(request: Request, input: Option<OwnedFd>, signals: OwnedFd) -> Result<Supervisor, Exit> {
+    let (direct, cwd, enclosure) = if request.confined.is_some() {
+        let (direct, enclosure) = enclosure::start(request, input)?;
+        (direct, None, Some(enclosure))
+    } else {
+        let (direct, cwd) = start_free(&request, input)
+            .map_err(|error| Exit::new(Status::NotStarted(error.raw_os_error().unwrap_or(0))))?;
+        (direct, cwd, None)
+    };
+    Ok(Supervisor { signals, direct: Some(direct), cwd, enclosure, has_reported: false })
+}
+
+fn start_free(request: &Request, input: Option<OwnedFd>) -> io::Result<(Pid, Option<OwnedFd>)> {
+    let around = Surroundings { environment: None, input, leader: Leader::Group };
+    let (mut command, cwd) = job::command(&request.what, around)?;
     let child = command.spawn()?;
     Ok((Pid::from_child(&child), cwd))
 }
@@ -96,14 +110,8 @@ fn let_go() -> io::Result<()> {
     std::env::set_current_dir("/")
 }
 
-fn send(exit: &Exit) -> io::Result<()> {
-    let bytes = report::encode(exit);
-    let mut rest = &bytes[..];
-    while !rest.is_empty() {
-        let count = rustix::io::retry_on_intr(|| rustix::io::write(rustix::stdio::stdin(), rest))?;
-        rest = &rest[count..];
-    }
-    Ok(())
+fn send(exit: Exit) -> io::Result<()> {
+    wire::write_all(rustix::stdio::stdin(), &wire::message(&Message::Ended(exit)))
 }
 
 /// What woke the supervisor.
@@ -114,9 +122,11 @@ enum Wake {
 
 struct Supervisor {
     signals: OwnedFd,
-    /// The command itself, until it has ended.
+    /// The command itself, or what stands between it and us, until it has ended.
     direct: Option<Pid>,
     cwd: Option<OwnedFd>,
+    enclosure: Option<Enclosure>,
+    has_reported: bool,
 }
 
 impl Supervisor {
@@ -135,10 +145,7 @@ impl Supervisor {
             match rustix::io::retry_on_intr(|| wait(WaitOptions::NOHANG)) {
                 Ok(Some((pid, status))) if self.direct == Some(pid) => {
                     self.direct = None;
-                    let status = status_of(ExitStatus::from_raw(status.as_raw()));
-                    let cwd = job::read_cwd(self.cwd.take());
-                    // An engine that is gone is noticed by the socket.
-                    let _ = send(&Exit { status, cwd });
+                    self.end_of_direct(status_of(ExitStatus::from_raw(status.as_raw())));
                 }
                 Ok(Some(_)) => {}
                 Ok(None) => return Left::Something,
@@ -147,11 +154,48 @@ impl Supervisor {
         }
     }
 
-    fn wait(&self) -> io::Result<Wake> {
+    fn end_of_direct(&mut self, status: Status) {
+        self.hear();
+        let exit = match &mut self.enclosure {
+            Some(enclosure) => enclosure.end(status),
+            None => Exit { cwd: job::read_cwd(self.cwd.take()), ..Exit::new(status) },
+        };
+        self.report(exit);
+    }
+
+    fn report(&mut self, exit: Exit) {
+        if !self.has_reported {
+            self.has_reported = true;
+            // An engine that is gone is noticed by the socket.
+            let _ = send(exit);
+        }
+    }
+
+    /// Passes on what is said inside the sandbox.
+    fn hear(&mut self) {
+        while let Some((message, descriptor)) = self.enclosure.as_mut().and_then(Enclosure::hear) {
+            match message {
+                Message::Ended(exit) => self.report(exit),
+                Message::Failed(reason) => self.report(enclosure::not_started(&reason)),
+                Message::Listening => {
+                    let bytes = wire::message(&message);
+                    let descriptor = descriptor.as_ref().map(AsFd::as_fd);
+                    let _ = passing::send(rustix::stdio::stdin(), &bytes, descriptor);
+                }
+                Message::Confined => {}
+            }
+        }
+    }
+
+    fn wait(&mut self) -> io::Result<Wake> {
         let control = rustix::stdio::stdin();
-        let mut fds = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&control, PollFlags::IN)];
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&control, PollFlags::IN)];
+        let inside = self.enclosure.as_ref().and_then(Enclosure::channel);
+        fds.extend(inside.map(|channel| PollFd::from_borrowed_fd(channel, PollFlags::IN)));
         rustix::io::retry_on_intr(|| poll(&mut fds, None))?;
-        let [signals, control] = fds.map(|fd| !fd.revents().is_empty());
+        let [signals, control] = [&fds[0], &fds[1]].map(|fd| !fd.revents().is_empty());
+        drop(fds);
+        self.hear();
         let asked = signals && self.asked_to_terminate();
         // The engine writes nothing more; whatever comes from it means its end of the socket is closed.
         Ok(if control || asked { Wake::Stop } else { Wake::ChildEnded })

@@ -23,6 +23,9 @@ const ORDINARY_SIGNALS: [libc::c_int; 10] = [
     libc::SIGTTOU,
 ];
 
+/// Signals that ask a process to end.
+const TERMINATING_SIGNALS: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+
 /// A descriptor that the child finds under a fixed number.
 pub(crate) struct Inherited {
     pub(crate) descriptor: OwnedFd,
@@ -38,20 +41,39 @@ pub(crate) enum Leader {
     Session,
 }
 
+/// What a child does before it becomes the program.
+pub(crate) struct Setup {
+    pub(crate) leader: Leader,
+    pub(crate) inherited: Vec<Inherited>,
+    /// Whether requests to terminate wait, so that whoever watches a command does not end before it.
+    pub(crate) holds_signals: bool,
+    /// The list of a control group that the child puts itself on.
+    pub(crate) group: Option<OwnedFd>,
+}
+
+impl Setup {
+    pub(crate) fn new(leader: Leader) -> Self {
+        Self { leader, inherited: Vec::new(), holds_signals: false, group: None }
+    }
+}
+
 /// Arranges what the child does before it becomes the program: lead its group, die with its parent, leave no core
 /// file, and inherit these descriptors and no others.
-pub(crate) fn before_exec(command: &mut Command, leader: Leader, inherited: Vec<Inherited>) {
+pub(crate) fn before_exec(command: &mut Command, setup: Setup) {
     let parent = rustix::process::getpid();
-    let setup = move || {
-        match leader {
+    let run = move || {
+        match setup.leader {
             Leader::Group => rustix::process::setpgid(None, None)?,
             Leader::Session => rustix::process::setsid().map(drop)?,
         }
         die_with(parent)?;
         no_core_file()?;
-        forget_signal_setup();
+        forget_signal_setup(setup.holds_signals);
+        if let Some(group) = &setup.group {
+            rustix::io::write(group, b"0")?;
+        }
         close_from_three_on_exec();
-        for Inherited { descriptor, number } in &inherited {
+        for Inherited { descriptor, number } in &setup.inherited {
             // SAFETY: both are plain numbers, and nothing in this single-threaded child owns `number`.
             if unsafe { libc::dup2(descriptor.as_raw_fd(), *number) } < 0 {
                 return Err(io::Error::last_os_error());
@@ -61,7 +83,7 @@ pub(crate) fn before_exec(command: &mut Command, leader: Leader, inherited: Vec<
     };
     // SAFETY: the closure runs in the forked child. It allocates nothing, takes no lock, and makes only system calls
     // that are safe there.
-    unsafe { command.pre_exec(setup) };
+    unsafe { command.pre_exec(run) };
 }
 
 /// The child is killed when the thread that started it ends.
@@ -81,13 +103,16 @@ fn no_core_file() -> io::Result<()> {
 }
 
 /// Undoes what this process, or whoever started it, arranged for signals: a command can be asked to terminate even if
-/// the engine was started in the background or with `nohup`.
-fn forget_signal_setup() {
+/// the engine was started in the background or with `nohup`. Unless it `holds` such requests.
+fn forget_signal_setup(holds: bool) {
     // SAFETY: the set is initialised before use and lives on this stack; default handling needs no handler to exist.
     unsafe {
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        let mut held: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut held);
+        for signal in TERMINATING_SIGNALS.into_iter().filter(|_| holds) {
+            libc::sigaddset(&raw mut held, signal);
+        }
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const held, std::ptr::null_mut());
         for signal in ORDINARY_SIGNALS {
             libc::signal(signal, libc::SIG_DFL);
         }
@@ -108,6 +133,18 @@ pub(crate) fn close_inherited() {
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
 }
 
+/// The descriptor that this process was started with under a fixed number.
+///
+/// Only for the start of a process, and once for each number.
+pub(crate) fn inherited(number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: asking about a number changes nothing.
+    if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it is open, and whoever started this process left it to nobody but the caller.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
 /// Holds back the end of children and requests to terminate, to be read from the descriptor instead.
 pub(crate) fn signals() -> io::Result<OwnedFd> {
     // SAFETY: the set is initialised by `sigemptyset` before use and lives on this stack; a new descriptor is owned by
@@ -115,7 +152,7 @@ pub(crate) fn signals() -> io::Result<OwnedFd> {
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
-        for signal in [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
+        for signal in TERMINATING_SIGNALS.into_iter().chain([libc::SIGCHLD]) {
             libc::sigaddset(&raw mut set, signal);
         }
         if libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) != 0 {

@@ -122,6 +122,18 @@ pub(crate) fn kill(list: impl Fn() -> Vec<Entry>) {
     signal(&list(), Signal::KILL);
 }
 
+/// How many processes and threads of this user there are.
+pub(crate) fn count_of_user() -> u64 {
+    let user = rustix::process::getuid().as_raw().to_string();
+    let threads = |pid: i32| -> Option<u64> {
+        let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let field =
+            |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
+        if field("Uid:")? == user { field("Threads:")?.parse().ok() } else { None }
+    };
+    all_processes().into_iter().filter_map(|entry| threads(entry.pid)).sum()
+}
+
 fn is_same(entry: &Entry) -> bool {
     read_entry(entry.pid).is_some_and(|now| now.started == entry.started)
 }

@@ -24,6 +24,7 @@ pub(crate) fn job(script: &str) -> ShellJob {
         environment: std::env::vars_os().collect(),
         track_cwd: false,
         source: None,
+        sandbox: None,
     }
 }
 

@@ -1,0 +1,180 @@
+//! The outside of a sandbox: what the supervisor does to start a confined command, and what it hears from inside.
+//!
+//! ```text
+//!   supervisor ──► bwrap ──┊──► the inside (`confine`) ──► bash ──► …
+//!        ▲                 ┊          │
+//!        └─── what is said ┊ ◄────────┘
+//! ```
+//!
+//! With Landlock there is no `bwrap`, and the inside is a child of the supervisor.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+
+use rustix::fs::MemfdFlags;
+use rustix::net::RecvFlags;
+use rustix::process::Pid;
+
+use crate::cgroup::Group;
+use crate::confine::{self, CHANNEL_FD, ERRORS_FD, Inside, PROGRAM_FD};
+use crate::job::out_of_the_way;
+use crate::mounts::{self, Mounts};
+use crate::passing;
+use crate::plan::{Backend, Confined};
+use crate::process::{Exit, Status};
+use crate::report::Message;
+use crate::request::{Request, What};
+use crate::stubs::Stubs;
+use crate::system::{self, Inherited, Leader, Setup};
+use crate::wire;
+
+/// Of what `bwrap` complains about, no more is told.
+const COMPLAINT_BYTES_MAX: u64 = 2000;
+
+/// Everything outside that belongs to one confined command.
+pub(crate) struct Enclosure {
+    channel: Option<UnixStream>,
+    arrived: Vec<u8>,
+    descriptor: Option<OwnedFd>,
+    /// What `bwrap` says when it fails.
+    complaints: File,
+    stands: bool,
+    is_namespaced: bool,
+    /// Placeholders for what is missing, to be removed at the end.
+    _stubs: Stubs,
+    _group: Option<Group>,
+}
+
+/// Starts a confined command; the number is that of the process directly below us.
+pub(crate) fn start(request: Request, input: Option<OwnedFd>) -> Result<(Pid, Enclosure), Exit> {
+    let Request { what, confined: Some(confined) } = request else {
+        return Err(not_started("there is no plan"));
+    };
+    let mounts = match &confined.plan.backend {
+        Backend::Bubblewrap(_) => {
+            mounts::arrange(&confined.plan.files).map_err(|reason| not_started(&reason))?
+        }
+        Backend::Landlock(_) => Mounts::default(),
+    };
+    enclose(what, confined, input, mounts).map_err(|error| not_started(&error.to_string()))
+}
+
+/// How a command ended whose sandbox could not be set up.
+pub(crate) fn not_started(reason: &str) -> Exit {
+    Exit {
+        reason: Some(format!("the sandbox could not be set up: {reason}")),
+        ..Exit::new(Status::NotStarted(libc::EPERM))
+    }
+}
+
+fn enclose(
+    what: What,
+    confined: Confined,
+    input: Option<OwnedFd>,
+    mounts: Mounts,
+) -> io::Result<(Pid, Enclosure)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let complaints = File::from(rustix::fs::memfd_create("complaints", MemfdFlags::CLOEXEC)?);
+    let group = Group::make(confined.plan.limits.processes);
+    let program = File::open("/proc/self/exe")?;
+    let mut setup = Setup { holds_signals: true, ..Setup::new(Leader::Group) };
+    setup.group = group.as_ref().map(Group::list).transpose()?;
+    for (descriptor, number) in [
+        (out_of_the_way(&theirs)?, CHANNEL_FD),
+        (out_of_the_way(&program)?, PROGRAM_FD),
+        (out_of_the_way(&rustix::stdio::stderr())?, ERRORS_FD),
+    ] {
+        setup.inherited.push(Inherited { descriptor, number });
+    }
+    let is_namespaced = matches!(confined.plan.backend, Backend::Bubblewrap(_));
+    let mut command = outermost(&confined, &mounts);
+    command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stderr(complaints.try_clone()?);
+    system::before_exec(&mut command, setup);
+    let child = command.spawn()?;
+    drop((command, theirs));
+    let has_group = group.is_some();
+    let inside = Inside { what, confined, symlinks: mounts.symlinks, has_group };
+    // If it cannot be written, whoever was to read it has failed and will have said why.
+    let _ = wire::write_all(&ours, &wire::message(&inside));
+    let enclosure = Enclosure {
+        channel: Some(ours),
+        arrived: Vec::new(),
+        descriptor: None,
+        complaints,
+        stands: false,
+        is_namespaced,
+        _stubs: mounts.stubs,
+        _group: group,
+    };
+    Ok((Pid::from_child(&child), enclosure))
+}
+
+/// The program directly below the supervisor.
+fn outermost(confined: &Confined, mounts: &Mounts) -> Command {
+    let inside = [format!("/proc/self/fd/{PROGRAM_FD}"), confine::ARGUMENT.to_owned()];
+    match &confined.plan.backend {
+        Backend::Bubblewrap(bubblewrap) => {
+            let mut command = Command::new(&bubblewrap.program);
+            command.args(mounts::base_arguments(bubblewrap, confined.plan.network, mounts.devices()));
+            command.args(mounts.arguments()).arg("--").args(inside).current_dir("/");
+            command
+        }
+        Backend::Landlock(_) => {
+            let [program, argument] = inside;
+            let mut command = Command::new(program);
+            command.arg(argument);
+            command
+        }
+    }
+}
+
+impl Enclosure {
+    /// On what to wait for something to be said.
+    pub(crate) fn channel(&self) -> Option<BorrowedFd<'_>> {
+        self.channel.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The next thing said inside, if there is one.
+    pub(crate) fn hear(&mut self) -> Option<(Message, Option<OwnedFd>)> {
+        loop {
+            match wire::take_message(&mut self.arrived) {
+                Ok(Some(Message::Confined)) => self.stands = true,
+                Ok(Some(message)) => return Some((message, self.descriptor.take())),
+                Ok(None) => {}
+                Err(_) => self.channel = None,
+            }
+            match passing::receive(self.channel.as_ref()?, 4096, RecvFlags::DONTWAIT) {
+                Ok((bytes, descriptor)) if !bytes.is_empty() => {
+                    self.arrived.extend(bytes);
+                    self.descriptor = descriptor.or(self.descriptor.take());
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                Ok(_) | Err(_) => {
+                    self.channel = None;
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// How the command ended if nobody inside said so.
+    pub(crate) fn end(&mut self, status: Status) -> Exit {
+        if !self.stands {
+            let mut text = String::new();
+            let read = self
+                .complaints
+                .rewind()
+                .and_then(|()| (&mut self.complaints).take(COMPLAINT_BYTES_MAX).read_to_string(&mut text));
+            let text = read.map_or("", |_| text.trim());
+            return if text.is_empty() { not_started(&format!("{status:?}")) } else { not_started(text) };
+        }
+        match status {
+            // `bwrap` tells of signals as shells do.
+            Status::Code(code @ 129..=192) if self.is_namespaced => Exit::new(Status::Signal(code - 128)),
+            status => Exit::new(status),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What a sandbox has to do with a failure, for whoever reads the output of a command.
+
+use crate::plan::Reach;
+use crate::sandbox::Sandbox;
+
+/// Only the end of an output is looked at: a command that fails says why at last.
+const BYTES_MAX: usize = 16 * 1024;
+
+/// What programs say when they may not write.
+const WRITING: &[&str] = &["Read-only file system", "EROFS", "Device or resource busy", "EBUSY"];
+/// What they may also say, for many other reasons too.
+const DENIED: &[&str] = &["Permission denied", "EACCES", "Operation not permitted", "EPERM"];
+/// What they say when there is no network.
+const NETWORK: &[&str] = &[
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "Network is unreachable",
+    "ENETUNREACH",
+    "EAI_AGAIN",
+    "ENOTFOUND",
+    "failed to lookup address information",
+    "Immediate connect fail",
+];
+/// What they say when they get no socket.
+const SOCKETS: &[&str] =
+    &["socket: Operation not permitted", "/dev/tcp", "/dev/udp", "Couldn't connect to server"];
+/// What they say when there are too many processes.
+const PROCESSES: &[&str] = &["fork: retry", "Resource temporarily unavailable", "EAGAIN"];
+
+impl Sandbox {
+    /// What the sandbox may have to do with a command that failed and printed this, and what it allows; `None` if nothing
+    /// points to it.
+    #[must_use]
+    pub fn explain(&self, output: &str) -> Option<String> {
+        let start = output.len().saturating_sub(BYTES_MAX);
+        let end = (start..=output.len()).find_map(|at| output.get(at..)).unwrap_or_default();
+        let says = |signs: &[&str]| signs.iter().any(|sign| end.contains(sign));
+        let plan = self.plan();
+        if plan.network == Reach::Off && (says(NETWORK) || says(SOCKETS)) {
+            return Some("The command runs in a sandbox without a network.".to_owned());
+        }
+        if says(NETWORK) && plan.network == Reach::Proxied {
+            return Some(
+                "The command runs in a sandbox whose only way to the network is the proxy that HTTP_PROXY and HTTPS_PROXY \
+                 name."
+                    .to_owned(),
+            );
+        }
+        if says(WRITING) || says(DENIED) {
+            let places: Vec<String> = plan
+                .files
+                .writable
+                .iter()
+                .chain([&plan.files.temp])
+                .map(|place| place.display().to_string())
+                .collect();
+            return Some(format!(
+                "The command runs in a sandbox. It can write only in {}, apart from protected paths in there, and cannot read \
+                 credentials.",
+                places.join(", ")
+            ));
+        }
+        says(PROCESSES).then(|| {
+            format!("The command runs in a sandbox with at most {} processes.", plan.limits.processes)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::network::{Arbiter, Network, Verdict};
+    use crate::policy::Policy;
+
+    fn check(network: &Network, output: &str, expected: Option<&str>) {
+        let mut policy = Policy::new(vec!["/work".into()], Path::new("/home/me"));
+        policy.network = network.clone();
+        let Ok(sandbox) = Sandbox::prepare(&policy) else { return };
+        let found = sandbox.explain(output);
+        match expected {
+            Some(part) => {
+                assert!(found.as_ref().is_some_and(|text| text.contains(part)), "{output}: {found:?}");
+            }
+            None => assert_eq!(found, None, "{output}"),
+        }
+    }
+
+    #[test]
+    fn only_what_points_to_the_sandbox_is_explained() {
+        let proxied = Network::Proxied(Arbiter::new(|_| async { Verdict::Allow }));
+        check(&Network::Off, "all is well", None);
+        check(&Network::Off, "", None);
+        check(&Network::Off, "touch: /etc/x: Read-only file system", Some("only in /work, "));
+        check(&Network::Off, "curl: (6) Could not resolve host: a", Some("without a network"));
+        check(&Network::Open, "curl: (6) Could not resolve host: a", None);
+        check(&Network::Open, "bash: fork: retry: no", Some("at most 4096 processes"));
+        check(&Network::Off, &format!("Read-only file system{}", "ü".repeat(BYTES_MAX)), None);
+        if Sandbox::prepare(&Policy { network: proxied.clone(), ..Policy::new(Vec::new(), Path::new("/")) })
+            .is_ok_and(|sandbox| sandbox.backend() == "bubblewrap")
+        {
+            check(&proxied, "curl: (6) Could not resolve host: a", Some("HTTP_PROXY"));
+        }
+    }
+}

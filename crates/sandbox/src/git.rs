@@ -1,0 +1,294 @@
+//! What of git repositories must stay as it is, and what must be writable for git to work.
+//!
+//! Git runs programs that its configuration and its hooks name, whenever somebody calls it, outside of every sandbox. So
+//! a confined command may change neither, nor where git looks for them. All the rest of a repository is git's own data,
+//! which ordinary commands write.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::policy::Protected;
+
+/// Repositories deeper inside a directory are not looked for.
+const DEPTH_MAX: usize = 4;
+/// After this many directory entries the search ends.
+const ENTRIES_MAX: usize = 20_000;
+/// After this many repositories the search ends. Each of them costs every command time to start.
+const REPOSITORIES_MAX: usize = 64;
+/// Files that name a place are short.
+const POINTER_BYTES_MAX: u64 = 8192;
+/// A longer configuration is not that of a submodule.
+const CONFIG_BYTES_MAX: u64 = 256 * 1024;
+
+/// What of the repositories in a directory must stay, and what must be writable.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GitGuard {
+    /// Where git keeps the data of repositories whose work tree is elsewhere: for [`Policy::writable`](crate::Policy).
+    pub writable: Vec<PathBuf>,
+    /// What git would run, or would find what to run in: for [`Policy::protected`](crate::Policy).
+    pub protected: Vec<Protected>,
+    /// Whether everything was looked through. A directory may be too large.
+    pub is_complete: bool,
+}
+
+/// Looks for the repositories of a writable directory: its own, one that it is a linked work tree or a submodule of,
+/// and those inside of it.
+#[must_use]
+pub fn guard_repositories(root: &Path) -> GitGuard {
+    let mut search = Search { entries_left: ENTRIES_MAX, ..Search::default() };
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    if fs::symlink_metadata(root.join(".git")).is_err() && !is_repository(&root) {
+        // Neither kind of repository can be made of the directory itself.
+        search.protect([Protected::new(root.join(".git")), Protected::new(root.join("HEAD"))]);
+    }
+    let mut waiting = VecDeque::from([(root, 0)]);
+    while let Some((directory, depth)) = waiting.pop_front() {
+        search.visit(&directory);
+        if is_repository(&directory) {
+            search.guard(&directory);
+            continue;
+        }
+        if search.is_exhausted() {
+            search.is_cut = true;
+            break;
+        }
+        let inside = search.directories(&directory);
+        if depth == DEPTH_MAX {
+            search.is_cut |= !inside.is_empty();
+            continue;
+        }
+        waiting.extend(inside.into_iter().map(|directory| (directory, depth + 1)));
+    }
+    GitGuard {
+        writable: search.writable.into_iter().collect(),
+        protected: search.protected.into_iter().collect(),
+        is_complete: !search.is_cut,
+    }
+}
+
+#[derive(Default)]
+struct Search {
+    writable: BTreeSet<PathBuf>,
+    protected: BTreeSet<Protected>,
+    guarded: BTreeSet<PathBuf>,
+    entries_left: usize,
+    is_cut: bool,
+}
+
+impl Search {
+    fn is_exhausted(&self) -> bool {
+        self.entries_left == 0 || self.guarded.len() >= REPOSITORIES_MAX
+    }
+
+    fn protect(&mut self, paths: impl IntoIterator<Item = Protected>) {
+        self.protected.extend(paths);
+    }
+
+    /// Looks for the repository that a directory is the work tree of.
+    fn visit(&mut self, directory: &Path) {
+        let git = directory.join(".git");
+        let Ok(found) = fs::symlink_metadata(&git) else { return };
+        if found.is_dir() {
+            self.guard(&git);
+        } else if found.is_file() {
+            self.protect([Protected::new(&git)]);
+            self.follow(directory, &git);
+        } else {
+            self.protect([Protected::new(&git)]);
+        }
+    }
+
+    /// Guards one repository, with its submodules and linked work trees.
+    fn guard(&mut self, repository: &Path) {
+        if !self.guarded.insert(repository.to_owned()) {
+            return;
+        }
+        self.protect([
+            Protected::new(repository.join("hooks")),
+            Protected::new(repository.join("config")),
+            Protected::new(repository.join("config.worktree")),
+            Protected::pointer(repository.join("commondir")),
+        ]);
+        for tree in self.directories(&repository.join("worktrees")) {
+            self.protect(["commondir", "gitdir"].map(|name| Protected::pointer(tree.join(name))));
+            self.protect([Protected::new(tree.join("config.worktree"))]);
+        }
+        let mut waiting = vec![(repository.join("modules"), 0)];
+        while let Some((directory, depth)) = waiting.pop() {
+            if self.is_exhausted() || depth > DEPTH_MAX {
+                self.is_cut = true;
+                return;
+            }
+            for inside in self.directories(&directory) {
+                if is_repository(&inside) {
+                    self.guard(&inside);
+                } else {
+                    waiting.push((inside, depth + 1));
+                }
+            }
+        }
+    }
+
+    /// Follows a file that says where the repository of a work tree is. Whoever made the file may lie: the repository
+    /// must name that work tree in turn.
+    fn follow(&mut self, work_tree: &Path, file: &Path) {
+        let Some(repository) = pointed_to(file, "gitdir: ") else { return };
+        let common = pointed_to(&repository.join("commondir"), "");
+        let is_linked = |common: &Path| {
+            let back = pointed_to(&repository.join("gitdir"), "");
+            back.as_deref() == Some(file) && repository.parent() == Some(&common.join("worktrees"))
+        };
+        let owner = match common {
+            Some(common) if is_linked(&common) && is_repository(&common) => common,
+            None if is_repository(&repository) && is_submodule(&repository, work_tree) => repository,
+            _ => return,
+        };
+        self.guard(&owner);
+        self.writable.insert(owner);
+    }
+
+    /// The directories in a directory, in order.
+    fn directories(&mut self, directory: &Path) -> Vec<PathBuf> {
+        let list = fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut found = Vec::new();
+        for entry in list.take(self.entries_left) {
+            self.entries_left -= 1;
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_directory && entry.file_name() != ".git" {
+                found.push(entry.path());
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+/// Whether a directory is what git takes for a repository.
+fn is_repository(directory: &Path) -> bool {
+    directory.join("HEAD").symlink_metadata().is_ok()
+        && directory.join("objects").is_dir()
+        && directory.join("refs").is_dir()
+}
+
+/// Whether the configuration of a repository names this work tree.
+fn is_submodule(repository: &Path, work_tree: &Path) -> bool {
+    let Some(text) = read_short(&repository.join("config"), CONFIG_BYTES_MAX) else { return false };
+    let mut section = String::new();
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line.to_ascii_lowercase();
+        }
+        let value = line.split_once('=').filter(|(name, _)| name.trim().eq_ignore_ascii_case("worktree"));
+        if let (Some((_, value)), "[core]") = (value, section.as_str()) {
+            let named = repository.join(value.trim().trim_matches('"'));
+            return named.canonicalize().is_ok_and(|named| named == work_tree);
+        }
+    }
+    false
+}
+
+/// The place that a file names, relative to the directory it is in.
+fn pointed_to(file: &Path, prefix: &str) -> Option<PathBuf> {
+    let text = read_short(file, POINTER_BYTES_MAX)?;
+    let name = text.strip_prefix(prefix)?.trim_end_matches(['\n', '\r']);
+    file.parent()?.join(name).canonicalize().ok()
+}
+
+fn read_short(file: &Path, most: u64) -> Option<String> {
+    let found = fs::metadata(file).ok()?;
+    if !found.is_file() || found.len() > most {
+        return None;
+    }
+    fs::read_to_string(file).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn git(directory: &Path, arguments: &[&str]) {
+        let mut command = Command::new("git");
+        command.current_dir(directory).args(["-c", "protocol.file.allow=always", "-c", "user.name=a"]);
+        command.args(["-c", "user.email=a@b"]).args(arguments).env("GIT_CONFIG_GLOBAL", "/dev/null");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn is_protected(guard: &GitGuard, path: &Path) -> bool {
+        guard.protected.iter().any(|protected| protected.path == path)
+    }
+
+    #[test]
+    fn linked_work_trees_and_nested_repositories_are_found() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let main = root.join("main");
+        git(&root, &["init", "-q", "main"]);
+        git(&main, &["commit", "-q", "--allow-empty", "-m", "one"]);
+        git(&main, &["worktree", "add", "-q", "../linked"]);
+        git(&root, &["init", "-q", "main/group/nested"]);
+        git(&root, &["init", "-q", "--bare", "main/group/bare"]);
+        let guard = guard_repositories(&main);
+        assert!(guard.is_complete && guard.writable.is_empty(), "{guard:?}");
+        for name in [".git/hooks", ".git/config", "group/nested/.git/hooks", "group/bare/config"] {
+            assert!(is_protected(&guard, &main.join(name)), "{name}");
+        }
+        assert!(is_protected(&guard, &main.join(".git/worktrees/linked/commondir")));
+        let guard = guard_repositories(&root.join("linked"));
+        assert_eq!(guard.writable, [main.join(".git")]);
+        assert!(
+            is_protected(&guard, &main.join(".git/hooks")) && is_protected(&guard, &root.join("linked/.git"))
+        );
+    }
+
+    #[test]
+    fn a_submodule_has_its_repository_elsewhere() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        for name in ["main", "other"] {
+            git(&root, &["init", "-q", name]);
+            git(&root.join(name), &["commit", "-q", "--allow-empty", "-m", "one"]);
+        }
+        git(&root.join("main"), &["submodule", "--quiet", "add", "../other", "deep/sub"]);
+        let modules = root.join("main/.git/modules/deep/sub");
+        let guard = guard_repositories(&root.join("main/deep/sub"));
+        assert_eq!(guard.writable, std::slice::from_ref(&modules));
+        let guard = guard_repositories(&root.join("main"));
+        assert!(is_protected(&guard, &modules.join("config")));
+    }
+
+    #[test]
+    fn a_lie_opens_nothing() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        git(&root, &["init", "-q", "victim"]);
+        let check = |text: &str| {
+            let liar = root.join("liar");
+            fs::create_dir_all(&liar).unwrap();
+            fs::write(liar.join(".git"), text).unwrap();
+            let guard = guard_repositories(&liar);
+            assert!(guard.writable.is_empty(), "{text}");
+            assert!(is_protected(&guard, &liar.join(".git")));
+        };
+        check("gitdir: ../victim/.git\n");
+        check("gitdir: /\n");
+        check("gitdir: /home\n");
+        check("");
+        fs::create_dir_all(root.join("liar/fake/worktrees/x")).unwrap();
+        fs::write(root.join("liar/fake/worktrees/x/commondir"), "../../../../victim/.git").unwrap();
+        fs::write(root.join("liar/fake/worktrees/x/gitdir"), root.join("liar/.git").to_str().unwrap())
+            .unwrap();
+        check("gitdir: fake/worktrees/x\n");
+    }
+
+    #[test]
+    fn a_plain_directory_cannot_become_a_repository() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let guard = guard_repositories(&root);
+        assert!(is_protected(&guard, &root.join(".git")) && is_protected(&guard, &root.join("HEAD")));
+    }
+}

@@ -1,0 +1,401 @@
+//! Which part of the file system is mounted how, for `bwrap`.
+//!
+//! Everything is mounted read-only, then the writable places again, then inside of those what stays read-only or
+//! hidden. Whoever could rename a directory above such a place could put another one in its stead; so every directory
+//! between a writable place and a protected one is mounted on itself, since a mount point can neither be renamed nor
+//! removed. For the same reason a symbolic link on the way is covered, which is done inside (`confine`), for `bwrap`
+//! would follow it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use crate::plan::{Bubblewrap, Files, Reach};
+use crate::policy::StandIn;
+use crate::stubs::{self, Stubs};
+
+/// Links that lead to links are followed no further.
+const LINKS_MAX: u8 = 8;
+
+/// What is mounted, and what has to be done besides.
+#[derive(Default)]
+pub(crate) struct Mounts {
+    entries: Vec<(PathBuf, Access)>,
+    /// Links to be covered inside.
+    pub(crate) symlinks: Vec<PathBuf>,
+    /// What stands in for missing paths.
+    pub(crate) stubs: Stubs,
+}
+
+/// How a place is mounted; of two for the same place the later counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Access {
+    /// As what it is in, only to hold it in its place.
+    Pin,
+    Write,
+    Read,
+    Hide,
+}
+
+/// What is wanted of a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// Read-only, if it exists.
+    Read,
+    /// Read-only, and not to be made.
+    Protect(StandIn),
+    /// Not to be read and not to be made.
+    Hide,
+}
+
+/// The few devices that there are inside where `bwrap` does not set them up.
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+/// Links among the devices that programs rely on.
+const LINKS: &[(&str, &str)] = &[
+    ("/proc/self/fd", "/dev/fd"),
+    ("/proc/self/fd/0", "/dev/stdin"),
+    ("/proc/self/fd/1", "/dev/stdout"),
+    ("/proc/self/fd/2", "/dev/stderr"),
+];
+
+/// What `bwrap` is told in every case.
+pub(crate) fn base_arguments(bubblewrap: &Bubblewrap, network: Reach, devices: Devices) -> Vec<&'static str> {
+    let mut arguments = vec!["--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"];
+    arguments.extend(["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]);
+    if bubblewrap.user_namespace {
+        arguments.push("--unshare-user");
+    }
+    if network != Reach::Open {
+        arguments.push("--unshare-net");
+    }
+    arguments.extend(["--ro-bind", "/", "/"]);
+    match devices {
+        Devices::Full => arguments.extend(["--dev", "/dev"]),
+        Devices::Few => {
+            arguments.extend(["--tmpfs", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm"]);
+            arguments.extend(DEVICES.iter().flat_map(|device| ["--dev-bind", device, device]));
+            arguments.extend(LINKS.iter().flat_map(|(target, link)| ["--symlink", target, link]));
+        }
+    }
+    // Root owns the kernel's settings in there, and needs no capability to write them.
+    arguments.extend(["--proc", "/proc", "--remount-ro", "/proc"]);
+    arguments
+}
+
+/// Which devices there are inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Devices {
+    /// What `bwrap` sets up, terminals among it.
+    Full,
+    /// The simple ones. To set up terminals, `bwrap` goes through one more namespace, and from there nothing can be
+    /// mounted any more.
+    Few,
+}
+
+/// The writable places, as they are named and as they are, outer ones first. What does not exist is left out, and so is
+/// what is reached over a link inside of another writable place: whoever writes there could have made that link.
+pub(crate) fn writable_places(files: &Files) -> Result<Vec<(PathBuf, PathBuf)>, String> {
+    let mut found = Vec::new();
+    for place in files.writable.iter().chain([&files.temp]) {
+        match place.canonicalize() {
+            Ok(real) if real == Path::new("/") => {
+                return Err("the whole file system cannot be writable".to_owned());
+            }
+            Ok(real) => found.push((place.clone(), real)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(told(place, &error)),
+        }
+    }
+    found.sort_by_key(|(_, real)| real.components().count());
+    let all = found.clone();
+    found.retain(|(place, real)| !leads_over_link(place, real, &all));
+    Ok(found)
+}
+
+/// Whether a path leads into one of the places, and over a link from there.
+fn leads_over_link(path: &Path, real: &Path, places: &[(PathBuf, PathBuf)]) -> bool {
+    let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+    above.reverse();
+    let entered = above.into_iter().find_map(|prefix| {
+        let resolved = prefix.canonicalize().ok()?;
+        let is_inside = places.iter().any(|(named, root)| named != path && resolved.starts_with(root));
+        is_inside.then(|| path.strip_prefix(prefix).map(|rest| resolved.join(rest)))
+    });
+    entered.is_some_and(|straight| straight.is_ok_and(|straight| straight != real))
+}
+
+/// Finds out what has to be mounted how. Fails if something cannot be protected.
+pub(crate) fn arrange(files: &Files) -> Result<Mounts, String> {
+    let mut arrangement = Arrangement { writable: writable_places(files)?, ..Arrangement::default() };
+    arrangement.hold_writable();
+    let lists: [(&[PathBuf], Goal); 2] = [(&files.hidden, Goal::Hide), (&files.readable, Goal::Read)];
+    for (paths, goal) in lists {
+        for path in paths {
+            arrangement.lead(path, goal, 0)?;
+        }
+    }
+    for protected in &files.protected {
+        arrangement.lead(&protected.path, Goal::Protect(protected.stand_in), 0)?;
+    }
+    Ok(arrangement.settle())
+}
+
+impl Mounts {
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        let mut arguments: Vec<OsString> = Vec::new();
+        let mut add = |parts: &[&OsStr]| arguments.extend(parts.iter().map(|&part| part.to_owned()));
+        let words = |text: &'static str| OsStr::new(text);
+        for (path, access) in &self.entries {
+            let path = path.as_os_str();
+            match access {
+                Access::Pin | Access::Write => add(&[words("--bind"), path, path]),
+                Access::Read => add(&[words("--ro-bind"), path, path]),
+                Access::Hide if Path::new(path).is_dir() => {
+                    // What is inside of it and not hidden can still be reached.
+                    let mode = if self.has_inside(Path::new(path)) { "0111" } else { "0000" };
+                    add(&[words("--perms"), words(mode), words("--tmpfs"), path]);
+                }
+                Access::Hide => add(&[words("--ro-bind"), words("/dev/null"), path]),
+            }
+        }
+        let hidden = self.entries.iter().filter(|(path, access)| *access == Access::Hide && path.is_dir());
+        for (path, _) in hidden {
+            add(&[words("--remount-ro"), path.as_os_str()]);
+        }
+        if !self.symlinks.is_empty() {
+            add(&["--cap-add", "CAP_SYS_ADMIN", "--cap-add", "CAP_SETPCAP"].map(OsStr::new));
+        }
+        arguments
+    }
+
+    /// Which devices there can be.
+    pub(crate) fn devices(&self) -> Devices {
+        if self.symlinks.is_empty() { Devices::Full } else { Devices::Few }
+    }
+
+    fn has_inside(&self, path: &Path) -> bool {
+        self.entries.iter().any(|(other, _)| other != path && other.starts_with(path))
+    }
+}
+
+#[derive(Default)]
+struct Arrangement {
+    /// Writable places as they were named and as they are.
+    writable: Vec<(PathBuf, PathBuf)>,
+    entries: BTreeMap<PathBuf, Access>,
+    symlinks: BTreeSet<PathBuf>,
+    stubs: Stubs,
+}
+
+impl Arrangement {
+    /// Mounts the writable places, and holds those that are inside of another where they are.
+    fn hold_writable(&mut self) {
+        for (_, real) in self.writable.clone() {
+            self.add(&real, Access::Write);
+            let around = self.writable.iter().map(|(_, root)| root);
+            let around = around.filter(|root| real != **root && real.starts_with(root)).max().cloned();
+            let above: Vec<PathBuf> = real.ancestors().skip(1).map(Path::to_owned).collect();
+            for directory in above.iter().take_while(|path| around.as_ref().is_some_and(|root| *path != root))
+            {
+                self.add(directory, Access::Pin);
+            }
+        }
+    }
+
+    fn add(&mut self, path: &Path, access: Access) {
+        let entry = self.entries.entry(path.to_owned()).or_insert(access);
+        *entry = (*entry).max(access);
+    }
+
+    /// Makes sure of a path, whatever is on the way to it.
+    fn lead(&mut self, path: &Path, goal: Goal, links: u8) -> Result<(), String> {
+        let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+        if !path.is_absolute() || !path.components().all(is_plain) || links > LINKS_MAX {
+            return Err(format!("{} cannot be protected: its place is not certain", path.display()));
+        }
+        if let Some((root, rest)) = self.inside(path) {
+            return self.walk(root, &rest, goal, links);
+        }
+        let real = resolve(path).map_err(|error| told(path, &error))?;
+        if let Some((root, rest)) = self.inside(&real.path) {
+            return self.walk(root, &rest, goal, links);
+        }
+        match goal {
+            Goal::Hide if real.exists => self.add(&real.path, Access::Hide),
+            Goal::Read | Goal::Protect(_) if real.exists => self.add(&real.path, Access::Read),
+            // Where nothing can be written, nothing can be made.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The innermost writable place around a path, and the rest of the path.
+    fn inside(&self, path: &Path) -> Option<(PathBuf, PathBuf)> {
+        let candidates = self.writable.iter().flat_map(|(named, real)| {
+            [named, real].map(|root| path.strip_prefix(root).ok().map(|rest| (real.clone(), rest.to_owned())))
+        });
+        candidates.flatten().min_by_key(|(_, rest)| rest.components().count())
+    }
+
+    /// Goes from a writable place to a path inside of it.
+    fn walk(&mut self, root: PathBuf, rest: &Path, goal: Goal, links: u8) -> Result<(), String> {
+        let mut here = root;
+        let mut parts = rest.components().peekable();
+        if parts.peek().is_none() {
+            self.reach(&here, goal);
+        }
+        while let Some(part) = parts.next() {
+            let next = here.join(part);
+            let is_last = parts.peek().is_none();
+            let found = match fs::symlink_metadata(&next) {
+                // What is empty may stand in for something missing, and then somebody will remove it.
+                Ok(found) if goal == Goal::Read || !stubs::is_blank(&found, &next) => found,
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(told(&next, &error)),
+                _ => {
+                    let goal = if is_last { goal } else { goal.as_directory() };
+                    return self.keep_missing(&next, goal, links);
+                }
+            };
+            if found.is_symlink() {
+                self.symlinks.insert(next.clone());
+                let target = resolve(&parts.fold(next.clone(), |path, part| path.join(part)));
+                let target = target.map_err(|error| told(&next, &error))?;
+                return self.lead(&target.path, goal, links + 1);
+            }
+            if is_last || !found.is_dir() {
+                self.reach(&next, goal);
+                return Ok(());
+            }
+            self.add(&next, Access::Pin);
+            here = next;
+        }
+        Ok(())
+    }
+
+    fn reach(&mut self, path: &Path, goal: Goal) {
+        self.add(path, if goal == Goal::Hide { Access::Hide } else { Access::Read });
+    }
+
+    /// Keeps something from being made.
+    fn keep_missing(&mut self, path: &Path, goal: Goal, links: u8) -> Result<(), String> {
+        let stand_in = match goal {
+            Goal::Read => return Ok(()),
+            Goal::Hide => StandIn::Directory,
+            Goal::Protect(stand_in) => stand_in,
+        };
+        match self.stubs.put(path, stand_in) {
+            Ok(true) => {
+                self.reach(path, goal);
+                Ok(())
+            }
+            // Something real has turned up.
+            Ok(false) => self.lead(path, goal, links + 1),
+            Err(error) if cannot_be_made(path, &error) => Ok(()),
+            Err(error) => Err(told(path, &error)),
+        }
+    }
+
+    /// Drops what has no effect, and what would have the wrong one: a place that only has to stay where it is must not
+    /// become writable because of that.
+    fn settle(self) -> Mounts {
+        let mut entries: Vec<(PathBuf, Access)> = Vec::new();
+        for (path, access) in self.entries {
+            let around = entries.iter().rev().find(|(other, _)| path.starts_with(other));
+            let around = around.map_or(Access::Read, |(_, access)| *access);
+            let has_effect = match access {
+                Access::Pin => matches!(around, Access::Pin | Access::Write),
+                Access::Write => true,
+                Access::Read => around != Access::Read,
+                Access::Hide => around != Access::Hide,
+            };
+            if has_effect {
+                entries.push((path, access));
+            }
+        }
+        Mounts { entries, symlinks: self.symlinks.into_iter().collect(), stubs: self.stubs }
+    }
+}
+
+impl Goal {
+    /// The same for a directory that the path would lead through.
+    fn as_directory(self) -> Self {
+        match self {
+            Self::Protect(_) => Self::Protect(StandIn::Directory),
+            other => other,
+        }
+    }
+}
+
+/// A path without links, of which the last parts may not exist.
+pub(crate) struct Resolved {
+    pub(crate) path: PathBuf,
+    pub(crate) exists: bool,
+}
+
+pub(crate) fn resolve(path: &Path) -> io::Result<Resolved> {
+    let mut missing = Vec::new();
+    let mut links = 0;
+    let mut rest = path.to_owned();
+    loop {
+        match rest.canonicalize() {
+            Ok(real) => {
+                let path = missing.iter().rev().fold(real, |path, part| path.join(part));
+                return Ok(Resolved { path, exists: missing.is_empty() });
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+            // What cannot be looked into cannot be reached from inside either, with fewer rights.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error) => return Err(error),
+        }
+        if let Ok(target) = fs::read_link(&rest) {
+            // It leads to something missing.
+            rest.pop();
+            rest = lexical(&rest.join(target));
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(io::Error::from_raw_os_error(libc::ELOOP));
+            }
+            continue;
+        }
+        let Some(name) = rest.file_name().map(OsStr::to_owned) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        missing.push(name);
+        rest.pop();
+    }
+}
+
+/// The path without `.` and `..`.
+fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Whether a failure to make something means that the command will fail too: the directory is not ours, so its
+/// permissions cannot be changed, or it is on a read-only file system.
+fn cannot_be_made(path: &Path, error: &io::Error) -> bool {
+    match error.kind() {
+        io::ErrorKind::ReadOnlyFilesystem => true,
+        io::ErrorKind::PermissionDenied => {
+            let owner = path.parent().and_then(|parent| fs::metadata(parent).ok()).map(|found| found.uid());
+            owner.is_some_and(|owner| owner != rustix::process::geteuid().as_raw())
+        }
+        _ => false,
+    }
+}
+
+fn told(path: &Path, error: &io::Error) -> String {
+    format!("{}: {error}", path.display())
+}

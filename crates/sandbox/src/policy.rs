@@ -1,0 +1,197 @@
+//! What a confined command may reach, as plain data.
+
+use std::path::{Path, PathBuf};
+
+use crate::network::Network;
+
+/// What a confined command may reach. Everything else of the file system can be read and not be written.
+///
+/// All paths are absolute. Where two of them contradict each other, the longer one counts; for the very same path the
+/// stricter of the two does.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Directories and files that can be written. One that does not exist is left out.
+    pub writable: Vec<PathBuf>,
+    /// What can only be read, inside a writable directory or inside a hidden one.
+    pub readable: Vec<PathBuf>,
+    /// What can only be read and, where it does not exist, not be made.
+    pub protected: Vec<Protected>,
+    /// What can be neither read nor written; see [`credential_stores`].
+    pub hidden: Vec<PathBuf>,
+    /// What of the network can be reached.
+    pub network: Network,
+    /// Whether Unix sockets can be made. Without it a command has only connected pairs of its own. With it, sockets that
+    /// are known to lead out of the sandbox are hidden all the same.
+    pub unix_sockets: bool,
+    /// The directory for temporary files, which `TMPDIR` will name. Without one the sandbox makes its own and removes it
+    /// at its end.
+    pub temp: Option<PathBuf>,
+    /// How much a command may use.
+    pub limits: Limits,
+    /// Which way to confine is taken.
+    pub backend: Choice,
+    /// Where `bwrap` is, if not in one of the usual places.
+    pub bwrap: Option<PathBuf>,
+    /// What to do about protected paths where the way to confine knows no exceptions inside writable directories.
+    pub exceptions: Exceptions,
+}
+
+impl Policy {
+    /// Nothing can be written but `writable` and temporary files, there is no network, and credentials in `home` are
+    /// hidden.
+    #[must_use]
+    pub fn new(writable: Vec<PathBuf>, home: &Path) -> Self {
+        Self {
+            writable,
+            readable: Vec::new(),
+            protected: Vec::new(),
+            hidden: credential_stores(home),
+            network: Network::Off,
+            unix_sockets: false,
+            temp: None,
+            limits: Limits::default(),
+            backend: Choice::Best,
+            bwrap: None,
+            exceptions: Exceptions::Enforced,
+        }
+    }
+}
+
+/// Something inside a writable directory that cannot be changed, made, moved or removed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Protected {
+    /// Where it is, or would be.
+    pub path: PathBuf,
+    /// What stands in for it where it is missing, while a command runs.
+    pub stand_in: StandIn,
+}
+
+/// What stands in for something that is missing. Whoever looks finds it, inside and outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StandIn {
+    /// An empty directory: no file can be made or read in its place, and git does not see it.
+    Directory,
+    /// A file that names the directory it is in, for what is read wherever it exists.
+    Pointer,
+}
+
+impl Protected {
+    /// A protected file or directory.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), stand_in: StandIn::Directory }
+    }
+
+    /// A protected file that names a directory.
+    pub fn pointer(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), stand_in: StandIn::Pointer }
+    }
+}
+
+/// How much a command may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Processes and threads at a time.
+    pub processes: u32,
+    /// Open files of one process.
+    pub open_files: u64,
+    /// Bytes of one file that is written.
+    pub file_bytes: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { processes: 4096, open_files: 65_536, file_bytes: None }
+    }
+}
+
+/// Which way to confine is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The stronger one that works here.
+    Best,
+    /// Namespaces made by `bwrap`, or none at all.
+    Bubblewrap,
+    /// Landlock, or none at all.
+    Landlock,
+}
+
+/// What to do about protected paths where the way to confine knows no exceptions inside writable directories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exceptions {
+    /// They hold: a directory with something protected in it is not writable itself, only what else is in it. So nothing
+    /// can be made, removed or renamed directly in it.
+    Enforced,
+    /// They do not hold, and the report says so.
+    Reported,
+}
+
+/// Where programs keep what lets others in: below the home directory.
+const CREDENTIALS: &[&str] = &[
+    ".ssh",
+    ".aws",
+    ".azure",
+    ".gnupg",
+    ".kube",
+    ".docker/config.json",
+    ".config/containers/auth.json",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/hub",
+    ".config/glab-cli",
+    ".config/op",
+    ".config/rclone",
+    ".config/doctl",
+    ".config/heroku",
+    ".config/sops",
+    ".config/git/credentials",
+    ".git-credentials",
+    ".netrc",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".pypirc",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+    ".terraform.d/credentials.tfrc.json",
+    ".terraformrc",
+    ".vault-token",
+    ".pgpass",
+    ".my.cnf",
+    ".password-store",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".local/share/kwalletd5",
+    ".local/share/kwalletd6",
+    ".config/keepassxc",
+    ".pki",
+    ".mozilla",
+    ".thunderbird",
+    ".config/google-chrome",
+    ".config/google-chrome-beta",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    ".config/opera",
+    ".config/Signal",
+    ".config/Slack",
+    "snap/firefox",
+    "snap/chromium",
+    ".var/app/org.mozilla.firefox",
+    ".var/app/com.google.Chrome",
+    ".var/app/org.chromium.Chromium",
+    ".config/anthropic",
+    ".config/windlass",
+    ".windlass",
+    ".claude",
+    ".claude.json",
+];
+
+/// Well-known places below a home directory that hold credentials: keys, tokens, keyrings, browser profiles, and our
+/// own configuration and sessions.
+#[must_use]
+pub fn credential_stores(home: &Path) -> Vec<PathBuf> {
+    CREDENTIALS.iter().map(|name| home.join(name)).collect()
+}

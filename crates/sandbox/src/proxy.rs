@@ -1,0 +1,147 @@
+//! The proxy through which a confined command reaches what it is allowed to.
+//!
+//! The command has a network of its own with nobody in it but one listening socket. That socket was opened inside and
+//! handed to the engine, which accepts connections on it and makes others outside: so nothing has to be carried across,
+//! and the proxy is the only way. It speaks HTTP (`CONNECT`, and whole addresses) and SOCKS5 on the same port.
+//!
+//! Every connection is decided by the name it asks for and by the address that name turns out to have; the proxy looks
+//! names up itself and connects to exactly the address it looked at. It does not look into what is encrypted: a server
+//! that is allowed can pass on what it gets.
+
+mod addresses;
+mod dial;
+mod head;
+mod socks;
+
+use std::io;
+use std::net::TcpListener as StdTcpListener;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use crate::network::{Arbiter, Refusals};
+use dial::{Door, Failure};
+use head::{Head, Wanted};
+
+/// Connections at a time; more of them wait.
+const CONNECTIONS_MAX: usize = 256;
+/// A client says within this time what it wants.
+const HEAD_TIME: Duration = Duration::from_secs(30);
+const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(50);
+/// What a SOCKS client says first.
+const SOCKS: u8 = 5;
+
+/// A proxy for one command. Dropping it ends every connection.
+pub(crate) struct Proxy(JoinHandle<()>);
+
+impl Proxy {
+    /// Serves a listening socket.
+    pub(crate) fn open(socket: OwnedFd, arbiter: Arbiter, refusals: Refusals) -> io::Result<Self> {
+        let listener = StdTcpListener::from(socket);
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        Ok(Self(tokio::spawn(serve(listener, Arc::new(Door { arbiter, refusals })))))
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, door: Arc<Door>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut connections = JoinSet::new();
+    loop {
+        // It is never closed.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+        };
+        let Ok((client, _)) = accepted else {
+            sleep(PAUSE_AFTER_ERROR).await;
+            continue;
+        };
+        let door = Arc::clone(&door);
+        connections.spawn(async move {
+            // The client sees that its connection is closed, and there is nobody else to tell.
+            let _ = attend(client, &door).await;
+            drop(place);
+        });
+    }
+}
+
+async fn attend(mut client: TcpStream, door: &Door) -> io::Result<()> {
+    let mut first = [0];
+    timeout(HEAD_TIME, client.peek(&mut first)).await??;
+    if first == [SOCKS] {
+        let Some(destination) = timeout(HEAD_TIME, socks::read_request(&mut client)).await?? else {
+            return Ok(());
+        };
+        let connected = door.connect(destination).await;
+        client.write_all(&socks::answer(&connected)).await?;
+        if let Ok(mut server) = connected {
+            copy_bidirectional(&mut client, &mut server).await?;
+        }
+        return Ok(());
+    }
+    let Some((head, rest)) = timeout(HEAD_TIME, read_head(&mut client)).await?? else { return Ok(()) };
+    let head = match Head::parse(&head) {
+        Ok(head) => head,
+        Err(problem) => return refuse(&mut client, "400 Bad Request", problem).await,
+    };
+    let mut server = match door.connect(head.destination.clone()).await {
+        Ok(server) => server,
+        Err(Failure::Refused(refused)) => {
+            return refuse(&mut client, "403 Forbidden", &refused.to_string()).await;
+        }
+        Err(Failure::Unreachable(problem)) => return refuse(&mut client, "502 Bad Gateway", &problem).await,
+    };
+    match &head.wanted {
+        Wanted::Tunnel => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?,
+        Wanted::Request(request) => server.write_all(request).await?,
+    }
+    server.write_all(&rest).await?;
+    copy_bidirectional(&mut client, &mut server).await?;
+    Ok(())
+}
+
+/// Reads up to the empty line; `None` if it does not come, or too late.
+async fn read_head(client: &mut TcpStream) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
+    let mut bytes = Vec::new();
+    loop {
+        // The end may be split between two reads.
+        let from = bytes.len().saturating_sub(head::END.len());
+        if client.read_buf(&mut bytes).await? == 0 {
+            return Ok(None);
+        }
+        let end = bytes[from..].windows(head::END.len()).position(|window| window == head::END);
+        if let Some(end) = end {
+            let rest = bytes.split_off(from + end + head::END.len());
+            return Ok(Some((bytes, rest)));
+        }
+        if bytes.len() > head::BYTES_MAX {
+            return Ok(None);
+        }
+    }
+}
+
+async fn refuse(client: &mut TcpStream, status: &str, text: &str) -> io::Result<()> {
+    let text = format!("{text}\n");
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
+         X-Proxy-Error: windlass-sandbox\r\nConnection: close\r\n\r\n",
+        text.len()
+    );
+    client.write_all(head.as_bytes()).await?;
+    client.write_all(text.as_bytes()).await?;
+    client.shutdown().await
+}

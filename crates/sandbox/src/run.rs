@@ -1,0 +1,98 @@
+//! Running a program to its end: what hooks and short helpers need.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use crate::job::ProgramJob;
+use crate::launch::{LaunchError, Launcher};
+use crate::process::{Exit, Program};
+use crate::{InputPipe, OutputPipe};
+
+/// After the program itself has ended, something it left behind may hold its output. Nobody waits longer for that.
+const OUTPUT_TIME: Duration = Duration::from_millis(500);
+
+/// How long a program may run and how much of what it prints is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Until it is ended with everything it started.
+    pub time: Duration,
+    /// Bytes of its standard output; the rest is read and dropped.
+    pub output_bytes: usize,
+    /// Bytes of its standard error; the rest is read and dropped.
+    pub error_bytes: usize,
+}
+
+/// What came of a program that was run to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// How it ended; `None` if its time was over, and it was ended with everything it started.
+    pub exit: Option<Exit>,
+    /// Its standard output.
+    pub output: Kept,
+    /// Its standard error.
+    pub errors: Kept,
+}
+
+/// What is kept of an output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Its beginning.
+    pub bytes: Vec<u8>,
+    /// Whether there was more.
+    pub is_cut: bool,
+}
+
+impl Launcher {
+    /// Starts a program, gives it `input` if the job has a pipe for it, and waits for its end. Nothing that it started is
+    /// left when this returns; should the future be dropped, it is ended too.
+    ///
+    /// Must be called inside a tokio runtime with I/O and time enabled.
+    pub async fn run(&self, job: &ProgramJob, input: &[u8], bounds: Bounds) -> Result<Finished, LaunchError> {
+        let Program { input: pipe, output: out, errors: err, mut exit, tree } = self.start_program(job)?;
+        let deadline = Instant::now() + bounds.time;
+        let (mut output, mut errors) = (Kept::default(), Kept::default());
+        let ended = {
+            let streams = async {
+                tokio::join!(
+                    give(pipe, input),
+                    keep(out, bounds.output_bytes, &mut output),
+                    keep(err, bounds.error_bytes, &mut errors)
+                );
+            };
+            tokio::pin!(streams);
+            let mut streams_end = false;
+            loop {
+                tokio::select! {
+                    () = &mut streams, if !streams_end => streams_end = true,
+                    exit = exit.recv() => {
+                        if !streams_end {
+                            let _ = timeout_at(Instant::now() + OUTPUT_TIME, &mut streams).await;
+                        }
+                        break Some(exit);
+                    }
+                    () = sleep_until(deadline) => break None,
+                }
+            }
+        };
+        tree.stop().await;
+        Ok(Finished { exit: ended, output, errors })
+    }
+}
+
+/// A program need not read its input.
+async fn give(pipe: Option<InputPipe>, input: &[u8]) {
+    if let Some(mut pipe) = pipe {
+        let _ = pipe.write_all(input).await;
+    }
+}
+
+async fn keep(mut pipe: OutputPipe, most: usize, kept: &mut Kept) {
+    let mut piece = vec![0; 16 * 1024];
+    while let Ok(count @ 1..) = pipe.read(&mut piece).await {
+        let room = most - kept.bytes.len();
+        kept.is_cut |= count > room;
+        kept.bytes.extend(&piece[..count.min(room)]);
+    }
+}
