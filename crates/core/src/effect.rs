@@ -56,6 +56,8 @@ pub enum Effect {
         seen: Vec<FileSeen>,
         /// Who may do what by now, if the session has changed it.
         permissions: Option<Arc<Permissions>>,
+        /// Whether it runs in the sandbox.
+        confined: bool,
     },
     /// Ask a running call to stop; it still finishes.
     CancelTool(CallId),

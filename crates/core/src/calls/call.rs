@@ -240,12 +240,21 @@ impl Call {
         let seen = resolved.filter_map(|path| tools.files.get(path).cloned()).collect();
         let (tool_use, cwd) = (self.tool_use.clone(), tools.cwd.clone());
         let decided = facts.paths.clone();
+        let confined = permission::is_confined(&self.case(&facts, cx));
         self.acted = !facts.kind.is_read_only();
         self.intend(&facts, cx);
         self.stage = Stage::Running { shared: facts.shared, kind: facts.kind };
         cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts });
         let permissions = cx.state.carry.grants.changed();
-        cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, decided, seen, permissions });
+        cx.effects.push(Effect::RunTool {
+            call: self.id,
+            tool_use,
+            cwd,
+            decided,
+            seen,
+            permissions,
+            confined,
+        });
     }
 
     /// What is about to happen is known before it does: on the disk, if it does more than read.
