@@ -77,6 +77,8 @@ pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), NotPlain> {
         }
         "wait" => !arguments.is_empty() && arguments.iter().any(|word| word.text.starts_with('-')),
         "export" => !arguments.iter().all(is_export),
+        // What is still here after wrappers were taken off is used in an unusual way.
+        "command" | "builtin" => special::command(arguments).is_none(),
         "read" => !special::is_plain_read(arguments),
         "jobs" => arguments.iter().any(|word| word.text.contains('x') || may_become_option(word)),
         // Without a command it only redirects.

@@ -161,7 +161,7 @@ fn date(arguments: &[Word]) -> Option<Facts> {
 }
 
 /// `command -v` says where a program is.
-fn command(arguments: &[Word]) -> Option<Facts> {
+pub(super) fn command(arguments: &[Word]) -> Option<Facts> {
     let (option, names) = arguments.split_first()?;
     let asks =
         matches!(literal(option)?, "-v" | "-V") && !names.iter().any(|name| name.text.starts_with('-'));
