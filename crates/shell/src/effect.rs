@@ -17,7 +17,8 @@ pub(crate) use special::double_bracket;
 use crate::places::{Places, named, path_text};
 use crate::plain::Stripped;
 use crate::{Effect, NamedPath, NotPlain, Place, Word};
-use options::{Operands, Parsed, Tool, has_name, may_become_option};
+pub(crate) use options::has_name;
+use options::{Operands, Parsed, Tool, may_become_option};
 
 /// What is known about a command.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! What a command runs that stands in its own arguments.
 
 use super::word::Argument;
+use crate::effect::has_name as has;
 use crate::places::Places;
 
 /// A command as it was found.
@@ -77,10 +78,6 @@ const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-com
 
 /// Programs in whose code calls are looked for.
 const INTERPRETERS: &str = "python python2 python3 perl ruby node nodejs deno bun php lua awk gawk mawk nawk";
-
-fn has(names: &str, name: &str) -> bool {
-    !name.is_empty() && names.split(' ').any(|one| one == name)
-}
 
 /// How many words may begin the command of a runner.
 const CANDIDATES_MAX: usize = 6;
