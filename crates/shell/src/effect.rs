@@ -76,7 +76,7 @@ pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), NotPlain> {
         "printf" => {
             arguments.first().is_some_and(|word| word.text.starts_with("-v") || may_become_option(word))
         }
-        "wait" => !arguments.is_empty() && arguments.iter().any(|word| word.text.starts_with('-')),
+        "wait" => arguments.iter().any(|word| word.text.starts_with('-') || may_become_option(word)),
         "export" => !arguments.iter().all(is_export),
         // What is still here after wrappers were taken off is used in an unusual way.
         "command" | "builtin" => special::command(arguments).is_none(),

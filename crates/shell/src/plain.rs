@@ -49,6 +49,7 @@ pub(crate) fn read(line: &str) -> Result<Vec<PlainCommand>> {
         names: Vec::new(),
         incoming: Vec::new(),
         depth: 0,
+        substitutions: 0,
         commands: Vec::new(),
     };
     reader.list("")?;
@@ -85,6 +86,8 @@ struct Reader<'a> {
     /// The same for the condition of a loop, which may read them.
     incoming: Vec<NamedPath>,
     depth: usize,
+    /// How many of these levels are substitutions.
+    substitutions: usize,
     commands: Vec<PlainCommand>,
 }
 

@@ -63,9 +63,10 @@ pub(super) fn is_plain_read(arguments: &[Word]) -> bool {
 
 /// Whether a test evaluates nothing: no operand can turn out to be the test of a variable.
 pub(super) fn is_plain_test(arguments: &[Word]) -> bool {
-    let is_fixed = |word: &Word| !word.is_unknown && !word.is_pattern;
+    let is_fixed = |word: &Word| !word.is_unknown;
     let tests_variable = |word: &Word| matches!(word.text.as_str(), "-v" | "-R");
-    if arguments.iter().any(|word| word.is_split || tests_variable(word)) {
+    // Names of files could be anything, and any number of words.
+    if arguments.iter().any(|word| word.is_split || word.is_pattern || tests_variable(word)) {
         return false;
     }
     if arguments.iter().all(is_fixed) {

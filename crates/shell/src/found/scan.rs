@@ -620,13 +620,19 @@ impl Scanner<'_, '_> {
             let line =
                 if document.strips_tabs { rest[..length].trim_start_matches('\t') } else { &rest[..length] };
             is_closed = line == document.end;
+            // Inside a substitution bash goes on behind the end if a parenthesis follows in the line.
+            if !is_closed && self.levels.len() > 1 && line.starts_with(&document.end) && line.contains(')') {
+                self.walk.note_unseen("a here document ends in an unusual way");
+                self.at += length - line.len() + document.end.len();
+                break;
+            }
             if !is_closed {
                 body.push_str(line);
                 body.push('\n');
             }
             self.at += (length + 1).min(rest.len());
         }
-        if !is_closed {
+        if !is_closed && self.at >= self.text.len() {
             self.walk.note_unseen("a here document is not closed");
         }
         let places = self.top().places.clone();
