@@ -229,7 +229,10 @@ impl Walk {
                 self.note_unseen("it holds too many commands inside commands");
                 break;
             }
-            if EVALUATES.contains(&base.as_str()) {
+            // Only with this option does it evaluate anything.
+            let prints =
+                base == "printf" && arguments.get(1).is_none_or(|first| !first.text.starts_with("-v"));
+            if EVALUATES.contains(&base.as_str()) && !prints {
                 for argument in &arguments[1..] {
                     self.substitutions(&argument.text, places);
                 }

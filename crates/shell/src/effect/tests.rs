@@ -62,6 +62,8 @@ fn what_is_looked_at_is_named() {
     check_looks("cd a", "a");
     check_looks("git show HEAD:a", "a");
     check_looks("git diff /x y", "/x y");
+    check_looks("git grep -n /api src", "src");
+    check_looks("git grep -e /api src", "src");
     check_looks("cat ~/a '~/b'", "~/a ./~/b");
     check_looks("cat \"$x\"", "?");
     check_looks("cat \"a/$x\"", "a/?");
