@@ -629,7 +629,14 @@ impl Reader<'_> {
                 return Err(no("it duplicates a descriptor in an unusual way"));
             }
         }
-        let [target] = &raw.expand()?[..] else { return Err(no("a redirection leads to several places")) };
+        let [target] = &self.expand(raw)?[..] else {
+            return Err(no("a redirection leads to several places"));
+        };
+        // What a loop goes through can be read.
+        if kind == "<" && !target.choices.is_empty() && !target.is_split {
+            parts.reads.extend(target.choices.iter().cloned());
+            return Ok(());
+        }
         if target.is_unknown || target.is_pattern || target.text.is_empty() {
             return Err(no("a redirection leads to a place that is not plain"));
         }

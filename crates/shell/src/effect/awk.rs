@@ -89,7 +89,8 @@ impl Scan<'_> {
             return self.quoted('/');
         }
         let is_value = self.before.is_ascii_alphanumeric() || "_]\"".contains(self.before);
-        (is_value && !self.is_keyword).then_some(())
+        // The last slash of all cannot begin an expression, since nothing would end it.
+        ((is_value && !self.is_keyword) || !self.rest.contains('/')).then_some(())
     }
 
     fn word(&mut self, first: char) {
@@ -147,6 +148,7 @@ mod tests {
             "{if ($1 > 5) print $1; else print \"small\"}",
             "/[a-z]+/ && !/x/",
             "{print} # all of it",
+            "{print ($1 + $2) / 2}",
             "1",
             "",
         ] {

@@ -78,6 +78,7 @@ fn what_is_looked_at_is_named() {
     check_looks("for f in a b; do cat $f; done", "a b");
     check_looks("for f in *.c; do cat \"$f.bak\"; done", "~*.c.bak");
     check_looks("for f in *.c; do cat $f; done", "?");
+    check_looks("for f in a b; do wc -l < \"$f\"; done", "a b");
     check_looks("for f in $(ls); do cat \"$f\"; done", "?");
     check_looks("find a | while read -r f; do cat \"$f\"; done", "a/**");
     check_looks("find a | while read f; do cat \"$f\"; done", "?");

@@ -250,6 +250,11 @@ impl Reader<'_> {
         if rest.starts_with("\\\n") {
             return Err(no("a line goes on behind a `$`"));
         }
+        if let Some(length) = number_arithmetic(rest) {
+            self.at += length;
+            word.push_unknown(true);
+            return Ok(());
+        }
         if rest.starts_with("((") || rest.starts_with('[') {
             return Err(no("it uses arithmetic"));
         }
@@ -405,6 +410,13 @@ impl Reader<'_> {
         }
         Err(no("a here document is not closed"))
     }
+}
+
+/// The length of `((…))` in which there are only numbers: names would be evaluated, and what they hold as well.
+fn number_arithmetic(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix("((")?;
+    let length = inner.find(|c: char| !c.is_ascii_digit() && !" +-*/%".contains(c))?;
+    (length > 0 && inner[length..].starts_with("))")).then_some(length + 4)
 }
 
 fn push_variable(word: &mut RawWord, name: &str, in_quotes: bool) {
