@@ -192,7 +192,15 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     reads.extend(operand_paths(parsed.operands.get(skip..).unwrap_or_default(), &context));
     let effect = if place == Place::Start { Effect::Looks } else { Effect::LooksAtStart };
     let mut facts = Facts { effect, reads, ..Facts::default() };
-    if literal(subcommand) == Some("ls-files") || (literal(subcommand) == Some("grep") && parsed.has("l")) {
+    let lists = match literal(subcommand)? {
+        "ls-files" => parsed
+            .options
+            .iter()
+            .all(|(option, _)| has_name("c cached d deleted m modified o others z exclude-standard", option)),
+        "grep" => parsed.has("l files-with-matches"),
+        _ => false,
+    };
+    if lists {
         facts.names = context.here(true);
     }
     facts.directory = Some(place);

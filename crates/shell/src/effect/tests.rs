@@ -72,6 +72,13 @@ fn what_is_looked_at_is_named() {
     check_looks("find a | grep b | head | xargs -n1 cat", "a/**");
     check_looks("grep -rl x a | xargs wc -l", "a/**");
     check_looks("git ls-files | xargs wc -l", "./**");
+    check_looks("find a | grep -v b | sort -u | xargs cat", "a/**");
+    check_looks("find a | head -c 5 | xargs cat", "?");
+    check_looks("find a | grep -o b | xargs cat", "?");
+    check_looks("grep -l --label=/x y - a | xargs cat", "?");
+    check_looks("git ls-files --format=/x | xargs cat", "?");
+    check_looks("rg --files --path-separator x a | xargs cat", "?");
+    check_looks("find a -printf /x | xargs cat", "?");
     check_looks("echo /x | xargs cat", "?");
     check_looks("find a | sed s/a/b/ | xargs cat", "?");
     check_looks("for f in a b; do cat \"$f\"; done", "a b");
