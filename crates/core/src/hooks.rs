@@ -1,7 +1,8 @@
 //! Hooks at the end of a run: they may object, or say not to go on.
 
-use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookId, Terminal, Update};
+use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookId, HookScene, Terminal, Update};
 
+use crate::config::Source;
 use crate::effect::Effect;
 use crate::ladder::{Situation, StopHooks};
 use crate::state::{Phase, PhaseName};
@@ -36,8 +37,22 @@ impl Cx<'_> {
     /// Asks the hooks of an event.
     pub(crate) fn ask_hooks(&mut self, call: HookCall) -> HookId {
         let hook = self.state.ids.hook();
-        self.effects.push(Effect::RunHooks { hook, call });
+        let scene = self.hook_scene();
+        self.effects.push(Effect::RunHooks { hook, call, scene });
         hook
+    }
+
+    fn hook_scene(&self) -> HookScene {
+        HookScene {
+            cwd: self.state.carry.tools.cwd.clone(),
+            mode: self.config.permissions.mode.name(),
+            effort: self.config.effort,
+            prompt: self.state.ledger.prompt.clone(),
+            agent: match &self.config.source {
+                Source::Agent(kind) => Some(kind.clone()),
+                _ => None,
+            },
+        }
     }
 
     /// Shows what hooks want the user to know.

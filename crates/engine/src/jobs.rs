@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use windlass_core::{Event, Prompt};
 use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ToolContext};
 use windlass_protocol::{
-    Block, FileSeen, ForkId, HookAnswer, HookCall, HookId, LookId, StoreId, Surroundings, ToolOutcome,
-    ToolUse,
+    Block, FileSeen, ForkId, HookAnswer, HookCall, HookId, HookScene, LookId, StoreId, Surroundings,
+    ToolOutcome, ToolUse,
 };
 use windlass_secrets::Redactor;
 
@@ -67,13 +67,14 @@ pub(crate) fn hooks(
     runner: Option<Arc<dyn HookRunner>>,
     hook: HookId,
     call: HookCall,
+    scene: HookScene,
     cancel: CancellationToken,
 ) -> Job {
     let event = call.event();
     async move {
         let work = async {
             match runner {
-                Some(runner) => runner.run(call, cancel).await,
+                Some(runner) => runner.run(call, scene, cancel).await,
                 None => HookAnswer::default(),
             }
         };

@@ -399,7 +399,9 @@ impl World {
                 beside.forks.retain(|(id, _)| *id != fork);
                 beside.cancelled.push(fork);
             }
-            Effect::RunHooks { hook, call } => beside.hooks.push((hook, call, Pace::random(&mut self.rng))),
+            Effect::RunHooks { hook, call, .. } => {
+                beside.hooks.push((hook, call, Pace::random(&mut self.rng)))
+            }
             Effect::CancelHooks(hook) => beside.hooks.retain(|(id, ..)| *id != hook),
             Effect::Store { store, results } => beside.stores.push((store, results.len())),
             Effect::LookAround { look, known, show } => {

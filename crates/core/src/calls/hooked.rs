@@ -64,7 +64,7 @@ impl Call {
     /// An interrupted call is answered without asking anybody else.
     pub(super) fn ask_hooks_after(&mut self, outcome: ToolOutcome, shared: bool, cx: &mut Cx<'_>) {
         let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
-        let call = HookCall::PostToolUse { tool, tool_use, outcome: outcome.clone() };
+        let call = HookCall::PostToolUse { tool, tool_use, outcome: outcome.clone(), duration_ms: 0 };
         if self.stopping || !cx.config.hooks.contains(&call.event()) {
             return self.conclude(outcome, cx);
         }

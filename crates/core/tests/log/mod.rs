@@ -569,7 +569,7 @@ impl Player {
                 );
                 words.push(format!("timer t{} {after_ms}", timer.0));
             }
-            Effect::RunHooks { hook, call } => {
+            Effect::RunHooks { hook, call, .. } => {
                 words.extend(up_to(edges, &[PhaseName::Stopping]));
                 words.push(format!("ask h{} {}", hook.0, hook_words(&call)));
             }
@@ -620,12 +620,24 @@ fn plain_words(effect: &Effect) -> Option<String> {
 
 fn hook_words(call: &HookCall) -> String {
     let about = match call {
-        HookCall::PreToolUse { tool_use, .. } | HookCall::PostToolUse { tool_use, .. } => phrase(tool_use),
+        HookCall::PreToolUse { tool_use, .. }
+        | HookCall::PostToolUse { tool_use, .. }
+        | HookCall::PermissionRequest { tool_use, .. } => phrase(tool_use),
         HookCall::Stop { active, text } => format!("{text}{}", if *active { " (again)" } else { "" }),
         HookCall::StopFailure { terminal, failure } => {
             failure.as_ref().map_or_else(|| terminal.name().to_owned(), |failure| failure.message.clone())
         }
         HookCall::PreCompact { instructions, .. } => instructions.to_string(),
+        HookCall::PostCompact { summary, .. } => clipped(summary.to_string()),
+        HookCall::SessionStart { source, .. } => source.name().to_owned(),
+        HookCall::InstructionsLoaded { files, reason } => format!("{files:?} {}", reason.name()),
+        HookCall::UserPromptSubmit { prompt } => prompt.to_string(),
+        HookCall::CwdChanged { from, to } => format!("{} to {}", from.display(), to.display()),
+        HookCall::PostToolBatch { calls } => {
+            calls.iter().map(|call| phrase(&call.tool_use)).collect::<Vec<_>>().join(", ")
+        }
+        // The core asks none of the others.
+        _ => String::new(),
     };
     format!("{} {about}", call.event().name())
 }

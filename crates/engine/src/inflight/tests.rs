@@ -9,7 +9,7 @@ use windlass_core::{Prompt, State};
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_ports::{HookRunner, LookAround, MemoryPrefetch};
 use windlass_protocol::{
-    Block, CompactTrigger, FileSeen, HookAnswer, HookCall, HookEvent, LookId, MemoryNote, StoreId,
+    Block, CompactTrigger, FileSeen, HookAnswer, HookCall, HookEvent, HookScene, LookId, MemoryNote, StoreId,
     Surroundings, Terminal, Transcript,
 };
 use windlass_tools::{Lookout, Read, ReadLimits};
@@ -186,7 +186,7 @@ impl HookRunner for Hooks {
         [HookEvent::PreCompact].into()
     }
 
-    fn run(&self, call: HookCall, cancel: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+    fn run(&self, call: HookCall, _: HookScene, cancel: CancellationToken) -> BoxFuture<'static, HookAnswer> {
         assert_eq!(call.event(), HookEvent::PreCompact);
         match self {
             Self::Answers => {
@@ -209,7 +209,7 @@ impl HookRunner for Hooks {
 
 fn hooks() -> Effect {
     let call = HookCall::PreCompact { trigger: CompactTrigger::Manual, instructions: "".into() };
-    Effect::RunHooks { hook: HookId(4), call }
+    Effect::RunHooks { hook: HookId(4), call, scene: HookScene::default() }
 }
 
 async fn hooked(hooks_of: Option<Hooks>) -> HookAnswer {

@@ -17,7 +17,7 @@ use windlass_ports::{
     SessionLog, Tool, ToolContext,
 };
 use windlass_protocol::{
-    CallFacts, CallKind, Durability, HookAnswer, HookCall, HookEvent, Record, ToolOutcome,
+    CallFacts, CallKind, Durability, HookAnswer, HookCall, HookEvent, HookScene, Record, ToolOutcome,
 };
 use windlass_session::{
     Header, Layout, LogOptions, LogWriter, Scene, SessionPaths, Upto, load, records, story,
@@ -71,7 +71,7 @@ impl HookRunner for Hooks {
         [HookEvent::Stop, HookEvent::PreToolUse, HookEvent::PostToolUse].into()
     }
 
-    fn run(&self, call: HookCall, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+    fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
         let objects = matches!(call, HookCall::Stop { active: false, .. });
         let blocks = objects.then(|| "look again".to_owned()).into_iter().collect();
         async move { HookAnswer { blocks, ..HookAnswer::default() } }.boxed()

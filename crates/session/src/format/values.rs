@@ -155,7 +155,7 @@ object!(FileChange { path, hash: Hex, note });
 object!(Surroundings { changed, tasks, background, shown });
 
 choice!(HookPermission { "allow" = Allow, "deny" = Deny(why), "ask" = Ask(why), "defer" = Defer });
-object!(HookAnswer { stop, blocks, permission, input, context, notices });
+object!(HookAnswer { stop, blocks, permission, input, updates, output, first_prompt, context, notices });
 
 object!(StoredResult { tool_use_id, path, preview });
 object!(Collapse { first, last, summary });

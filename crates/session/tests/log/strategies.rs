@@ -314,10 +314,12 @@ fn hook_answer() -> BoxedStrategy<Box<HookAnswer>> {
         text().prop_map(HookPermission::Ask),
         Just(HookPermission::Defer),
     ];
-    let lists = (vec(text(), 0..2), vec(text(), 0..2), vec(text(), 0..2));
-    (of(text()), of(permission), of(raw()), lists)
-        .prop_map(|(stop, permission, input, (blocks, context, notices))| {
-            Box::new(HookAnswer { stop, blocks, permission, input, context, notices })
+    let lists = (vec(text(), 0..2), vec(text(), 0..2), vec(text(), 0..2), vec(raw(), 0..2));
+    (of(text()), of(permission), (of(raw()), of(raw())), of(text()), lists)
+        .prop_map(|(stop, permission, (input, output), first_prompt, lists)| {
+            let (blocks, context, notices, updates) = lists;
+            let answer = HookAnswer { stop, blocks, permission, context, notices, ..HookAnswer::default() };
+            Box::new(HookAnswer { input, updates, output, first_prompt, ..answer })
         })
         .boxed()
 }

@@ -68,7 +68,7 @@ impl Beside {
             }
             // Calls of another response are other calls, whatever the provider calls them.
             Effect::CallModel { .. } => self.passed.clear(),
-            Effect::RunHooks { hook, call } => return self.on_asked(*hook, call, config),
+            Effect::RunHooks { hook, call, .. } => return self.on_asked(*hook, call, config),
             Effect::CancelHooks(hook) if self.hooks.remove(hook).is_none() && !self.is_blind => {
                 return Err(format!("{hook:?} was cancelled but is not asked"));
             }
