@@ -32,6 +32,7 @@ mod hooks;
 mod ladder;
 mod layers;
 mod ledger;
+mod opening;
 mod permission;
 mod prefix;
 mod prepare;

@@ -37,7 +37,7 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         }
         Event::Timer(timer) => cx.on_timer(phase, timer),
         Event::Compact { focus } => cx.on_compact(phase, focus),
-        Event::GoOn => cx.on_go_on(phase),
+        Event::GoOn { start } => cx.on_go_on(phase, start),
         Event::Forked { fork, outcome } => cx.on_forked(phase, fork, outcome),
         Event::Hooked { hook, answer } => cx.on_hooked(phase, hook, answer),
         Event::Stored { store, files } => cx.on_reply(phase, Asked::Store(store), Reply::Stored(files)),
@@ -143,11 +143,14 @@ impl Cx<'_> {
         self.on_reply(phase, Asked::Fork(fork), Reply::Forked(outcome))
     }
 
-    /// Hooks answered: those of a call, of the end, or of a compaction.
+    /// Hooks answered: those of a call, of a round, of the end, or of what comes before a request.
     fn on_hooked(&mut self, phase: Phase, hook: HookId, answer: Box<HookAnswer>) -> Phase {
         match phase {
             Phase::Stopping(stopping) if stopping.hook == hook => self.on_stop_hooked(&stopping, &answer),
             Phase::Preparing(_) => self.on_reply(phase, Asked::Hooks(hook), Reply::Hooked(answer)),
+            Phase::Settling(settling) if settling.hooked.waits_for(hook) => {
+                self.on_round_hooked(settling, &answer)
+            }
             phase => self.with_calls(phase, |calls, cx| calls.on_hooked(hook, *answer, cx)),
         }
     }

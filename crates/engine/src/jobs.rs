@@ -70,21 +70,32 @@ pub(crate) fn hooks(
     scene: HookScene,
     cancel: CancellationToken,
 ) -> Job {
-    let event = call.event();
     async move {
-        let work = async {
-            match runner {
-                Some(runner) => runner.run(call, scene, cancel).await,
-                None => HookAnswer::default(),
-            }
-        };
-        let failed = || HookAnswer {
-            notices: vec![format!("The runner of the {} hooks failed: this is a bug in it.", event.name())],
-            ..HookAnswer::default()
-        };
-        Some(Event::Hooked { hook, answer: Box::new(shielded(work, failed).await) })
+        let answer = ask_hooks(runner, call, scene, cancel).await;
+        Some(Event::Hooked { hook, answer: Box::new(answer) })
     }
     .boxed()
+}
+
+/// What hooks answer. A runner that fails has said nothing but that.
+pub(crate) async fn ask_hooks(
+    runner: Option<Arc<dyn HookRunner>>,
+    call: HookCall,
+    scene: HookScene,
+    cancel: CancellationToken,
+) -> HookAnswer {
+    let event = call.event();
+    let work = async {
+        match runner {
+            Some(runner) => runner.run(call, scene, cancel).await,
+            None => HookAnswer::default(),
+        }
+    };
+    shielded(work, || HookAnswer {
+        notices: vec![format!("The runner of the {} hooks failed: this is a bug in it.", event.name())],
+        ..HookAnswer::default()
+    })
+    .await
 }
 
 /// Puts results into files, on a thread that may wait for the disk.

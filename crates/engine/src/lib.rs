@@ -158,6 +158,7 @@ mod results;
 mod run;
 mod schema;
 mod session;
+mod told;
 mod toolbox;
 
 pub use builder::{Engine, EngineBuilder, EngineError};

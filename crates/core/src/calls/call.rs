@@ -8,6 +8,7 @@ use windlass_protocol::{
     MessageId, Question, Record, ToolOutcome, ToolSpec, ToolUse, Update,
 };
 
+use super::hooked::{Review, Undecided};
 use crate::effect::Effect;
 use crate::permission::{self, Case, Verdict};
 use crate::state::Carry;
@@ -27,8 +28,12 @@ pub(super) struct Call {
     pub(super) approved: bool,
     /// Hooks were asked; a changed input does not ask them again.
     pub(super) hooked: bool,
+    /// Hooks were asked in place of a person; they are not asked twice.
+    pub(super) requested: bool,
     /// What hooks want to become of it.
     pub(super) permission: Option<HookPermission>,
+    /// When it started and when it ended.
+    pub(super) ran_ms: (u64, u64),
     /// What the model is told with the result.
     pub(super) remarks: Vec<String>,
     /// A hook said not to go on after it, and why.
@@ -64,6 +69,8 @@ pub(super) enum Stage {
     Examining,
     /// Hooks are asked before it.
     Hooking { hook: HookId, facts: CallFacts },
+    /// Hooks are asked in place of a person.
+    Requesting { hook: HookId, facts: CallFacts, undecided: Undecided },
     /// Somebody must decide; `repeated` says that it came to the same too often.
     Asking { facts: CallFacts, repeated: bool },
     /// It may run as soon as the others let it.
@@ -71,7 +78,7 @@ pub(super) enum Stage {
     /// It runs; shared or not.
     Running { shared: bool, kind: CallKind },
     /// It has run, and hooks are asked after it.
-    Reviewing { hook: HookId, shared: bool, outcome: ToolOutcome },
+    Reviewing { hook: HookId, shared: bool, outcome: ToolOutcome, review: Review },
     /// It is answered.
     Finished(ToolOutcome),
 }
@@ -81,7 +88,9 @@ impl Stage {
     /// decides.
     pub(super) fn is_exclusive(&self) -> bool {
         match self {
-            Self::Hooking { facts, .. } | Self::Asking { facts, .. } => !facts.shared,
+            Self::Hooking { facts, .. } | Self::Requesting { facts, .. } | Self::Asking { facts, .. } => {
+                !facts.shared
+            }
             Self::Running { shared, .. } | Self::Reviewing { shared, .. } => !shared,
             Self::Queued | Self::Examining | Self::Ready(_) | Self::Finished(_) => false,
         }
@@ -99,7 +108,9 @@ impl Call {
             stage: Stage::Queued,
             approved: false,
             hooked: false,
+            requested: false,
             permission: None,
+            ran_ms: (0, 0),
             remarks: Vec::new(),
             stop: None,
             deferred: false,
@@ -159,15 +170,21 @@ impl Call {
             _ if repeated && !permission::can_ask(cx.config) => self.refuse_repetition(count),
             Verdict::Ask(_) if self.approved => self.stage = Stage::Ready(facts),
             Verdict::Ask(reason) if repeated => {
-                self.ask(facts, format!("{reason} {}", same_again(count)), repeated, cx);
+                let reason = format!("{reason} {}", same_again(count));
+                self.ask_permission_hooks(facts, Undecided { reason, repeated, can_ask: true }, cx);
             }
-            Verdict::Allow if repeated => self.ask(facts, same_again(count), repeated, cx),
-            Verdict::Ask(reason) => self.ask(facts, reason, repeated, cx),
+            Verdict::Allow if repeated => {
+                let reason = same_again(count);
+                self.ask_permission_hooks(facts, Undecided { reason, repeated, can_ask: true }, cx);
+            }
+            Verdict::Ask(reason) => {
+                self.ask_permission_hooks(facts, Undecided { reason, repeated, can_ask: true }, cx);
+            }
             Verdict::Allow => self.stage = Stage::Ready(facts),
         }
     }
 
-    fn ask(&mut self, facts: CallFacts, reason: String, repeated: bool, cx: &mut Cx<'_>) {
+    pub(super) fn ask(&mut self, facts: CallFacts, reason: String, repeated: bool, cx: &mut Cx<'_>) {
         let tool_use = self.tool_use.clone();
         cx.emit(Update::Question(Question { call: self.id, tool_use, facts: facts.clone(), reason }));
         self.stage = Stage::Asking { facts, repeated };
@@ -209,6 +226,7 @@ impl Call {
         let (tool_use, cwd) = (self.tool_use.clone(), tools.cwd.clone());
         let decided = facts.paths.clone();
         self.acted = !facts.kind.is_read_only();
+        self.ran_ms.0 = cx.at_ms;
         self.intend(&facts, cx);
         self.stage = Stage::Running { shared: facts.shared, kind: facts.kind };
         cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts });
@@ -233,8 +251,10 @@ impl Call {
         let (call, tool_use_id, is_error) = (self.id, self.tool_use.id.clone(), outcome.is_error);
         let record = Record::Finished { call, tool_use_id, is_error };
         cx.persist_for(self.acted, record);
+        self.ran_ms.1 = cx.at_ms;
+        let from = cx.state.carry.tools.cwd.clone();
         apply(&outcome, &mut cx.state.carry);
-        self.ask_hooks_after(outcome, shared, cx);
+        self.tell_hooks_moved(&from, outcome, shared, cx);
     }
 
     pub(super) fn input_hash(&self) -> u64 {
@@ -262,7 +282,7 @@ impl Call {
 
     /// Answers a call that has not started and never will.
     pub(super) fn leave_unrun(&mut self, text: &str, cx: &mut Cx<'_>) {
-        if let Stage::Hooking { hook, .. } = self.stage {
+        if let Stage::Hooking { hook, .. } | Stage::Requesting { hook, .. } = self.stage {
             cx.effects.push(Effect::CancelHooks(hook));
         }
         self.finish(ToolOutcome::error(text));
@@ -291,7 +311,7 @@ impl Call {
         self.finish(ToolOutcome::error(&text));
     }
 
-    fn deny(&mut self, reason: String, by_person: bool, cx: &mut Cx<'_>) {
+    pub(super) fn deny(&mut self, reason: String, by_person: bool, cx: &mut Cx<'_>) {
         self.answer_unrun(ToolOutcome::error(&reason), cx);
         let denial = Denial { call: self.id, tool_use: self.tool_use.clone(), reason, by_person };
         cx.state.ledger.deny(denial.clone());

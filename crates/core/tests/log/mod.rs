@@ -153,7 +153,7 @@ impl Scenario {
 
     /// The run goes on where another was left.
     pub(crate) fn go_on(self) -> Self {
-        self.other("> go on".into(), Event::GoOn)
+        self.other("> go on".into(), Event::GoOn { start: None })
     }
 
     /// The log fails before these calls could start.
@@ -409,7 +409,7 @@ impl Scenario {
                     player.state = std::mem::take(&mut player.state).at_rest();
                     Event::Submit(prompt)
                 }
-                Told::Other(event @ (Event::Compact { .. } | Event::GoOn)) => {
+                Told::Other(event @ (Event::Compact { .. } | Event::GoOn { .. })) => {
                     player.state = std::mem::take(&mut player.state).at_rest();
                     event
                 }

@@ -273,16 +273,28 @@ fn tool_outcome() -> BoxedStrategy<ToolOutcome> {
 fn prompt() -> BoxedStrategy<Prompt> {
     let speaker = prop_oneof![Just(Speaker::User), Just(Speaker::Task)];
     let priority = prop_oneof![Just(Priority::Now), Just(Priority::Next), Just(Priority::Later)];
-    (vec(block(), 0..2), vec(block(), 0..3), of(name()), speaker, priority, of(any::<u64>()))
-        .prop_map(|(context, blocks, id, speaker, priority, token_budget)| Prompt {
+    let spoken = (vec(block(), 0..2), vec(block(), 0..3));
+    (spoken, of(name()), speaker, priority, of(any::<u64>()), of(start()))
+        .prop_map(|((context, blocks), id, speaker, priority, token_budget, start)| Prompt {
             context,
             blocks,
             id,
             speaker,
             priority,
             token_budget,
+            start,
         })
         .boxed()
+}
+
+fn start() -> BoxedStrategy<StartSource> {
+    prop_oneof![
+        Just(StartSource::Startup),
+        Just(StartSource::Resume),
+        Just(StartSource::Compact),
+        Just(StartSource::Fork),
+    ]
+    .boxed()
 }
 
 fn kind() -> BoxedStrategy<CallKind> {
@@ -398,7 +410,7 @@ fn event() -> BoxedStrategy<Event> {
     let told = prop_oneof![
         prompt().prop_map(Event::Submit),
         text().prop_map(|focus| Event::Compact { focus }),
-        Just(Event::GoOn),
+        of(start()).prop_map(|start| Event::GoOn { start }),
         prompt().prop_map(Event::Steer),
         prop_oneof![Just(Interrupt::Stop), Just(Interrupt::Replace)].prop_map(Event::Interrupt),
         (any::<u32>(), answer).prop_map(|(call, answer)| Event::Answered { call: CallId(call), answer }),
