@@ -86,7 +86,7 @@ impl Cx<'_> {
     pub(crate) fn cancel_round_hooks(&mut self, settling: &mut Settling) {
         if let Some((hook, _)) = settling.hooked.asked.take() {
             self.effects.push(Effect::CancelHooks(hook));
-            self.state.carry.waiting.rest();
+            self.state.carry.waiting.unask();
         }
     }
 

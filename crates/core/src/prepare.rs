@@ -244,7 +244,7 @@ impl Cx<'_> {
 
     /// Stops whatever a layer waits for.
     pub(crate) fn interrupt_preparing(&mut self, preparing: &Preparing) {
-        self.state.carry.waiting.rest();
+        self.state.carry.waiting.unask();
         match preparing.asked {
             Some(Asked::Fork(fork)) => self.effects.push(Effect::CancelFork(fork)),
             Some(Asked::Hooks(hook)) => self.effects.push(Effect::CancelHooks(hook)),

@@ -118,13 +118,19 @@ impl Queue {
         place.is_some_and(|place| self.entries.remove(place).is_own)
     }
 
-    /// Nobody answers questions about them any more, and no run is beginning with one.
+    /// The run is over. What hooks said about prompts that are left is forgotten: whoever opens the session elsewhere does not know
+    /// it either.
     pub(crate) fn rest(&mut self) {
         for entry in &mut self.entries {
-            entry.is_own = false;
-            if matches!(entry.heard, Heard::Asked(_)) {
-                entry.heard = Heard::No;
-            }
+            let prompt = std::mem::take(&mut entry.prompt);
+            *entry = Entry::new(prompt, /* own */ false);
+        }
+    }
+
+    /// Nobody answers questions about them any more.
+    pub(crate) fn unask(&mut self) {
+        for entry in self.entries.iter_mut().filter(|entry| matches!(entry.heard, Heard::Asked(_))) {
+            entry.heard = Heard::No;
         }
     }
 

@@ -269,6 +269,7 @@ impl Cx<'_> {
     pub(crate) fn end(&mut self, terminal: Terminal, interrupt: Option<Interrupt>) -> Phase {
         self.enter(PhaseName::Done);
         self.state.carry.waiting.rest();
+        self.state.carry.notes.from_hooks.clear();
         self.say_interrupted(terminal, interrupt);
         self.drop_background();
         if terminal.shows_failure() {
@@ -327,6 +328,7 @@ impl State {
         self.carry.summary = None;
         self.carry.staged.drop_fork();
         self.carry.waiting.rest();
+        self.carry.notes.from_hooks.clear();
         let (model, blocks, mut calls) = match std::mem::take(&mut self.phase) {
             Phase::Streaming(streaming) => (streaming.body.model.clone(), streaming.blocks, streaming.calls),
             Phase::Settling(settling) => ("".into(), Vec::new(), settling.calls),

@@ -70,7 +70,7 @@ pub(super) enum Stage {
     /// Hooks are asked before it.
     Hooking { hook: HookId, facts: CallFacts },
     /// Hooks are asked in place of a person.
-    Requesting { hook: HookId, facts: CallFacts, undecided: Undecided },
+    Requesting { hook: HookId, facts: CallFacts },
     /// Somebody must decide; `repeated` says that it came to the same too often.
     Asking { facts: CallFacts, repeated: bool },
     /// It may run as soon as the others let it.

@@ -50,7 +50,7 @@ impl CallQueue {
         call.note_stop(answer.stop.as_deref(), cx);
         match call.stage.clone() {
             Stage::Hooking { facts, .. } => call.on_hooked_before(answer, facts, cx),
-            Stage::Requesting { facts, undecided, .. } => call.on_requested(answer, facts, undecided, cx),
+            Stage::Requesting { facts, .. } => call.on_requested(answer, facts, cx),
             Stage::Reviewing { outcome, shared, review: Review::Moved, .. } => {
                 call.ask_hooks_after(outcome, shared, cx);
             }
@@ -101,33 +101,31 @@ impl Call {
         }
         let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
         let hook = cx.ask_hooks(HookCall::PermissionRequest { tool, tool_use, suggestions: Vec::new() });
-        self.stage = Stage::Requesting { hook, facts, undecided };
+        self.stage = Stage::Requesting { hook, facts };
     }
 
-    /// An approval is one more voice for the call and everything is decided again from the start: it spares the question
-    /// where nothing else insists on it.
-    fn on_requested(&mut self, answer: HookAnswer, facts: CallFacts, undecided: Undecided, cx: &mut Cx<'_>) {
+    /// Everything is decided again from the start, since the world has moved on; an approval is one more voice for the call, and
+    /// spares the question where nothing else insists on it.
+    fn on_requested(&mut self, answer: HookAnswer, facts: CallFacts, cx: &mut Cx<'_>) {
         self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
         if self.stop.is_some() {
             return self.finish(ToolOutcome::error(STOPPED));
         }
-        match answer.permission {
-            _ if !answer.blocks.is_empty() => self.deny_by_hook(&answer.blocks.join("\n"), cx),
-            Some(HookPermission::Deny(why)) => self.deny_by_hook(&why, cx),
-            Some(HookPermission::Allow) => {
-                if !answer.updates.is_empty() {
-                    cx.emit(Update::Notice(UPDATES.into()));
-                }
-                // A hook that wants the call asked about outranks one that approves.
-                self.permission.get_or_insert(HookPermission::Allow);
-                match answer.input {
-                    Some(input) => self.change_input(input),
-                    None => self.judge(facts, cx),
-                }
+        let approves = match answer.permission {
+            _ if !answer.blocks.is_empty() => return self.deny_by_hook(&answer.blocks.join("\n"), cx),
+            Some(HookPermission::Deny(why)) => return self.deny_by_hook(&why, cx),
+            permission => permission == Some(HookPermission::Allow),
+        };
+        if approves {
+            // A hook that wants the call asked about outranks one that approves.
+            self.permission.get_or_insert(HookPermission::Allow);
+            if !answer.updates.is_empty() {
+                cx.emit(Update::Notice(UPDATES.into()));
             }
-            Some(HookPermission::Ask(_) | HookPermission::Defer) | None => {
-                self.ask_or_deny(facts, undecided, cx);
-            }
+        }
+        match answer.input.filter(|_| approves) {
+            Some(input) => self.change_input(input),
+            None => self.judge(facts, cx),
         }
     }
 
