@@ -17,7 +17,7 @@ fn check(hooks: &Value, handlers: usize, expected: &[&str]) {
 
 /// A handler of an event that takes every kind.
 #[track_caller]
-fn check_handler(handler: Value, handlers: usize, expected: &[&str]) {
+fn check_handler(handler: &Value, handlers: usize, expected: &[&str]) {
     let expected: Vec<String> =
         expected.iter().map(|text| format!("s:1 PreToolUse[0].hooks[0]: {text}")).collect();
     let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
@@ -84,20 +84,20 @@ fn an_event_that_nothing_reaches_is_told() {
 
 #[test]
 fn what_is_wrong_with_a_handler_is_said_and_the_rest_stays() {
-    check_handler(json!({"type": "command", "command": "x"}), 1, &[]);
-    check_handler(json!("x"), 0, &["a hook is a text; it must be an object"]);
+    check_handler(&json!({"type": "command", "command": "x"}), 1, &[]);
+    check_handler(&json!("x"), 0, &["a hook is a text; it must be an object"]);
     check_handler(
-        json!({"command": "x"}),
+        &json!({"command": "x"}),
         0,
         &["the type of the hook is missing; give one, such as \"command\""],
     );
     check_handler(
-        json!({"type": "comand"}),
+        &json!({"type": "comand"}),
         0,
         &["there is no type of hook \"comand\"; did you mean command?"],
     );
     check_handler(
-        json!({"type": "script"}),
+        &json!({"type": "script"}),
         0,
         &["there is no type of hook \"script\"; the types are command, http and prompt"],
     );
@@ -105,16 +105,16 @@ fn what_is_wrong_with_a_handler_is_said_and_the_rest_stays() {
         let text = format!(
             "hooks of the type {kind} are not supported yet; this one never runs; a command or http hook would"
         );
-        check_handler(json!({"type": kind, "server": "s"}), 0, &[&text]);
+        check_handler(&json!({"type": kind, "server": "s"}), 0, &[&text]);
     }
-    check_handler(json!({"type": "command"}), 0, &["\"command\" is missing; the hook needs it to run"]);
+    check_handler(&json!({"type": "command"}), 0, &["\"command\" is missing; the hook needs it to run"]);
     check_handler(
-        json!({"type": "command", "command": "x", "tiemout": 3}),
+        &json!({"type": "command", "command": "x", "tiemout": 3}),
         1,
         &["there is no field \"tiemout\" here; did you mean \"timeout\"?"],
     );
     check_handler(
-        json!({"type": "command", "command": "x", "url": "https://a.example"}),
+        &json!({"type": "command", "command": "x", "url": "https://a.example"}),
         1,
         &["there is no field \"url\" here; it has no effect"],
     );
@@ -129,37 +129,41 @@ fn what_is_wrong_with_a_handler_is_said_and_the_rest_stays() {
         );
     }
     check_handler(
-        json!({"type": "command", "command": "x", "args": "a b"}),
+        &json!({"type": "command", "command": "x", "args": "a b"}),
         0,
         &["\"args\" is a text; it must be a list of texts"],
     );
+}
+
+#[test]
+fn what_has_another_effect_than_it_seems_is_said() {
     check_handler(
-        json!({"type": "command", "command": "x", "shell": "powershell"}),
+        &json!({"type": "command", "command": "x", "shell": "powershell"}),
         0,
         &["the shell \"powershell\" is not supported here; use \"bash\", or leave it out for sh"],
     );
     check_handler(
-        json!({"type": "command", "command": "x", "onFailure": "stop"}),
+        &json!({"type": "command", "command": "x", "onFailure": "stop"}),
         1,
         &["\"onFailure\" is \"stop\"; it is taken for \"block\"; say \"block\" or \"continue\""],
     );
     check_handler(
-        json!({"type": "command", "command": "x", "once": true}),
+        &json!({"type": "command", "command": "x", "once": true}),
         1,
         &["\"once\" counts only in the hooks of a skill; this one runs every time"],
     );
     check_handler(
-        json!({"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/x"}),
+        &json!({"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/x"}),
         1,
         &["${CLAUDE_PLUGIN_ROOT} has no value in a settings file; use ${CLAUDE_PROJECT_DIR} or a whole path"],
     );
     check_handler(
-        json!({"type": "http", "url": "file:///etc/passwd"}),
+        &json!({"type": "http", "url": "file:///etc/passwd"}),
         0,
         &["\"file:///etc/passwd\" is no address of the web; give one that begins with https:// or http://"],
     );
     check_handler(
-        json!({"type": "http", "url": "https://a.example", "headers": {"X": 1}}),
+        &json!({"type": "http", "url": "https://a.example", "headers": {"X": 1}}),
         0,
         &["\"headers\" is an object; it must be an object of texts"],
     );
@@ -260,7 +264,7 @@ fn whatever_stands_there_is_read_without_a_crash() {
     });
     proptest!(|(value in value)| {
         let (set, problems) = read_from(&value, &HookSource::settings("s:1"));
-        let is_known = value.as_object().is_some_and(|events| events.is_empty());
+        let is_known = value.as_object().is_some_and(Map::is_empty);
         prop_assert!(!set.is_empty() || !problems.is_empty() || is_known || value["PreToolUse"].is_array());
     });
 }

@@ -406,7 +406,7 @@ impl World {
                 beside.cancelled.push(fork);
             }
             Effect::RunHooks { hook, call, .. } => {
-                beside.hooks.push((hook, call, Pace::random(&mut self.rng)))
+                beside.hooks.push((hook, call, Pace::random(&mut self.rng)));
             }
             Effect::CancelHooks(hook) => beside.hooks.retain(|(id, ..)| *id != hook),
             Effect::Store { store, results } => beside.stores.push((store, results.len())),

@@ -246,7 +246,7 @@ fn finish(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>, fou
     let scale = cx.state.carry.tokens.scale(&cx.state.carry.messages, cx.config);
     let tokens_after = scale.real(compaction.tokens_after);
     compaction.tokens_after = tokens_after;
-    let untold = untold(cx, trigger, &compaction.boundary).into_iter();
+    let untold = untold(cx, trigger, head, &compaction.boundary).into_iter();
     cx.change(Decision::Compacted(Box::new(compaction)));
     cx.state.carry.tokens = super::TokenCount::default();
     note(cx, &compacting, made_progress);
@@ -259,9 +259,12 @@ fn finish(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>, fou
 }
 
 /// What hooks hear of a compaction: that it was made, that the session begins anew, and what is remembered again.
-fn untold(cx: &Cx<'_>, trigger: CompactTrigger, boundary: &Message) -> Vec<HookCall> {
-    let texts: Vec<&str> = boundary.blocks.iter().filter_map(Block::as_text).collect();
-    let compacted = HookCall::PostCompact { trigger, summary: texts.join("\n").into() };
+fn untold(cx: &Cx<'_>, trigger: CompactTrigger, head: &Head, boundary: &Message) -> Vec<HookCall> {
+    let summary = match head {
+        Head::Summary(summary) => summary.clone(),
+        Head::Mechanical => boundary.blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n"),
+    };
+    let compacted = HookCall::PostCompact { trigger, summary: summary.into() };
     let model = cx.model().id.clone();
     let started = HookCall::SessionStart { source: StartSource::Compact, model };
     let calls = [Some(compacted), cx.loaded(LoadReason::Compact), Some(started)];

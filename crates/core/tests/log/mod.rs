@@ -44,6 +44,14 @@ pub(crate) fn notes(scenario: Scenario) -> Vec<String> {
     log.split(['|', '\n']).filter_map(|word| Some(word.split_once(" note ")?.1.trim().to_owned())).collect()
 }
 
+/// Plays the scenario; what hooks were asked.
+pub(crate) fn asked(scenario: Scenario) -> Vec<String> {
+    let log = scenario.play().log;
+    let words = log.split(['|', '\n']).map(|word| word.rsplit("   ").next().unwrap_or_default().trim());
+    let asked = words.filter_map(|word| word.strip_prefix("ask h")?.split_once(' '));
+    asked.map(|(_, about)| about.to_owned()).collect()
+}
+
 /// Plays the scenario; the requests it sent.
 pub(crate) fn requests(scenario: Scenario) -> Vec<Arc<ModelRequest>> {
     scenario.play().requests

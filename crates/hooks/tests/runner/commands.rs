@@ -1,6 +1,7 @@
 //! What programs say, by their exit codes and by what they print.
 
 use serde_json::json;
+use windlass_ports::HookRunner;
 use windlass_protocol::{EndReason, HookCall, ToolOutcome};
 
 use crate::stage::{Stage, after, bash, before, prompt, shell, stop, words};
@@ -172,7 +173,6 @@ async fn a_directory_that_is_gone_does_not_keep_a_hook_from_running() {
     let stage = Stage::one("Stop", shell("pwd > \"$CLAUDE_PROJECT_DIR\"/seen"));
     let mut scene = stage.scene();
     scene.cwd = std::sync::Arc::new(stage.path().join("gone"));
-    use windlass_ports::HookRunner;
     stage.runner().run(stop(), scene, windlass_ports::CancellationToken::new()).await;
     assert_eq!(stage.read("seen").trim(), stage.path().canonicalize().unwrap().to_str().unwrap());
 }

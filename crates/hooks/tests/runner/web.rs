@@ -10,12 +10,12 @@ use tokio::net::TcpListener;
 use crate::stage::{Stage, bash, stop, words};
 
 /// A server that answers every request with the same bytes, and what it was asked.
-struct Server {
-    url: String,
+pub(crate) struct Server {
+    pub(crate) url: String,
     seen: Arc<Mutex<Vec<String>>>,
 }
 
-async fn server(answer: String) -> Server {
+pub(crate) async fn server(answer: String) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -48,7 +48,7 @@ fn is_whole(request: &[u8]) -> bool {
     body.len() >= length.unwrap_or(0)
 }
 
-fn response(status: &str, body: &str) -> String {
+pub(crate) fn response(status: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
 }
 

@@ -72,10 +72,9 @@ impl Log {
         });
         let is_new = |message: &&Arc<Message>| message.origin == Origin::Prompt && message.id.0 > self.newest;
         let found = sent.unwrap_or(state.messages()).iter().rev().find(is_new);
-        let found = found.cloned();
-        let is_said = found.is_some();
-        found.into_iter().for_each(|message| self.push(message));
-        is_said
+        let Some(found) = found.cloned() else { return false };
+        self.push(found);
+        true
     }
 
     fn push(&mut self, message: Arc<Message>) {
