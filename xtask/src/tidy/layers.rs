@@ -17,11 +17,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("engine", &["core", "ports", "protocol", "secrets"]),
     ("models", &["ports", "protocol"]),
     ("tools", &["ports", "protocol", "shell", "sandbox"]),
+    ("hooks", &["ports", "protocol", "sandbox"]),
     (
         "cli",
         &[
             "protocol", "shell", "sandbox", "core", "ports", "wire", "config", "engine", "models", "tools",
-            "secrets", "session", "trace",
+            "secrets", "session", "trace", "hooks",
         ],
     ),
     ("sim", &["core", "protocol"]),
