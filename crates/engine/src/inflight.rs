@@ -123,8 +123,7 @@ impl Inflight {
             Effect::CancelFork(fork) => self.drop_job(Stoppable::Fork(fork)),
             Effect::RunHooks { hook, call, scene } => {
                 let cancel = CancellationToken::new();
-                let runner = self.world.shared.hooks.clone();
-                let work = jobs::hooks(runner, hook, call, scene, cancel.clone());
+                let work = jobs::hooks(&self.world.shared, hook, call, scene, cancel.clone());
                 self.start(Stoppable::Hooks(hook), cancel, work);
             }
             Effect::CancelHooks(hook) => self.drop_job(Stoppable::Hooks(hook)),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use windlass_core::Config;
-use windlass_ports::HookRunner;
 use windlass_protocol::{EndReason, HookCall, HookScene};
 
 use crate::builder::{Engine, Shared};
@@ -37,16 +36,9 @@ impl Session {
 
 /// Asks the hooks of an event that no run waits for.
 fn tell(shared: &Shared, cwd: PathBuf, call: HookCall) -> impl Future<Output = Vec<String>> + Send + use<> {
-    let runner = shared.hooks.clone().filter(|_| shared.config.hooks.contains(&call.event()));
-    let scene = scene(&shared.config, cwd);
-    async move { heard(runner, call, scene).await }
-}
-
-async fn heard(runner: Option<Arc<dyn HookRunner>>, call: HookCall, scene: HookScene) -> Vec<String> {
-    match runner {
-        Some(runner) => ask_hooks(Some(runner), call, scene, CancellationToken::new()).await.notices,
-        None => Vec::new(),
-    }
+    let is_heard = shared.config.hooks.contains(&call.event());
+    let asked = ask_hooks(shared, call, scene(&shared.config, cwd), CancellationToken::new());
+    async move { if is_heard { asked.await.notices } else { Vec::new() } }
 }
 
 fn scene(config: &Config, cwd: PathBuf) -> HookScene {

@@ -117,10 +117,23 @@ async fn hooks_hear_why_a_session_begins() {
     let said = async |source: Option<StartSource>| {
         let answer = r#"{"blocks": [{"text": "hello"}]}"#;
         let mut session = engine(folder.path(), &hooks, answer).session();
-        source.into_iter().for_each(|source| session.begins_as(source));
+        if let Some(source) = source {
+            session.begins_as(source);
+        }
         run(&mut session, "go").await;
         session.messages().to_json()
     };
     assert!(said(None).await.contains("<system-reminder>source startup</system-reminder>"));
     assert!(said(Some(StartSource::Fork)).await.contains("source fork"));
+}
+
+#[tokio::test]
+async fn a_secret_that_a_hook_prints_is_hidden_like_that_of_a_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = ["ghp", "_", "16C7e42F292c6912E7710c838347Ae178B4a"].concat();
+    let hooks = json!({"UserPromptSubmit": shell(&format!("echo the token is {key}"))});
+    let mut session = engine(folder.path(), &hooks, r#"{"blocks": [{"text": "hello"}]}"#).session();
+    run(&mut session, "go").await;
+    let said = session.messages().to_json();
+    assert!(said.contains("the token is ") && !said.contains(&key), "{said}");
 }

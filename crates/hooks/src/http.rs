@@ -24,6 +24,8 @@ pub(crate) struct Policy {
     pub(crate) variables: Option<Vec<String>>,
     /// The environment that the variables are looked up in.
     pub(crate) environment: Vec<(OsString, OsString)>,
+    /// One client for all hooks. It is made when the first one needs it.
+    pub(crate) client: OnceLock<Result<Client, String>>,
 }
 
 /// Posts the question and hears the answer.
@@ -63,7 +65,7 @@ async fn post(http: &HttpHandler, input: &str, policy: &Policy) -> Result<String
         return Err(Failed::NotStarted(why));
     }
     let headers = policy.headers(http).map_err(Failed::NotStarted)?;
-    let client = client().map_err(Failed::NotStarted)?;
+    let client = policy.client.get_or_init(client).as_ref().map_err(|why| Failed::NotStarted(why.clone()))?;
     let request = client.post(&http.url).headers(headers).body(input.to_owned());
     let unreachable = |error: reqwest::Error| Failed::NotStarted(cause(&error));
     let mut response = request.send().await.map_err(unreachable)?;
@@ -154,13 +156,7 @@ fn fits(pattern: &str, url: &str) -> bool {
     rest.len() >= last.len() && rest.ends_with(last)
 }
 
-/// One client for all hooks. Certificates are read when the first one needs it.
-fn client() -> Result<&'static Client, String> {
-    static CLIENT: OnceLock<Result<Client, String>> = OnceLock::new();
-    CLIENT.get_or_init(build).as_ref().map_err(Clone::clone)
-}
-
-fn build() -> Result<Client, String> {
+fn client() -> Result<Client, String> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -211,6 +207,7 @@ mod tests {
             urls: None,
             variables: variables.map(names),
             environment: environment.map(|(name, value)| (name.into(), value.into())).to_vec(),
+            client: OnceLock::new(),
         };
         let check = |policy: Policy, listed: &[&str], value: &str, expected: &str| {
             let http = HttpHandler { url: String::new(), headers: Vec::new(), variables: names(listed) };

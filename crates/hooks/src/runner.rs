@@ -83,7 +83,7 @@ impl HookHost {
     /// a list, nothing is restricted further.
     #[must_use]
     pub fn http(self, urls: Option<Vec<String>>, variables: Option<Vec<String>>) -> Self {
-        Self { policy: Policy { urls, variables, environment: Vec::new() }, ..self }
+        Self { policy: Policy { urls, variables, ..Policy::default() }, ..self }
     }
 
     /// Who says whether a permission rule matches a call. Without it, a handler with a rule is asked every time.

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tempfile::TempDir;
-use windlass_protocol::HookAnswer;
+use windlass_protocol::{HookAnswer, HookPermission};
 
 /// More letters of one text are not told.
 const LETTERS_MAX: usize = 10_000;
@@ -31,7 +31,11 @@ impl Spill {
     /// Makes everything that an answer says short enough.
     pub(crate) fn fit(&self, answer: &mut HookAnswer) {
         let texts = answer.blocks.iter_mut().chain(&mut answer.context).chain(&mut answer.notices);
-        for text in texts.chain(&mut answer.stop) {
+        let reason = match &mut answer.permission {
+            Some(HookPermission::Deny(reason) | HookPermission::Ask(reason)) => Some(reason),
+            Some(HookPermission::Allow | HookPermission::Defer) | None => None,
+        };
+        for text in texts.chain(&mut answer.stop).chain(reason) {
             self.shorten(text);
         }
     }

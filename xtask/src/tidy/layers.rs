@@ -91,7 +91,7 @@ mod tests {
             "cli: testkit",
             &[
                 "crates/cli: cli must not depend on testkit; it may depend on protocol, shell, sandbox, core, ports, \
-               wire, config, engine, models, tools, secrets, session, trace",
+               wire, config, engine, models, tools, secrets, session, trace, hooks",
             ],
         );
         check(

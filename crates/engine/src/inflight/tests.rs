@@ -187,7 +187,7 @@ impl HookRunner for Hooks {
     }
 
     fn run(&self, call: HookCall, _: HookScene, cancel: CancellationToken) -> BoxFuture<'static, HookAnswer> {
-        assert_eq!(call.event(), HookEvent::PreCompact);
+        assert!([HookEvent::PreCompact, HookEvent::UserPromptSubmit].contains(&call.event()));
         match self {
             Self::Answers => {
                 async { HookAnswer { stop: Some("no".into()), ..HookAnswer::default() } }.boxed()
@@ -233,6 +233,15 @@ async fn hooks_answer_and_a_runner_that_panics_is_a_notice() {
         assert!(answer.stop.is_none() && answer.blocks.is_empty());
     }
     assert!(hooked(None).await.notices.is_empty());
+}
+
+#[tokio::test]
+async fn a_runner_that_panics_lets_nothing_pass_that_was_to_be_guarded() {
+    let mut inflight = inflight(builder(ONE_ANSWER, &Arc::default()).hooks(Arc::new(Hooks::Panics)));
+    let call = HookCall::UserPromptSubmit { prompt: "x".into() };
+    inflight.perform(Effect::RunHooks { hook: HookId(4), call, scene: HookScene::default() });
+    let Event::Hooked { answer, .. } = next(&mut inflight).await else { panic!("no answer") };
+    assert_eq!(answer.blocks, ["The runner of the UserPromptSubmit hooks failed: this is a bug in it."]);
 }
 
 #[tokio::test]
