@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, CallId, Durability, FileSeen, ForkId, HookCall, HookId, LookId, ModelRequest, PathFact, Prompt,
-    Record, RequestId, StoreId, TimerId, ToolUse, Update,
+    Block, CallId, Durability, FileSeen, ForkId, HookCall, HookId, HookScene, LookId, ModelRequest, PathFact,
+    Prompt, Record, RequestId, StoreId, TimerId, ToolUse, Update,
 };
 
 use crate::config::{Config, Permissions};
@@ -90,6 +90,8 @@ pub enum Effect {
         hook: HookId,
         /// The question.
         call: HookCall,
+        /// Where in the session it is asked.
+        scene: HookScene,
     },
     /// Stop hooks that were asked; they are not answered any more.
     CancelHooks(HookId),

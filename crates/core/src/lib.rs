@@ -33,6 +33,7 @@ mod hooks;
 mod ladder;
 mod layers;
 mod ledger;
+mod opening;
 mod permission;
 mod prefix;
 mod prepare;

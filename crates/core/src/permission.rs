@@ -132,11 +132,11 @@ pub(crate) fn can_ask(permissions: &Permissions) -> bool {
 }
 
 fn allow(reason: impl Into<String>) -> Ruling {
-    Ruling { verdict: Verdict::Allow, rule: None, reason: reason.into() }
+    Ruling { verdict: Verdict::Allow, rule: None, reason: reason.into(), undecided: false }
 }
 
 fn deny(reason: impl Into<String>) -> Ruling {
-    Ruling { verdict: Verdict::Deny, rule: None, reason: reason.into() }
+    Ruling { verdict: Verdict::Deny, rule: None, reason: reason.into(), undecided: false }
 }
 
 fn by_rule(rule: &Rule) -> RulingRule {
@@ -297,7 +297,7 @@ fn classified(case: &Case<'_>) -> Option<Ruling> {
 }
 
 fn classify(case: &Case<'_>) -> Ruling {
-    Ruling { verdict: Verdict::Classify, rule: None, reason: reason(case) }
+    Ruling { verdict: Verdict::Classify, rule: None, reason: reason(case), undecided: false }
 }
 
 fn ask(case: &Case<'_>) -> Ruling {
@@ -307,12 +307,16 @@ fn ask(case: &Case<'_>) -> Ruling {
 /// Asks, or denies with the same reason where nobody answers.
 fn ask_because(case: &Case<'_>, reason: String, advice: impl FnOnce() -> String) -> Ruling {
     match case.permissions.asking {
-        Asking::Person if can_ask(case.permissions) => Ruling { verdict: Verdict::Ask, rule: None, reason },
-        Asking::Person => deny(format!("{reason} The mode dontAsk denies what would be asked.")),
+        Asking::Person if can_ask(case.permissions) => Ruling { verdict: Verdict::Ask, ..allow(reason) },
+        Asking::Person => unanswered(format!("{reason} The mode dontAsk denies what would be asked.")),
         Asking::Nobody => {
-            deny(format!("{reason} Nobody is there to ask; the user can allow it with {}.", advice()))
+            unanswered(format!("{reason} Nobody is there to ask; the user can allow it with {}.", advice()))
         }
     }
+}
+
+fn unanswered(reason: String) -> Ruling {
+    Ruling { undecided: true, ..deny(reason) }
 }
 
 /// Why the call is not simply allowed.

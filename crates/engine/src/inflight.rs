@@ -133,9 +133,9 @@ impl Inflight {
                 self.start(Stoppable::Fork(fork), CancellationToken::new(), work);
             }
             Effect::CancelFork(fork) => self.drop_job(Stoppable::Fork(fork)),
-            Effect::RunHooks { hook, call } => {
+            Effect::RunHooks { hook, call, scene } => {
                 let cancel = CancellationToken::new();
-                let work = jobs::hooks(self.world.shared.hooks.clone(), hook, call, cancel.clone());
+                let work = jobs::hooks(&self.world.shared, hook, call, scene, cancel.clone());
                 self.start(Stoppable::Hooks(hook), cancel, work);
             }
             Effect::CancelHooks(hook) => self.drop_job(Stoppable::Hooks(hook)),

@@ -41,7 +41,7 @@
 //! use std::sync::Arc;
 //! use futures_util::StreamExt;
 //! use windlass_engine::ports::{BoxFuture, CancellationToken, HookRunner};
-//! use windlass_engine::protocol::{HookAnswer, HookCall, HookEvent};
+//! use windlass_engine::protocol::{HookAnswer, HookCall, HookEvent, HookScene};
 //! use windlass_engine::{ContextPolicy, Engine, Transition, Update, answer_schema};
 //! use windlass_models::{Script, ScriptModel, model_card};
 //!
@@ -53,7 +53,7 @@
 //!         [HookEvent::Stop].into()
 //!     }
 //!
-//!     fn run(&self, call: HookCall, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+//!     fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
 //!         let is_first = matches!(call, HookCall::Stop { active: false, .. });
 //!         let blocks = is_first.then(|| "Count again.".to_owned()).into_iter().collect();
 //!         Box::pin(async move { HookAnswer { blocks, ..HookAnswer::default() } })
@@ -158,6 +158,7 @@ mod results;
 mod run;
 mod schema;
 mod session;
+mod told;
 mod toolbox;
 
 pub use builder::{Engine, EngineBuilder, EngineError};
