@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::task::JoinSet;
+use windlass_sandbox::Launcher;
 
 use crate::handler::Handler;
 use crate::program::{Ended, Program, run_program};
@@ -26,7 +27,7 @@ impl Background {
     }
 
     /// Starts a program and lets it be. With `wakes`, its objection wakes an idle session.
-    pub(crate) fn start(&self, handler: Arc<Handler>, program: Program, wakes: bool) {
+    pub(crate) fn start(&self, handler: Arc<Handler>, launcher: Launcher, program: Program, wakes: bool) {
         let found = self.found.clone();
         let wake = self.wake.clone().filter(|_| wakes);
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +35,7 @@ impl Background {
         while running.try_join_next().is_some() {}
         running.spawn(async move {
             let time = program.time;
-            let said = hear(&handler, run_program(program).await, wakes, time);
+            let said = hear(&handler, run_program(&launcher, program).await, wakes, time);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.extend(said.told);
             match (said.objection, wake) {

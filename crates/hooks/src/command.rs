@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use windlass_protocol::HookAnswer;
+use windlass_sandbox::Launcher;
 
 use crate::handler::{CommandForm, CommandHandler, Handler};
 use crate::program::{Ended, Program, run_program};
@@ -16,6 +17,7 @@ pub(crate) struct Surroundings {
     pub(crate) project: PathBuf,
     pub(crate) cwd: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
+    pub(crate) launcher: Launcher,
 }
 
 /// The codes by which a shell says that it found nothing to run.
@@ -31,7 +33,8 @@ pub(crate) async fn ask(
     around: Surroundings,
     time: Duration,
 ) -> HookAnswer {
-    let ended = run_program(program(command, input, around, time)).await;
+    let launcher = around.launcher.clone();
+    let ended = run_program(&launcher, program(command, input, around, time)).await;
     hear(handler, &command.form, ended, time)
 }
 
@@ -41,7 +44,7 @@ pub(crate) fn program(
     around: Surroundings,
     time: Duration,
 ) -> Program {
-    let Surroundings { project, cwd, environment } = around;
+    let Surroundings { project, cwd, environment, .. } = around;
     let argv = match &command.form {
         CommandForm::Shell { line, shell } => vec![(*shell).into(), "-c".into(), line.into()],
         CommandForm::Exec { argv } => argv.iter().map(|word| placed(word, &project)).collect(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use windlass_ports::{BoxFuture, CancellationToken, HookRunner};
 use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookScene, SessionKey};
-use windlass_sandbox::child_environment;
+use windlass_sandbox::{Launcher, child_environment};
 
 use crate::background::{Background, Wake};
 use crate::callback::{CallbackInput, HookCallback};
@@ -45,6 +45,7 @@ pub struct HookHost {
     ending: Option<Duration>,
     wake: Option<Wake>,
     status: Option<Show>,
+    launcher: Launcher,
 }
 
 impl HookHost {
@@ -63,7 +64,14 @@ impl HookHost {
             ending: None,
             wake: None,
             status: None,
+            launcher: Launcher::direct(),
         }
+    }
+
+    /// How programs are started. Without a supervisor, what a hook leaves behind outlives an engine that is killed.
+    #[must_use]
+    pub fn launcher(self, launcher: Launcher) -> Self {
+        Self { launcher, ..self }
     }
 
     /// Another environment than that of this process. What programs get of it is filtered: never our own credentials, and
@@ -253,8 +261,9 @@ impl Inner {
 
     fn start(&self, handler: &Arc<Handler>, command: &CommandHandler, asked: &Asked<'_>, wakes: bool) {
         let around = self.surroundings(asked.scene);
+        let launcher = around.launcher.clone();
         let program = command::program(command, &asked.input, around, handler.time());
-        self.background.start(handler.clone(), program, wakes);
+        self.background.start(handler.clone(), launcher, program, wakes);
     }
 
     /// How long a handler may take. Those at the end of a session share one limit: the process is about to end.
@@ -285,7 +294,7 @@ impl Inner {
         environment.extend(set.into_iter().filter_map(|(name, value)| Some((name.into(), value?.into()))));
         let places = [scene.cwd.as_path(), &host.project].into_iter().chain(host.home.as_deref());
         let cwd = places.into_iter().find(|place| place.is_dir()).unwrap_or(Path::new("/")).to_owned();
-        Surroundings { project: host.project.clone(), cwd, environment }
+        Surroundings { project: host.project.clone(), cwd, environment, launcher: host.launcher.clone() }
     }
 }
 
