@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use windlass_config::{Config, Level};
 use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
 use windlass_engine::protocol::{ModelCard, RawValue};
-use windlass_engine::{Anchors, Behaviour, Engine, Rule, RuleSource, Update};
+use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleSource, Update};
 use windlass_hooks::{AskModel, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
 use windlass_sandbox::Launcher;
 use windlass_tools::describe;
@@ -80,15 +80,14 @@ impl AskModel for OneQuestion {
             let mut run = session.run(prompt);
             while let Some(update) = run.next().await {
                 if let Update::Done(outcome) = update {
-                    let failed = || outcome.errors.join(" ");
-                    return if outcome.terminal.is_success() {
-                        Ok(outcome.text.clone())
-                    } else {
-                        Err(failed())
-                    };
+                    return answer(*outcome);
                 }
             }
             Err("the model did not answer".into())
         })
     }
+}
+
+fn answer(outcome: Outcome) -> Result<String, String> {
+    if outcome.terminal.is_success() { Ok(outcome.text) } else { Err(outcome.errors.join(" ")) }
 }
