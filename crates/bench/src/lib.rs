@@ -8,6 +8,7 @@ mod deltas;
 mod logging;
 mod long;
 mod memory;
+mod permissions;
 mod process;
 mod scenario;
 mod sessions;
@@ -54,6 +55,7 @@ const PARTS: &[Part] = &[
     ("long", long::run),
     ("sessions", sessions::run),
     ("log", logging::run),
+    ("permissions", permissions::run),
 ];
 
 /// Runs the named parts, or all, and hands each row to `show` when it is known. Whether all passed.

@@ -28,7 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sim", &["core", "protocol"]),
     ("testkit", &["models", "ports", "protocol"]),
     ("bare", &[]),
-    ("bench", &["ports", "protocol", "session", "testkit"]),
+    ("bench", &["core", "ports", "protocol", "session", "shell", "testkit", "tools"]),
     ("crash", &["testkit"]),
 ];
 

@@ -2,6 +2,8 @@ use windlass_protocol::{HostFact, UrlFact};
 
 use super::*;
 
+pub(super) mod properties;
+
 fn anchors() -> Anchors {
     Anchors {
         settings: "/srv/app".into(),

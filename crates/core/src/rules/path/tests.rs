@@ -1,5 +1,7 @@
 use super::*;
 
+mod oracle;
+
 fn anchors() -> Anchors {
     Anchors {
         settings: "/srv/app/conf".into(),

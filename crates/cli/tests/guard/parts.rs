@@ -1,0 +1,93 @@
+//! A line is allowed only if each of its parts alone is.
+
+use windlass_engine::protocol::Verdict;
+use windlass_shell::{Place, PlainCommand, Word, analyse};
+
+use crate::case::{Given, all, at_home, none};
+use crate::mutate::{Rng, seed};
+
+/// Pairs of lines that are put together.
+const PAIRS: usize = 6_000;
+
+const JOINTS: [&str; 8] = ["; ", " && ", " || ", " | ", " & ", "\n", " |& ", ";"];
+
+fn lines() -> Vec<(Given, String)> {
+    all().into_iter().filter_map(|case| Some((case.clone(), case.line()?))).collect()
+}
+
+/// Whether what follows a line means the same as on its own: the line is over, it is no comment, it moves nowhere, sets nothing and
+/// defines nothing.
+fn leaves_no_trace(line: &str) -> bool {
+    let Ok(commands) = analyse(line).plain else { return false };
+    let changes_shell = |command: &PlainCommand| {
+        let name = command.words.first().map_or("", |word| word.text.as_str());
+        matches!(name, "cd" | "pushd" | "popd" | "export" | "set" | "read" | "unset" | "")
+            || name.contains('=')
+    };
+    let joins_on = line.contains(['#', '=', '<']) || line.ends_with('\\');
+    !joins_on && !commands.iter().any(changes_shell)
+}
+
+#[test]
+fn a_line_is_allowed_only_if_both_its_halves_are() {
+    at_home("parts::a_line_is_allowed_only_if_both_its_halves_are", || {
+        let mut rng = Rng::new(seed(13));
+        let lines = lines();
+        let firsts: Vec<&(Given, String)> = lines.iter().filter(|(_, line)| leaves_no_trace(line)).collect();
+        let (mut allowed, mut wrong) = (0, Vec::new());
+        for _ in 0..PAIRS {
+            let ((one, first), (two, second)) = (*rng.pick(&firsts), rng.pick(&lines));
+            // The rules of either, since a line that nothing allows proves nothing.
+            let case = if rng.below(2) == 0 { one } else { two };
+            let joint = rng.pick(&JOINTS);
+            let both = format!("{first}{joint}{second}");
+            if case.with_line(&both).decide() != Verdict::Allow {
+                continue;
+            }
+            allowed += 1;
+            for part in [first, second] {
+                let alone = case.with_line(part).decide();
+                if alone != Verdict::Allow {
+                    wrong.push(format!("{} with {both:?}: {alone:?} for {part:?}", case.id));
+                }
+            }
+        }
+        println!("{allowed} of {PAIRS} lines are allowed");
+        assert!(allowed > 300, "only {allowed}");
+        none(&wrong);
+    });
+}
+
+/// Whether a command means the same when it stands alone: it runs where the line starts, and every word of it is known.
+fn stands_alone(command: &PlainCommand) -> bool {
+    let is_known = |word: &Word| !word.is_unknown && !word.is_split && word.choices.is_empty();
+    command.directory == Place::Start && !command.words.is_empty() && command.whole.iter().all(is_known)
+}
+
+#[test]
+fn a_line_is_allowed_only_if_each_command_in_it_is() {
+    at_home("parts::a_line_is_allowed_only_if_each_command_in_it_is", || {
+        let (mut parts, mut wrong) = (0, Vec::new());
+        for (case, line) in lines() {
+            let Ok(commands) = analyse(&line).plain else { continue };
+            if commands.len() < 2 || case.decide() != Verdict::Allow {
+                continue;
+            }
+            for command in commands.iter().filter(|command| stands_alone(command)) {
+                let text = line[command.source.clone()].trim();
+                // What is in braces or fed by a here-document is not a line of its own.
+                if analyse(text).plain.is_err() {
+                    continue;
+                }
+                parts += 1;
+                let alone = case.with_line(text).decide();
+                if alone != Verdict::Allow {
+                    wrong.push(format!("{}: {alone:?} for {text:?} of {line:?}", case.id));
+                }
+            }
+        }
+        println!("{parts} commands of allowed lines");
+        assert!(parts > 200, "only {parts}");
+        none(&wrong);
+    });
+}
