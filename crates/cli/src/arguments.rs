@@ -11,11 +11,11 @@ use windlass_config::{Flags, PromptText};
 use crate::guard::Said;
 use crate::opening::{SessionFlags, Wish};
 use crate::suggest::closest;
-use crate::{config, display, help, permissions, replay, rewind, sessions, trace, trust, usage};
+use crate::{config, confine, display, help, permissions, replay, rewind, sessions, trace, trust, usage};
 
 /// The commands beside the prompt.
-pub(crate) const COMMANDS: [&str; 8] =
-    ["config", "demo", "help", "permissions", "replay", "sessions", "trace", "trust"];
+pub(crate) const COMMANDS: [&str; 9] =
+    ["config", "demo", "help", "permissions", "replay", "sandbox", "sessions", "trace", "trust"];
 
 /// What the command line asks for.
 pub(crate) enum Request {
@@ -33,6 +33,8 @@ pub(crate) enum Request {
     Rewind(rewind::Wanted),
     /// Show settings.
     Config(config::Command),
+    /// Try the sandbox.
+    Sandbox(confine::Command),
     /// Let a project act, or not.
     Trust(trust::Command),
     /// Say what would become of calls.
@@ -386,6 +388,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
         Some("sessions") => return sessions::parse(rest),
         Some("config") => return config::parse(rest),
         Some("permissions") => return permissions::parse(rest),
+        Some("sandbox") => return confine::parse(rest),
         Some("trust") => return trust::parse(rest),
         Some("trace") => return trace::parse(rest),
         Some("replay") => return replay::parse(rest),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use windlass_ports::{BoxFuture, CancellationToken, HookRunner};
-use windlass_protocol::{HookAnswer, HookCall, HookEvent};
+use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookScene};
 
 /// The answers that are left of each event.
 pub(crate) struct ScriptedHooks {
@@ -23,7 +23,7 @@ impl HookRunner for ScriptedHooks {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).keys().copied().collect()
     }
 
-    fn run(&self, call: HookCall, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+    fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let next = answers.get_mut(&call.event()).and_then(VecDeque::pop_front);
         Box::pin(std::future::ready(next.unwrap_or_default()))

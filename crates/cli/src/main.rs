@@ -7,6 +7,7 @@ mod arguments;
 mod asking;
 mod commands;
 mod config;
+mod confine;
 mod conversation;
 mod demo;
 mod display;
@@ -59,6 +60,7 @@ fn main() {
         Ok(Request::Permissions(command)) => permissions::run(&command),
         Ok(Request::Config(command)) => config::run(&command),
         Ok(Request::Trust(command)) => trust::run(&command),
+        Ok(Request::Sandbox(command)) => confine::run(&command),
         Ok(Request::Show(text)) => i32::from(std::io::stdout().write_all(text.as_bytes()).is_err()),
         Err(error) => {
             complain(&error);

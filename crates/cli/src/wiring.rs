@@ -14,7 +14,7 @@ use windlass_models::{
 };
 use windlass_ports::{AnyTool, BoxStream, ModelClient};
 use windlass_protocol::{ModelCard, ModelEvent, ModelRequest};
-use windlass_sandbox::Launcher;
+use windlass_sandbox::{Launcher, Sandbox};
 use windlass_secrets::Redactor;
 use windlass_tools::{
     Bash, BashSettings, Edit, Glob, GlobSettings, Grep, Lookout, Read, ReadLimits, TaskStop, Tasks, Write,
@@ -22,6 +22,7 @@ use windlass_tools::{
 use windlass_wire::Setup;
 
 use crate::commands;
+use crate::confine;
 use crate::hooks::ScriptedHooks;
 use crate::suggest::closest;
 
@@ -91,7 +92,7 @@ pub(crate) struct Form {
 
 /// Puts an engine together for given models.
 pub(crate) fn wire_models(
-    config: Config,
+    mut config: Config,
     models: ModelSet,
     form: Form,
     session: &Kept,
@@ -100,7 +101,8 @@ pub(crate) fn wire_models(
         Some(directory) if session.resumed => Tasks::resumed(directory.clone()),
         output => Tasks::new(output.clone()),
     };
-    let tools = tools(&config, session.id, &tasks);
+    let sandbox = confine::prepare(&mut config)?;
+    let tools = tools(&config, session.id, &tasks, sandbox);
     let mut warnings: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
     warnings.extend(config.warnings.iter().cloned());
@@ -346,14 +348,21 @@ fn environment(config: &Config) -> Vec<(OsString, OsString)> {
 }
 
 /// The tools, in the order the model sees them.
-fn tools(config: &Config, session: Uuid, tasks: &Arc<Tasks>) -> Vec<Arc<dyn AnyTool>> {
+fn tools(
+    config: &Config,
+    session: Uuid,
+    tasks: &Arc<Tasks>,
+    sandbox: Option<Sandbox>,
+) -> Vec<Arc<dyn AnyTool>> {
     let Settings { shell, files, .. } = &config.settings;
     let bash = BashSettings {
         timeout_default: Duration::from_millis(shell.timeout_ms),
         timeout_max: Duration::from_millis(shell.timeout_ms_max),
         inline_chars_max: shell.output_chars_max,
         env_pass: shell.pass.clone(),
-        environment: environment(config),
+        environment: confine::without_hidden(environment(config), config),
+        may_leave_sandbox: config.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.may_leave),
+        sandbox,
         env: vec![
             ("CLAUDE_CODE_SESSION_ID".into(), session.to_string().into()),
             ("CLAUDE_CODE_CHILD_SESSION".into(), "1".into()),

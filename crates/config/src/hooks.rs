@@ -19,6 +19,8 @@ struct Answer {
     blocks: Vec<String>,
     permission: Option<Permission>,
     input: Option<Box<RawValue>>,
+    output: Option<Box<RawValue>>,
+    first_prompt: Option<String>,
     #[serde(default)]
     context: Vec<String>,
     #[serde(default)]
@@ -65,6 +67,9 @@ impl From<Answer> for HookAnswer {
                 Permission::Defer => HookPermission::Defer,
             }),
             input: answer.input.map(Arc::from),
+            updates: Vec::new(),
+            output: answer.output.map(Arc::from),
+            first_prompt: answer.first_prompt,
             context: answer.context,
             notices: answer.notices,
         }
@@ -102,7 +107,7 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_named() {
         check("[]", "invalid type");
-        check(r#"{"Start": []}"#, "there is no event Start; the events are PreToolUse,");
+        check(r#"{"Start": []}"#, "there is no event Start; the events are SessionStart,");
         check(r#"{"Stop": [{"block": ["b"]}]}"#, "unknown field `block`");
         check(r#"{"PreToolUse": [{"permission": "maybe"}]}"#, "unknown variant `maybe`");
     }

@@ -45,6 +45,7 @@ pub(crate) fn permissions(
         may_classify: files.permissions.auto_disabled.is_none(),
         classifier: classifier(files),
         managed_only: files.permissions.managed_only.is_some(),
+        sandbox: None,
     };
     Ok(Granted { permissions, directories, warnings })
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, FileChange, FileSeen, LookId, MemoryNote, Message, Origin, Record, Rest, Said, Speaker,
+    Block, FileChange, FileSeen, LookId, MemoryNote, Message, Origin, PromptId, Rest, Said, Speaker,
     Surroundings,
 };
 
@@ -13,8 +13,8 @@ use crate::effect::Effect;
 use crate::step::Cx;
 
 /// What is attached, in order. Skills that were discovered have their place after memory.
-const ATTACHMENTS: [Attachment; 5] =
-    [waiting_prompts, changed_files, found_memory, task_reminder, tool_use_summary];
+const ATTACHMENTS: [Attachment; 6] =
+    [said_by_hooks, waiting_prompts, changed_files, found_memory, task_reminder, tool_use_summary];
 
 /// One kind of attachment: it adds what it has to say, if anything.
 type Attachment = fn(&mut Cx<'_>, &Surroundings, &mut Attached);
@@ -42,6 +42,8 @@ pub(crate) struct Notes {
     found: Vec<MemoryNote>,
     told_memory: BTreeSet<PathBuf>,
     tasks: Option<Tasks>,
+    /// What hooks want told with the next results.
+    pub(crate) from_hooks: Vec<String>,
 }
 
 /// The task list as it was seen last.
@@ -61,6 +63,7 @@ impl Notes {
             found: rest.found_memory.clone(),
             told_memory: rest.told_memory.iter().cloned().collect(),
             tasks: rest.tasks.clone().map(|(list, silent_turns)| Tasks { list, silent_turns }),
+            from_hooks: Vec::new(),
         }
     }
 
@@ -155,7 +158,7 @@ impl Cx<'_> {
 
     /// Takes the prompts that wait. What one speaker says in a row stays together.
     pub(crate) fn waiting_prompts(&mut self) -> Vec<Arc<Message>> {
-        let prompts = self.state.carry.waiting.take_each();
+        let prompts = self.state.carry.waiting.take_each(self.asks_about_prompts());
         if prompts.is_empty() {
             return Vec::new();
         }
@@ -171,8 +174,17 @@ impl Cx<'_> {
             let piece = Piece { blocks, prompts: prompts.collect(), taken: said.len(), synthetic };
             self.attach(&mut attached, piece);
         }
-        self.persist(Record::Dequeued);
+        self.requeue();
         attached
+    }
+
+    /// Tells the model something on the spot.
+    pub(crate) fn tell(&mut self, blocks: &[Block]) {
+        let mut attached = Attached::new();
+        self.remind(&mut attached, blocks.to_vec());
+        for message in attached {
+            self.state.carry.messages.push(message);
+        }
     }
 
     fn remind(&mut self, attached: &mut Attached, blocks: Vec<Block>) {
@@ -186,6 +198,9 @@ impl Cx<'_> {
         }
         let origin = if synthetic { Origin::Attachment } else { Origin::Prompt };
         let message = Arc::new(Message::user(self.message_id(), origin, blocks));
+        if !synthetic {
+            self.state.ledger.prompt = Some(PromptId { message: message.id, prompts: prompts.clone() });
+        }
         self.show_said(Said { message: message.clone(), context: 0, prompts, taken }, synthetic);
         attached.push(message);
     }
@@ -200,6 +215,12 @@ struct Piece {
     taken: usize,
     /// Whether the engine speaks.
     synthetic: bool,
+}
+
+/// What hooks said when the calls were answered.
+fn said_by_hooks(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
+    let said = std::mem::take(&mut cx.state.carry.notes.from_hooks);
+    cx.remind(attached, said.iter().map(|text| Block::text(&reminder(text))).collect());
 }
 
 /// What was typed meanwhile, and what background tasks have to say. What one speaker says in a row stays together.

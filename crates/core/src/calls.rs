@@ -4,8 +4,8 @@
 //! of the calls. A call is examined when no earlier exclusive call is open, so that it sees what that call changed.
 
 use windlass_protocol::{
-    Admission, Answer, Block, CallFacts, CallId, CallResult, MessageId, Record, TimerId, ToolOutcome,
-    ToolProgress, ToolUse, Update,
+    Admission, Answer, BatchCall, Block, CallFacts, CallId, CallResult, MessageId, Record, TimerId,
+    ToolOutcome, ToolProgress, ToolUse, Update,
 };
 
 use crate::config::EarlyStart;
@@ -63,6 +63,20 @@ impl CallQueue {
     /// Whether a call came to the same too often, and nobody wants it again.
     pub(crate) fn repeated(&self) -> bool {
         self.calls.iter().any(|call| call.repeated)
+    }
+
+    /// The calls as hooks hear of them when all are answered.
+    pub(crate) fn batch(&self) -> Vec<BatchCall> {
+        let answered = self.calls.iter().filter_map(|call| match &call.stage {
+            Stage::Finished(outcome) => Some((call, outcome.content.clone())),
+            _ => None,
+        });
+        let told = |(call, content): (&Call, _)| BatchCall {
+            tool: call.tool.clone(),
+            tool_use: call.tool_use.clone(),
+            content,
+        };
+        answered.map(told).collect()
     }
 
     /// The calls and what came of them.
@@ -129,8 +143,10 @@ impl CallQueue {
                 }
                 stage if stage.is_exclusive() => break,
                 Stage::Hooking { .. }
+                | Stage::Requesting { .. }
                 | Stage::Asking { .. }
                 | Stage::Classifying { .. }
+                | Stage::Denying { .. }
                 | Stage::Running { .. }
                 | Stage::Reviewing { .. } => (),
                 Stage::Ready(facts) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::rules::{Anchors, Rules};
+use crate::rules::{Anchors, CommandPattern, Rules};
 use windlass_protocol::{Effort, HookEvent, MemoryNote, ModelCard, RawValue, ThinkingDisplay, ToolSpec};
 
 /// Everything a rule may depend on besides the state.
@@ -372,6 +372,19 @@ pub struct Permissions {
     pub classifier: Classifier,
     /// Whether nobody but the administrator may allow anything by a rule.
     pub managed_only: bool,
+    /// How commands are confined, if they are.
+    pub sandbox: Option<Sandboxing>,
+}
+
+/// How commands are confined.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sandboxing {
+    /// Commands in the sandbox run unasked.
+    pub auto_allow: bool,
+    /// The model may ask to run a command outside.
+    pub may_leave: bool,
+    /// Commands that run outside.
+    pub excluded: Vec<CommandPattern>,
 }
 
 /// What the user wants the judge of the mode `auto` to know.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, CallId, Durability, FileSeen, ForkId, HookCall, HookId, LookId, ModelRequest, PathFact, Prompt,
-    Record, RequestId, StoreId, TimerId, ToolUse, Update,
+    Block, CallId, Durability, FileSeen, ForkId, HookCall, HookId, HookScene, LookId, ModelRequest, PathFact,
+    Prompt, Record, RequestId, StoreId, TimerId, ToolUse, Update,
 };
 
 use crate::config::{Config, Permissions};
@@ -56,6 +56,8 @@ pub enum Effect {
         seen: Vec<FileSeen>,
         /// Who may do what by now, if the session has changed it.
         permissions: Option<Arc<Permissions>>,
+        /// Whether it runs in the sandbox.
+        confined: bool,
     },
     /// Ask a running call to stop; it still finishes.
     CancelTool(CallId),
@@ -88,6 +90,8 @@ pub enum Effect {
         hook: HookId,
         /// The question.
         call: HookCall,
+        /// Where in the session it is asked.
+        scene: HookScene,
     },
     /// Stop hooks that were asked; they are not answered any more.
     CancelHooks(HookId),

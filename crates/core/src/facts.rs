@@ -23,7 +23,7 @@ impl State {
             cwd: self.carry.tools.cwd.to_path_buf(),
             files: self.carry.tools.files.facts(),
             readable: self.carry.tools.readable.iter().cloned().collect(),
-            waiting: self.carry.waiting.prompts().to_vec(),
+            waiting: self.carry.waiting.prompts().cloned().collect(),
             staged: self.carry.staged.facts().0.to_vec(),
             spent: self.ledger.session.clone(),
             total_usd: self.ledger.tree_usd,

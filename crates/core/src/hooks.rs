@@ -1,10 +1,11 @@
-//! Hooks at the end of a run: they may object, or say not to go on.
+//! Hooks at the end of a round and of a run: they may object, or say not to go on.
 
-use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookId, Terminal, Update};
+use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookId, HookScene, Terminal, Update};
 
+use crate::config::Source;
 use crate::effect::Effect;
 use crate::ladder::{Situation, StopHooks};
-use crate::state::{Phase, PhaseName};
+use crate::state::{Phase, PhaseName, Settling};
 use crate::step::Cx;
 
 /// Hooks are asked about the end of the run.
@@ -32,12 +33,82 @@ pub(crate) struct Heard {
     pub(crate) objection: String,
 }
 
+/// What hooks are asked once every call of a response is answered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RoundHooks {
+    /// Who is asked now, and about what.
+    pub(crate) asked: Option<(HookId, HookEvent)>,
+    /// They have heard of the calls.
+    batch_heard: bool,
+}
+
+impl RoundHooks {
+    pub(crate) fn waits_for(&self, hook: HookId) -> bool {
+        self.asked.is_some_and(|(asked, _)| asked == hook)
+    }
+}
+
 impl Cx<'_> {
+    /// Asks hooks about the calls of a response, and about each prompt that is to go in with the results. False if there is
+    /// nothing left to ask.
+    pub(crate) fn ask_round_hooks(&mut self, settling: &mut Settling) -> bool {
+        let hooked = &mut settling.hooked;
+        let heard = std::mem::replace(&mut hooked.batch_heard, true);
+        hooked.asked = if !heard && self.config.hooks.contains(&HookEvent::PostToolBatch) {
+            let hook = self.ask_hooks(HookCall::PostToolBatch { calls: settling.calls.batch() });
+            Some((hook, HookEvent::PostToolBatch))
+        } else {
+            self.ask_about_prompt().map(|hook| (hook, HookEvent::UserPromptSubmit))
+        };
+        hooked.asked.is_some()
+    }
+
+    /// Hears what hooks say about a round; a text says why the run ends.
+    pub(crate) fn hear_round_hooks(
+        &mut self,
+        settling: &mut Settling,
+        answer: &HookAnswer,
+    ) -> Option<String> {
+        let (hook, event) = settling.hooked.asked.take()?;
+        if event == HookEvent::UserPromptSubmit {
+            return self.hear_prompt_hooks(hook, answer);
+        }
+        self.show_notices(&answer.notices);
+        let reasons: Vec<&str> = answer.stop.iter().chain(&answer.blocks).map(String::as_str).collect();
+        if reasons.is_empty() {
+            self.state.carry.notes.from_hooks.extend(answer.context.iter().cloned());
+            return None;
+        }
+        Some(ended_by_hook("A hook", &reasons.join("\n")))
+    }
+
+    /// Nobody waits for the hooks of a round any more.
+    pub(crate) fn cancel_round_hooks(&mut self, settling: &mut Settling) {
+        if let Some((hook, _)) = settling.hooked.asked.take() {
+            self.effects.push(Effect::CancelHooks(hook));
+            self.state.carry.waiting.unask();
+        }
+    }
+
     /// Asks the hooks of an event.
     pub(crate) fn ask_hooks(&mut self, call: HookCall) -> HookId {
         let hook = self.state.ids.hook();
-        self.effects.push(Effect::RunHooks { hook, call });
+        let scene = self.hook_scene();
+        self.effects.push(Effect::RunHooks { hook, call, scene });
         hook
+    }
+
+    fn hook_scene(&self) -> HookScene {
+        HookScene {
+            cwd: self.state.carry.tools.cwd.clone(),
+            mode: self.config.permissions.mode.name(),
+            effort: self.config.effort,
+            prompt: self.state.ledger.prompt.clone(),
+            agent: match &self.config.source {
+                Source::Agent(kind) => Some(kind.clone()),
+                _ => None,
+            },
+        }
     }
 
     /// Shows what hooks want the user to know.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Denial, Failure, ModelCard, ModelSpend, Outcome, RawValue, RawValueEq, Spent, StopReason, Terminal,
-    ToolUse, Usage,
+    Denial, Failure, ModelCard, ModelSpend, Outcome, PromptId, RawValue, RawValueEq, Spent, StopReason,
+    Terminal, ToolUse, Usage,
 };
 
 use crate::cost::cost_usd;
@@ -48,6 +48,8 @@ pub(crate) struct Ledger {
     pub(crate) deferred: Option<ToolUse>,
     /// The prompts that are part of the run, by the ids their senders gave them.
     pub(crate) prompts: Vec<Arc<str>>,
+    /// The last prompt that became part of the conversation.
+    pub(crate) prompt: Option<PromptId>,
     /// Whether the prompt was cut, since the provider refused it as too long.
     pub(crate) cut_prompt: bool,
     /// How a hook ended the run.
@@ -67,6 +69,7 @@ impl Ledger {
         Self {
             started_at_ms: at_ms,
             reached: self.reached,
+            prompt: self.prompt.clone(),
             tree_usd: self.tree_usd,
             session: self.session.clone(),
             ..Self::default()

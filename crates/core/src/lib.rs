@@ -33,6 +33,7 @@ mod hooks;
 mod ladder;
 mod layers;
 mod ledger;
+mod opening;
 mod permission;
 mod prefix;
 mod prepare;
@@ -54,7 +55,8 @@ mod transition;
 
 pub use config::{
     AnswerSchema, Asking, CheckAnswer, Classifier, Config, ContextPolicy, ContinuationPolicy, EarlyStart,
-    OutputPolicy, PermissionMode, Permissions, RepeatPolicy, RetryPolicy, Source, ThinkingMode, ThinkingWish,
+    OutputPolicy, PermissionMode, Permissions, RepeatPolicy, RetryPolicy, Sandboxing, Source, ThinkingMode,
+    ThinkingWish,
 };
 pub use effect::{Effect, Effects};
 pub use gate::repair;
@@ -63,7 +65,7 @@ pub use permission::{Case, PROTECTED_DIRECTORIES, PROTECTED_FILES, judge, missin
 pub use recall::{Recall, Recalled};
 pub use request::THINKING_TOKENS_MIN;
 pub use request::unheeded;
-pub use rules::{Anchors, Rule, RuleError, RuleSource, Rules};
+pub use rules::{Anchors, CommandPattern, Hosts, Reach, Rule, RuleError, RuleSource, Rules};
 pub use state::{PhaseName, State};
 pub use step::step;
 pub use tool_names::{ToolNames, UnknownTool};

@@ -12,6 +12,7 @@ use crate::config::{Asking, PermissionMode, Permissions};
 use crate::rules::{Match, Rule, Subject, is_private};
 
 mod commands;
+mod confined;
 mod offer;
 mod places;
 mod protected;
@@ -19,6 +20,7 @@ mod removals;
 
 pub use protected::{PROTECTED_DIRECTORIES, PROTECTED_FILES};
 
+pub(crate) use confined::is_confined;
 use places::is_within;
 
 /// A call as the stages see it.
@@ -85,7 +87,7 @@ impl<'a> Case<'a> {
 type Stage = fn(&Case<'_>) -> Option<Ruling>;
 
 /// The stages, in order; the first that settles decides. What none settles is asked.
-const STAGES: [Stage; 17] = [
+const STAGES: [Stage; 18] = [
     denied_by_hook,
     denied_by_rule,
     plan_mode,
@@ -96,6 +98,7 @@ const STAGES: [Stage; 17] = [
     outcome_unknown,
     critical_removal,
     private_host,
+    confined::confined_command,
     bypass_mode,
     protected_edit,
     allowed_by_hook,
@@ -129,11 +132,11 @@ pub(crate) fn can_ask(permissions: &Permissions) -> bool {
 }
 
 fn allow(reason: impl Into<String>) -> Ruling {
-    Ruling { verdict: Verdict::Allow, rule: None, reason: reason.into() }
+    Ruling { verdict: Verdict::Allow, rule: None, reason: reason.into(), undecided: false }
 }
 
 fn deny(reason: impl Into<String>) -> Ruling {
-    Ruling { verdict: Verdict::Deny, rule: None, reason: reason.into() }
+    Ruling { verdict: Verdict::Deny, rule: None, reason: reason.into(), undecided: false }
 }
 
 fn by_rule(rule: &Rule) -> RulingRule {
@@ -162,7 +165,10 @@ fn plan_mode(case: &Case<'_>) -> Option<Ruling> {
 
 fn asked_by_rule(case: &Case<'_>) -> Option<Ruling> {
     let subject = case.subject();
-    let rule = case.permissions.rules.ask.iter().find(|rule| rule.restricts(&subject) == Match::Yes)?;
+    // A rule about every command was made for commands that can reach everything.
+    let counts = |rule: &&Rule| !(rule.is_about_all_of(subject.tool) && confined::is_free(case));
+    let mut rules = case.permissions.rules.ask.iter().filter(counts);
+    let rule = rules.find(|rule| rule.restricts(&subject) == Match::Yes)?;
     let reason = format!("{} is to be asked about by the rule {} ({}).", case.tool, rule.text, rule.source);
     let asked = ask_because(case, reason, || "another rule".into());
     Some(Ruling { rule: Some(by_rule(rule)), ..asked })
@@ -291,7 +297,7 @@ fn classified(case: &Case<'_>) -> Option<Ruling> {
 }
 
 fn classify(case: &Case<'_>) -> Ruling {
-    Ruling { verdict: Verdict::Classify, rule: None, reason: reason(case) }
+    Ruling { verdict: Verdict::Classify, rule: None, reason: reason(case), undecided: false }
 }
 
 fn ask(case: &Case<'_>) -> Ruling {
@@ -301,12 +307,16 @@ fn ask(case: &Case<'_>) -> Ruling {
 /// Asks, or denies with the same reason where nobody answers.
 fn ask_because(case: &Case<'_>, reason: String, advice: impl FnOnce() -> String) -> Ruling {
     match case.permissions.asking {
-        Asking::Person if can_ask(case.permissions) => Ruling { verdict: Verdict::Ask, rule: None, reason },
-        Asking::Person => deny(format!("{reason} The mode dontAsk denies what would be asked.")),
+        Asking::Person if can_ask(case.permissions) => Ruling { verdict: Verdict::Ask, ..allow(reason) },
+        Asking::Person => unanswered(format!("{reason} The mode dontAsk denies what would be asked.")),
         Asking::Nobody => {
-            deny(format!("{reason} Nobody is there to ask; the user can allow it with {}.", advice()))
+            unanswered(format!("{reason} Nobody is there to ask; the user can allow it with {}.", advice()))
         }
     }
+}
+
+fn unanswered(reason: String) -> Ruling {
+    Ruling { undecided: true, ..deny(reason) }
 }
 
 /// Why the call is not simply allowed.

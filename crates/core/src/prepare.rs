@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, ForkId, HookAnswer, HookId, LookId, Message, ModelRequest, Origin, Outcome, Record, Requested,
-    Role, Said, StoreId, Surroundings, Terminal, Update,
+    Block, ForkId, HookAnswer, HookId, LookId, Message, ModelRequest, Origin, Outcome, PromptId, Record,
+    Requested, Role, Said, StartSource, StoreId, Surroundings, Terminal, Update,
 };
 
 use crate::budget::{self, TokenBudget};
@@ -13,6 +13,7 @@ use crate::effect::Effect;
 use crate::gate;
 use crate::guards::Guards;
 use crate::layers;
+use crate::opening::{Began, Opening, opening};
 use crate::prefix::Sent;
 use crate::queue::Taken;
 use crate::request::is_thinking_on;
@@ -22,8 +23,10 @@ use crate::step::Cx;
 use crate::stream::Streaming;
 use windlass_protocol::Prompt;
 
-/// What happens to the conversation before each request, in order. The gate is last: it sees what is sent.
-const LAYERS: [Layer; 8] = [
+/// What happens to the conversation before each request, in order. Only the first iteration of a run opens it. The gate is last:
+/// it sees what is sent.
+const LAYERS: [Layer; 9] = [
+    opening,
     layers::after_boundary,
     layers::tool_result_budget,
     layers::snip,
@@ -76,6 +79,8 @@ pub(crate) struct Preparing {
     asked: Option<Asked>,
     /// No request goes out before this time.
     not_before_ms: u64,
+    /// The run is beginning.
+    pub(crate) opening: Option<Box<Opening>>,
     /// The compaction that was asked for, whatever the thresholds say.
     pub(crate) forced: Option<Forced>,
     /// What the layers of this iteration have done so far.
@@ -103,15 +108,26 @@ impl Cx<'_> {
     pub(crate) fn on_submit(&mut self, phase: Phase, prompt: Prompt) -> Phase {
         let Phase::Idle = phase else { return self.on_steer(phase, prompt) };
         let total = prompt.token_budget.or(self.config.token_budget);
+        self.submitted(TokenBudget { total, ..TokenBudget::default() });
+        let start = self.state.carry.waiting.take_start().or(prompt.start);
+        let prompt = Prompt { start: None, ..prompt };
+        let logged = self.asks_at_opening(start);
+        if logged {
+            self.persist(Record::Queued(prompt.clone()));
+        }
+        self.state.carry.waiting.push_own(prompt);
+        self.prepare_opening(Began::Prompt { logged }, start)
+    }
+
+    /// The prompts that wait become part of the conversation, the one that began the run last.
+    pub(crate) fn say_prompts(&mut self, logged: bool) {
+        let waiting = &mut self.state.carry.waiting;
+        let taken = waiting.len() - usize::from(!logged);
         // What stands before the last text is context that the engine or a host put there.
-        let text = prompt.blocks.iter().rev().find_map(Block::as_text);
+        let text = waiting.own().and_then(|prompt| prompt.blocks.iter().rev().find_map(Block::as_text));
         if let Some(text) = text.filter(|_| self.config.source.is_main()) {
             self.effects.push(Effect::Prefetch(text.into()));
         }
-        let mut waiting = std::mem::take(&mut self.state.carry.waiting);
-        let taken = waiting.len();
-        waiting.push_last(prompt);
-        self.submitted(TokenBudget { total, ..TokenBudget::default() });
         let Taken { context, mut blocks, ids } = waiting.take();
         if blocks.is_empty() {
             blocks.push(Block::text(EMPTY));
@@ -121,15 +137,21 @@ impl Cx<'_> {
         let message = Arc::new(Message::user(id, Origin::Prompt, blocks));
         let said = Said { message: message.clone(), context: in_front, prompts: ids.clone(), taken };
         self.persist(Record::Said(said));
+        self.state.ledger.prompt = Some(PromptId { message: id, prompts: ids.clone() });
         self.start_prompts(ids);
         self.state.carry.messages.push(message);
-        self.prepare(self.at_ms)
     }
 
     /// A run that goes on where another was left. What was typed since goes in.
-    pub(crate) fn on_go_on(&mut self, phase: Phase) -> Phase {
+    pub(crate) fn on_go_on(&mut self, phase: Phase, start: Option<StartSource>) -> Phase {
         let Phase::Idle = phase else { return phase };
         self.submitted(TokenBudget { total: self.config.token_budget, ..TokenBudget::default() });
+        let start = self.state.carry.waiting.take_start().or(start);
+        self.prepare_opening(Began::GoOn, start)
+    }
+
+    /// The prompts that wait become part of the conversation, and the model is asked to go on.
+    pub(crate) fn say_waiting(&mut self) {
         for message in self.waiting_prompts() {
             self.state.carry.messages.push(message);
         }
@@ -137,7 +159,6 @@ impl Cx<'_> {
         if self.state.carry.messages.last().is_some_and(|last| last.role == Role::Assistant) {
             self.say(GO_ON);
         }
-        self.prepare(self.at_ms)
     }
 
     /// A run that only compacts.
@@ -179,6 +200,13 @@ impl Cx<'_> {
         self.state.carry.messages.push(Arc::new(message));
     }
 
+    /// The first iteration of a run.
+    fn prepare_opening(&mut self, by: Began, start: Option<StartSource>) -> Phase {
+        self.enter(PhaseName::Preparing);
+        let opening = Some(Box::new(self.opened(by, start)));
+        self.go_through_layers(Preparing { opening, ..Preparing::default() }, None)
+    }
+
     /// Makes the next request and sends it, but not before this time.
     pub(crate) fn prepare(&mut self, not_before_ms: u64) -> Phase {
         self.enter(PhaseName::Preparing);
@@ -218,6 +246,7 @@ impl Cx<'_> {
 
     /// Stops whatever a layer waits for.
     pub(crate) fn interrupt_preparing(&mut self, preparing: &Preparing) {
+        self.state.carry.waiting.unask();
         match preparing.asked {
             Some(Asked::Fork(fork)) => self.effects.push(Effect::CancelFork(fork)),
             Some(Asked::Hooks(hook)) => self.effects.push(Effect::CancelHooks(hook)),

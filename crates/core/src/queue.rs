@@ -2,14 +2,33 @@
 
 use std::sync::Arc;
 
-use windlass_protocol::Block;
-
-use windlass_protocol::Prompt;
+use windlass_protocol::{Block, HookId, Prompt, Speaker, StartSource};
 
 /// Prompts that the model has not seen yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    prompts: Vec<Prompt>,
+    entries: Vec<Entry>,
+}
+
+/// One prompt, and what hooks have to do with it.
+#[derive(Clone, Debug)]
+struct Entry {
+    prompt: Prompt,
+    /// It began the run that is beginning.
+    is_own: bool,
+    heard: Heard,
+    /// What hooks want the model to know with it.
+    context: Vec<Block>,
+    /// What hooks want said in front of it.
+    front: Option<Block>,
+}
+
+/// Whether hooks have heard of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    No,
+    Asked(HookId),
+    Passed,
 }
 
 /// Prompts that go in together.
@@ -26,47 +45,134 @@ pub(crate) struct Taken {
 impl Queue {
     /// One more waits, behind those of its priority.
     pub(crate) fn push(&mut self, prompt: Prompt) {
-        let place = self.prompts.partition_point(|waiting| waiting.priority <= prompt.priority);
-        self.prompts.insert(place, prompt);
+        let place = self.place(&prompt);
+        self.entries.insert(place, Entry::new(prompt, /* own */ false));
     }
 
-    /// One more, behind all that wait: the prompt of a submission answers to what was said before it.
-    pub(crate) fn push_last(&mut self, prompt: Prompt) {
-        self.prompts.push(prompt);
+    /// One more, which is taken behind all that wait: the prompt of a submission answers to what was said before it.
+    pub(crate) fn push_own(&mut self, prompt: Prompt) {
+        let place = self.place(&prompt);
+        self.entries.insert(place, Entry::new(prompt, /* own */ true));
+    }
+
+    fn place(&self, prompt: &Prompt) -> usize {
+        self.entries.partition_point(|waiting| waiting.prompt.priority <= prompt.priority)
     }
 
     /// The prompts, the next first.
-    pub(crate) fn prompts(&self) -> &[Prompt] {
-        &self.prompts
+    pub(crate) fn prompts(&self) -> impl Iterator<Item = &Prompt> {
+        self.entries.iter().map(|entry| &entry.prompt)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.prompts.len()
+        self.entries.len()
     }
 
     /// These wait no more, the first ones.
     pub(crate) fn drop_first(&mut self, count: usize) {
-        self.prompts.drain(..count.min(self.prompts.len()));
+        self.entries.drain(..count.min(self.entries.len()));
     }
 
-    /// Takes everything that waits, prompt by prompt.
-    pub(crate) fn take_each(&mut self) -> Vec<Prompt> {
-        let mut prompts = std::mem::take(&mut self.prompts);
-        for prompt in &mut prompts {
-            prompt.blocks.retain(|block| !block.is_blank());
+    /// Why the session begins, if one of them is the first of it in this process.
+    pub(crate) fn take_start(&mut self) -> Option<StartSource> {
+        self.entries.iter_mut().fold(None, |start, entry| entry.prompt.start.take().or(start))
+    }
+
+    /// The prompt that began the run.
+    pub(crate) fn own(&self) -> Option<&Prompt> {
+        self.entries.iter().find(|entry| entry.is_own).map(|entry| &entry.prompt)
+    }
+
+    /// Adds to what the model is to know with the prompt that began the run, and to what is said in front of it. False if there
+    /// is none.
+    pub(crate) fn add_to_own(&mut self, context: &[Block], front: Option<Block>) -> bool {
+        let Some(own) = self.entries.iter_mut().find(|entry| entry.is_own) else { return false };
+        own.context.extend_from_slice(context);
+        own.front = front.or(own.front.take());
+        true
+    }
+
+    /// What the first prompt says that hooks have not heard of. News of tasks is nobody's prompt.
+    pub(crate) fn unheard(&self) -> Option<&Prompt> {
+        self.entries.iter().find(|entry| entry.is_unheard()).map(|entry| &entry.prompt)
+    }
+
+    /// Hooks are asked about that prompt.
+    pub(crate) fn asked(&mut self, hook: HookId) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.is_unheard()) {
+            entry.heard = Heard::Asked(hook);
         }
-        prompts
     }
 
-    /// Takes everything that waits, as one.
+    /// Hooks let a prompt pass, and want this known with it.
+    pub(crate) fn pass(&mut self, hook: HookId, context: Vec<Block>) {
+        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.heard == Heard::Asked(hook)) {
+            entry.heard = Heard::Passed;
+            entry.context.extend(context);
+        }
+    }
+
+    /// Hooks refused a prompt: it is gone. Whether it was the one that began the run.
+    pub(crate) fn refuse(&mut self, hook: HookId) -> bool {
+        let place = self.entries.iter().position(|entry| entry.heard == Heard::Asked(hook));
+        place.is_some_and(|place| self.entries.remove(place).is_own)
+    }
+
+    /// The run is over. What hooks said about prompts that are left is forgotten: whoever opens the session elsewhere does not know
+    /// it either.
+    pub(crate) fn rest(&mut self) {
+        for entry in &mut self.entries {
+            let prompt = std::mem::take(&mut entry.prompt);
+            *entry = Entry::new(prompt, /* own */ false);
+        }
+    }
+
+    /// Nobody answers questions about them any more.
+    pub(crate) fn unask(&mut self) {
+        for entry in self.entries.iter_mut().filter(|entry| matches!(entry.heard, Heard::Asked(_))) {
+            entry.heard = Heard::No;
+        }
+    }
+
+    /// Takes what waits, prompt by prompt; with `heard`, only what hooks have heard of.
+    pub(crate) fn take_each(&mut self, heard: bool) -> Vec<Prompt> {
+        let is_taken = |entry: &mut Entry| !heard || !entry.is_open();
+        self.entries.extract_if(.., is_taken).map(Entry::into_prompt).collect()
+    }
+
+    /// Takes everything that waits, as one, the prompt of the submission last.
     pub(crate) fn take(&mut self) -> Taken {
         let mut taken = Taken::default();
-        for prompt in self.take_each() {
+        self.entries.sort_by_key(|entry| entry.is_own);
+        for prompt in self.take_each(/* heard only */ false) {
             taken.context.extend(prompt.context);
             taken.ids.extend(prompt.id);
             taken.blocks.extend(prompt.blocks);
         }
         taken
+    }
+}
+
+impl Entry {
+    fn new(prompt: Prompt, is_own: bool) -> Self {
+        Self { prompt, is_own, heard: Heard::No, context: Vec::new(), front: None }
+    }
+
+    fn is_unheard(&self) -> bool {
+        self.heard == Heard::No && self.prompt.speaker == Speaker::User
+    }
+
+    /// Whether hooks may still refuse it.
+    fn is_open(&self) -> bool {
+        self.is_unheard() || matches!(self.heard, Heard::Asked(_))
+    }
+
+    fn into_prompt(self) -> Prompt {
+        let Self { mut prompt, context, front, .. } = self;
+        prompt.blocks.splice(0..0, front);
+        prompt.blocks.retain(|block| !block.is_blank());
+        prompt.context.extend(context);
+        prompt
     }
 }
 
@@ -79,6 +185,10 @@ mod tests {
         Prompt { id: Some(text.into()), priority, ..text.into() }
     }
 
+    fn texts(prompts: &[Prompt]) -> Vec<&str> {
+        prompts.iter().flat_map(|prompt| &prompt.blocks).filter_map(Block::as_text).collect()
+    }
+
     #[test]
     fn higher_priorities_go_first_and_each_keeps_its_order() {
         use Priority::*;
@@ -87,11 +197,35 @@ mod tests {
         {
             queue.push(prompt(text, priority));
         }
-        queue.push_last(prompt("f", Now));
+        queue.push_own(prompt("f", Now));
         let taken = queue.take();
         let texts: Vec<&str> = taken.blocks.iter().filter_map(Block::as_text).collect();
         assert_eq!(texts, ["c", "e", "a", "d", "b", "f"]);
         assert_eq!(taken.ids.len(), 7);
         assert_eq!(queue.len(), 0);
+    }
+
+    #[test]
+    fn only_what_hooks_let_pass_is_taken_with_the_results() {
+        let mut queue = Queue::default();
+        for text in ["a", "b", "c"] {
+            queue.push(prompt(text, Priority::Next));
+        }
+        queue.push(Prompt { speaker: Speaker::Task, ..prompt("t", Priority::Now) });
+        assert_eq!(queue.unheard().unwrap().id.as_deref(), Some("a"));
+        queue.asked(HookId(1));
+        queue.push(prompt("n", Priority::Now));
+        queue.pass(HookId(1), vec![Block::text("note")]);
+        queue.asked(HookId(2));
+        assert!(!queue.refuse(HookId(2)));
+        queue.asked(HookId(3));
+        let taken = queue.take_each(true);
+        assert_eq!(texts(&taken), ["t", "a"]);
+        assert_eq!(taken[1].context.len(), 1);
+        queue.rest();
+        assert_eq!(
+            queue.prompts().map(|prompt| prompt.id.as_deref().unwrap()).collect::<Vec<_>>(),
+            ["b", "c"]
+        );
     }
 }

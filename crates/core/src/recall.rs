@@ -152,7 +152,7 @@ impl Recall {
 
     fn hear(&mut self, event: Event) {
         match event {
-            Event::Submit(_) | Event::Compact { .. } | Event::GoOn => self.running = true,
+            Event::Submit(_) | Event::Compact { .. } | Event::GoOn { .. } => self.running = true,
             Event::Finished { call, outcome } => {
                 self.heard.insert(call, outcome);
             }

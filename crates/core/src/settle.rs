@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, CallId, LookId, Message, ModelRequest, Origin, Record, Said, Surroundings, Terminal, TimerId,
-    Update,
+    Block, CallId, HookAnswer, LookId, Message, ModelRequest, Origin, Record, Said, Surroundings, Terminal,
+    TimerId, Update,
 };
 
 use crate::budget;
@@ -71,7 +71,9 @@ impl Cx<'_> {
             Phase::Settling(settling) => self.interrupt_settling(settling, kind),
             Phase::Preparing(preparing) => {
                 self.interrupt_preparing(&preparing);
-                self.end(Terminal::AbortedStreaming, Some(kind))
+                // Where nothing was said yet, there is nothing to say about it.
+                let kind = preparing.opening.is_none().then_some(kind);
+                self.end(Terminal::AbortedStreaming, kind)
             }
             Phase::Stopping(stopping) => {
                 self.interrupt_stopping(&stopping);
@@ -106,6 +108,7 @@ impl Cx<'_> {
                 settling.calls.stop_again(self);
                 settling.then = end;
                 settling.looking = None;
+                self.cancel_round_hooks(&mut settling);
                 // A deadline from before may be among what was not done.
                 settling.deadline = settling.calls.start_deadline(self);
                 return self.settle(settling);
@@ -127,6 +130,7 @@ impl Cx<'_> {
             }
         };
         settling.looking = None;
+        self.cancel_round_hooks(&mut settling);
         settling.interrupt = settling.interrupt.or(Some(kind));
         settling.calls.cancel_for(kind, self);
         if settling.deadline.is_none() {
@@ -155,7 +159,8 @@ impl Cx<'_> {
     /// The only road from a live phase to anything else: first every call is answered.
     pub(crate) fn settle(&mut self, mut settling: Box<Settling>) -> Phase {
         settling.calls.release(self);
-        if !settling.calls.is_settled() || settling.looking.is_some() {
+        let is_waiting = settling.looking.is_some() || settling.hooked.asked.is_some();
+        if !settling.calls.is_settled() || is_waiting {
             return Phase::Settling(settling);
         }
         match settling.then {
@@ -175,6 +180,9 @@ impl Cx<'_> {
 
     /// The calls of the response are answered: ends, or looks around for what else the model should know.
     fn finish_round(&mut self, mut settling: Box<Settling>, broken: Option<Broken>) -> Phase {
+        if self.ask_round_hooks(&mut settling) {
+            return Phase::Settling(settling);
+        }
         match self.decide_round(&settling, broken) {
             Err(terminal) => self.end_round(&settling.calls, terminal),
             Ok(onward) => match self.look_around() {
@@ -185,6 +193,15 @@ impl Cx<'_> {
                 None => self.go_round(&settling.calls, onward, &Surroundings::default()),
             },
         }
+    }
+
+    /// Hooks have spoken about a round. A text of theirs ends the run with its results.
+    pub(crate) fn on_round_hooked(&mut self, mut settling: Box<Settling>, answer: &HookAnswer) -> Phase {
+        let Some(text) = self.hear_round_hooks(&mut settling, answer) else { return self.settle(settling) };
+        self.emit(Update::Notice(text.clone()));
+        self.state.ledger.ended_by_hook = Some(text);
+        self.record_results(&settling.calls);
+        self.end(Terminal::HookStopped, None)
     }
 
     /// The run ends with the results of these calls.
@@ -251,6 +268,8 @@ impl Cx<'_> {
 
     pub(crate) fn end(&mut self, terminal: Terminal, interrupt: Option<Interrupt>) -> Phase {
         self.enter(PhaseName::Done);
+        self.state.carry.waiting.rest();
+        self.state.carry.notes.from_hooks.clear();
         self.say_interrupted(terminal, interrupt);
         self.drop_background();
         if terminal.shows_failure() {
@@ -308,6 +327,8 @@ impl State {
         // Whoever dropped the run has dropped what ran beside it.
         self.carry.summary = None;
         self.carry.staged.drop_fork();
+        self.carry.waiting.rest();
+        self.carry.notes.from_hooks.clear();
         let (model, blocks, mut calls) = match std::mem::take(&mut self.phase) {
             Phase::Streaming(streaming) => (streaming.body.model.clone(), streaming.blocks, streaming.calls),
             Phase::Settling(settling) => ("".into(), Vec::new(), settling.calls),

@@ -20,7 +20,7 @@ use crate::calls::CallQueue;
 use crate::gate::Watermark;
 use crate::grants::Grants;
 use crate::guards::Guards;
-use crate::hooks::Stopping;
+use crate::hooks::{RoundHooks, Stopping};
 use crate::layers::{Compactions, Staged, TokenCount};
 use crate::ledger::Ledger;
 use crate::prefix::Sent;
@@ -186,7 +186,9 @@ pub(crate) struct Settling {
     pub(crate) interrupt: Option<Interrupt>,
     /// When cancelled calls are given up.
     pub(crate) deadline: Option<TimerId>,
-    /// The look around that is waited for, once every call is answered.
+    /// What hooks are asked once every call is answered.
+    pub(crate) hooked: RoundHooks,
+    /// The look around that is waited for after that.
     pub(crate) looking: Option<LookId>,
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Destination, Durability, ForkId, HookAnswer, HookId, MessageId, Outcome, PermissionUpdate, Record, Said,
-    Update,
+    Destination, Durability, ForkId, HookAnswer, HookId, MessageId, Outcome, PermissionUpdate, RawValue,
+    Record, Said, Update,
 };
 
 use crate::config::Config;
@@ -41,7 +41,7 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         Event::Permissions(updates) => cx.on_permissions(phase, updates),
         Event::Timer(timer) => cx.on_timer(phase, timer),
         Event::Compact { focus } => cx.on_compact(phase, focus),
-        Event::GoOn => cx.on_go_on(phase),
+        Event::GoOn { start } => cx.on_go_on(phase, start),
         Event::Forked { fork, outcome } => cx.on_forked(phase, fork, outcome),
         Event::Hooked { hook, answer } => cx.on_hooked(phase, hook, answer),
         Event::Stored { store, files } => cx.on_reply(phase, Asked::Store(store), Reply::Stored(files)),
@@ -153,6 +153,11 @@ impl Cx<'_> {
 
     /// Somebody changed who may do what: it holds at once. Whoever drives the session keeps what is to last.
     fn on_permissions(&mut self, phase: Phase, updates: Vec<PermissionUpdate>) -> Phase {
+        self.change_permissions(updates);
+        phase
+    }
+
+    fn change_permissions(&mut self, updates: Vec<PermissionUpdate>) {
         let mut lasting = Vec::new();
         for update in updates {
             match self.state.carry.grants.apply(&update, self.config) {
@@ -166,14 +171,30 @@ impl Cx<'_> {
         if !lasting.is_empty() {
             self.emit(Update::Permissions(lasting));
         }
-        phase
     }
 
-    /// Hooks answered: those of a call, of the end, or of a compaction.
+    /// A hook wants the permissions changed, in the form it writes.
+    pub(crate) fn change_permissions_as_told(&mut self, told: &[Arc<RawValue>]) {
+        let mut updates = Vec::new();
+        for json in told {
+            match PermissionUpdate::from_json(json.get()) {
+                Ok(update) => updates.push(update),
+                Err(why) => {
+                    self.emit(Update::Notice(format!("A hook wants the permissions changed, but {why}.")))
+                }
+            }
+        }
+        self.change_permissions(updates);
+    }
+
+    /// Hooks answered: those of a call, of a round, of the end, or of what comes before a request.
     fn on_hooked(&mut self, phase: Phase, hook: HookId, answer: Box<HookAnswer>) -> Phase {
         match phase {
             Phase::Stopping(stopping) if stopping.hook == hook => self.on_stop_hooked(&stopping, &answer),
             Phase::Preparing(_) => self.on_reply(phase, Asked::Hooks(hook), Reply::Hooked(answer)),
+            Phase::Settling(settling) if settling.hooked.waits_for(hook) => {
+                self.on_round_hooked(settling, &answer)
+            }
             phase => self.with_calls(phase, |calls, cx| calls.on_hooked(hook, *answer, cx)),
         }
     }

@@ -11,6 +11,7 @@ use crate::calls::CallQueue;
 use crate::decide::{REST, RESUME};
 use crate::effect::Effect;
 use crate::gate::{is_valid_id, valid_id};
+use crate::hooks::RoundHooks;
 use crate::ladder::{Answer, Fault};
 use crate::prefix::Sent;
 use crate::retry::{self, Attempts, Trouble, Verdict};
@@ -268,7 +269,14 @@ impl Cx<'_> {
         calls.let_go();
         calls.advance(self);
         let deadline = calls.start_deadline(self);
-        self.settle(Box::new(Settling { calls, then, interrupt, deadline, looking: None }))
+        self.settle(Box::new(Settling {
+            calls,
+            then,
+            interrupt,
+            deadline,
+            hooked: RoundHooks::default(),
+            looking: None,
+        }))
     }
 
     /// Books what is known of a response that never ended: its input was paid for.

@@ -103,13 +103,23 @@ impl Inflight {
                 let admission = self.world.shared.toolbox.examine(&tool_use, &cwd, &self.config);
                 self.ready.push_back(Event::Examined { call, admission });
             }
-            Effect::RunTool { call, tool_use, cwd, decided, seen, permissions } => {
+            Effect::RunTool { call, tool_use, cwd, decided, seen, permissions, confined } => {
                 let hidden = self.hidden(permissions);
                 let (roots, progress) = (self.config.roots.clone(), self.progress.0.clone());
                 let (tool_use_id, cwd, cancel) =
                     (tool_use.id.clone(), cwd.to_path_buf(), CancellationToken::new());
-                let context =
-                    ToolContext { call, tool_use_id, cwd, roots, decided, seen, hidden, cancel, progress };
+                let context = ToolContext {
+                    call,
+                    tool_use_id,
+                    cwd,
+                    roots,
+                    decided,
+                    seen,
+                    hidden,
+                    confined,
+                    cancel,
+                    progress,
+                };
                 self.run_tool(&tool_use, context);
             }
             Effect::CancelTool(call) => self.ask_to_stop(Stoppable::Call(call)),
@@ -123,9 +133,9 @@ impl Inflight {
                 self.start(Stoppable::Fork(fork), CancellationToken::new(), work);
             }
             Effect::CancelFork(fork) => self.drop_job(Stoppable::Fork(fork)),
-            Effect::RunHooks { hook, call } => {
+            Effect::RunHooks { hook, call, scene } => {
                 let cancel = CancellationToken::new();
-                let work = jobs::hooks(self.world.shared.hooks.clone(), hook, call, cancel.clone());
+                let work = jobs::hooks(&self.world.shared, hook, call, scene, cancel.clone());
                 self.start(Stoppable::Hooks(hook), cancel, work);
             }
             Effect::CancelHooks(hook) => self.drop_job(Stoppable::Hooks(hook)),

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, FutureExt};
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Event, Prompt};
-use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ToolContext};
+use windlass_ports::{AnyTool, LookAround, MemoryPrefetch, ToolContext};
 use windlass_protocol::{
-    Block, FileSeen, ForkId, HookAnswer, HookCall, HookId, LookId, StoreId, Surroundings, ToolOutcome,
-    ToolUse,
+    Block, FileSeen, ForkId, HookAnswer, HookCall, HookEvent, HookId, HookScene, LookId, StoreId,
+    Surroundings, ToolOutcome, ToolUse,
 };
 use windlass_secrets::Redactor;
 
+use crate::builder::Shared;
 use crate::machine::Machine;
 use crate::results::ResultFiles;
 
@@ -64,26 +65,39 @@ pub(crate) fn fork(fork: ForkId, mut machine: Machine, prompt: Prompt) -> Job {
 
 /// Asks hooks.
 pub(crate) fn hooks(
-    runner: Option<Arc<dyn HookRunner>>,
+    shared: &Shared,
     hook: HookId,
     call: HookCall,
+    scene: HookScene,
     cancel: CancellationToken,
 ) -> Job {
-    let event = call.event();
+    let asked = ask_hooks(shared, call, scene, cancel);
+    asked.map(move |answer| Some(Event::Hooked { hook, answer: Box::new(answer) })).boxed()
+}
+
+/// What hooks answer. A runner that fails has said nothing but that, and lets nothing pass that somebody wanted guarded.
+pub(crate) fn ask_hooks(
+    shared: &Shared,
+    call: HookCall,
+    scene: HookScene,
+    cancel: CancellationToken,
+) -> impl Future<Output = HookAnswer> + Send + use<> {
+    let (runner, redactor, event) = (shared.hooks.clone(), shared.redactor.clone(), call.event());
     async move {
         let work = async {
             match runner {
-                Some(runner) => runner.run(call, cancel).await,
+                Some(runner) => runner.run(call, scene, cancel).await,
                 None => HookAnswer::default(),
             }
         };
-        let failed = || HookAnswer {
-            notices: vec![format!("The runner of the {} hooks failed: this is a bug in it.", event.name())],
-            ..HookAnswer::default()
+        let failed = || {
+            let told = format!("The runner of the {} hooks failed: this is a bug in it.", event.name());
+            let guards = [HookEvent::UserPromptSubmit, HookEvent::PreToolUse, HookEvent::PermissionRequest];
+            let blocks = guards.contains(&event).then(|| told.clone()).into_iter().collect();
+            HookAnswer { blocks, notices: vec![told], ..HookAnswer::default() }
         };
-        Some(Event::Hooked { hook, answer: Box::new(shielded(work, failed).await) })
+        redaction::answer(&redactor, shielded(work, failed).await)
     }
-    .boxed()
 }
 
 /// Puts results into files, on a thread that may wait for the disk.

@@ -41,7 +41,7 @@
 //! use std::sync::Arc;
 //! use futures_util::StreamExt;
 //! use windlass_engine::ports::{BoxFuture, CancellationToken, HookRunner};
-//! use windlass_engine::protocol::{HookAnswer, HookCall, HookEvent};
+//! use windlass_engine::protocol::{HookAnswer, HookCall, HookEvent, HookScene};
 //! use windlass_engine::{ContextPolicy, Engine, Transition, Update, answer_schema};
 //! use windlass_models::{Script, ScriptModel, model_card};
 //!
@@ -53,7 +53,7 @@
 //!         [HookEvent::Stop].into()
 //!     }
 //!
-//!     fn run(&self, call: HookCall, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+//!     fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
 //!         let is_first = matches!(call, HookCall::Stop { active: false, .. });
 //!         let blocks = is_first.then(|| "Count again.".to_owned()).into_iter().collect();
 //!         Box::pin(async move { HookAnswer { blocks, ..HookAnswer::default() } })
@@ -158,6 +158,7 @@ mod results;
 mod run;
 mod schema;
 mod session;
+mod told;
 mod toolbox;
 
 pub use builder::{Engine, EngineBuilder, EngineError};
@@ -169,10 +170,11 @@ pub use schema::{SchemaError, answer_schema};
 pub use session::Session;
 pub use toolbox::guarded;
 pub use windlass_core::{
-    Anchors, AnswerSchema, Asking, Case, CheckAnswer, Classifier, ContextPolicy, ContinuationPolicy,
-    EarlyStart, OutputPolicy, PermissionMode, Permissions, Priority, Prompt, Recall, Recalled, RepeatPolicy,
-    RetryPolicy, Rule, RuleError, RuleSource, Rules, Source, Speaker, ThinkingMode, ThinkingWish,
-    UnknownTool, judge, missing_rules,
+    Anchors, AnswerSchema, Asking, Case, CheckAnswer, Classifier, CommandPattern, ContextPolicy,
+    ContinuationPolicy, EarlyStart, Hosts, OutputPolicy, PROTECTED_DIRECTORIES, PROTECTED_FILES,
+    PermissionMode, Permissions, Priority, Prompt, Reach, Recall, Recalled, RepeatPolicy, RetryPolicy, Rule,
+    RuleError, RuleSource, Rules, Sandboxing, Source, Speaker, ThinkingMode, ThinkingWish, UnknownTool,
+    judge, missing_rules,
 };
 /// The traits of the outside world: what a tool, a model client or a runner of hooks implements.
 pub use windlass_ports as ports;

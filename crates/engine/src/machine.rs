@@ -120,7 +120,7 @@ impl Machine {
 
     /// Tells the machine what happened, and does what it asks for.
     pub(crate) fn advance(&mut self, event: Event) {
-        if matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn) {
+        if matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn { .. }) {
             self.running = true;
             self.journal.next_run();
         }

@@ -220,7 +220,7 @@ impl Replay {
 
     /// A run begins at rest, and at rest nothing else is heard.
     fn check_order(&mut self, event: &Event) -> Result<(), Mismatch> {
-        let begins = matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn);
+        let begins = matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn { .. });
         if begins || matches!(event, Event::Steer(_)) {
             self.doubt = None;
         } else if let Some(doubt) = self.doubt.take() {

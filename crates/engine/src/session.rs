@@ -7,7 +7,9 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use windlass_core::{Event, Prompt, State};
 use windlass_ports::{LogError, SessionLog};
-use windlass_protocol::{ContextReport, ModelSpend, Role, SessionSeed, Transcript, estimate_tokens};
+use windlass_protocol::{
+    ContextReport, HookEvent, ModelSpend, Role, SessionSeed, StartSource, Transcript, estimate_tokens,
+};
 
 use crate::builder::Shared;
 use crate::inbox::{Handle, Inbox, inbox};
@@ -20,9 +22,11 @@ use crate::run::Run;
 pub struct Session {
     pub(crate) machine: Machine,
     pub(crate) inbox: Inbox,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     seed: SessionSeed,
     untold: Untold,
+    /// Why it begins, until hooks hear of it.
+    start: Option<StartSource>,
     handle: Handle,
 }
 
@@ -45,9 +49,11 @@ impl Session {
         let results = Arc::new(ResultFiles::new(shared.results_directory.clone()));
         let world = World { shared: shared.clone(), results, started: Instant::now() };
         let (inbox, handle) = inbox(shared.tasks.clone());
-        let untold = if state.messages().is_empty() { Untold::Everything } else { Untold::Nothing };
+        let is_new = state.messages().is_empty();
+        let untold = if is_new { Untold::Everything } else { Untold::Nothing };
+        let start = Some(if is_new { StartSource::Startup } else { StartSource::Resume });
         let machine = Machine::new(world, shared.config.clone(), state, seed);
-        Self { machine, inbox, shared, seed, untold, handle }
+        Self { machine, inbox, shared, seed, untold, start, handle }
     }
 
     /// Puts everything that happens from now on into a new log. What was said before goes in first.
@@ -71,6 +77,7 @@ impl Session {
             Untold::Place => prompt.context = vec![environment_note(self.cwd())],
             Untold::Nothing => (),
         }
+        prompt.start = self.take_start();
         self.start(Event::Submit(prompt))
     }
 
@@ -82,7 +89,22 @@ impl Session {
 
     /// Starts a run that goes on where another was left: the model is asked again without a new prompt.
     pub fn go_on(&mut self) -> Run<'_> {
-        self.start(Event::GoOn)
+        let start = self.take_start();
+        self.start(Event::GoOn { start })
+    }
+
+    /// Says why the session begins, for hooks that hear of it with the first run. Unless somebody says so, a session without a
+    /// past is new and any other is resumed.
+    pub fn begins_as(&mut self, source: StartSource) {
+        self.start = Some(source);
+    }
+
+    /// Where no hook hears of it, nothing is said.
+    fn take_start(&mut self) -> Option<StartSource> {
+        let hooks = &self.shared.config.hooks;
+        let is_heard = |event| hooks.contains(event);
+        let told = [HookEvent::SessionStart, HookEvent::InstructionsLoaded].iter().any(is_heard);
+        self.start.take().filter(|_| told)
     }
 
     /// Puts everything that counts into the log now, without a run. For a session that was made to say something else, such as

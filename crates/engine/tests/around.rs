@@ -24,7 +24,8 @@ use windlass_ports::{
     ToolContext,
 };
 use windlass_protocol::{
-    CallFacts, CallKind, CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, Outcome, ToolOutcome,
+    CallFacts, CallKind, CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, HookScene, Outcome,
+    ToolOutcome,
 };
 use windlass_tools::{Lookout, Read, ReadLimits};
 
@@ -227,7 +228,7 @@ impl HookRunner for Objector {
         [HookEvent::Stop].into()
     }
 
-    fn run(&self, call: HookCall, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+    fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
         async move {
             let HookCall::Stop { active, .. } = call else { return HookAnswer::default() };
             let script = if active { "exit 0" } else { "echo run the tests first; exit 2" };
@@ -262,7 +263,7 @@ impl HookRunner for Mourner {
         [HookEvent::StopFailure].into()
     }
 
-    fn run(&self, _: HookCall, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+    fn run(&self, _: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
         let (heard, time) = (self.0.clone(), self.1);
         async move {
             tokio::time::sleep(time).await;

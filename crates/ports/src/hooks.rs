@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
-use windlass_protocol::{HookAnswer, HookCall, HookEvent};
+use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookScene};
 
 /// Asks outside programs at fixed points of the loop.
 pub trait HookRunner: Send + Sync + 'static {
@@ -12,5 +12,10 @@ pub trait HookRunner: Send + Sync + 'static {
     /// Asks all hooks of an event and puts their answers together. A hook that cannot start, crashes or takes too long is
     /// a notice in the answer. Nothing happens until the future is polled; when `cancel` fires, or when the future is
     /// dropped, nobody wants the answer any more and everything it started must end.
-    fn run(&self, call: HookCall, cancel: CancellationToken) -> BoxFuture<'static, HookAnswer>;
+    fn run(
+        &self,
+        call: HookCall,
+        scene: HookScene,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, HookAnswer>;
 }

@@ -140,6 +140,8 @@ pub struct ToolContext {
     pub seen: Vec<FileSeen>,
     /// What a search must not show.
     pub hidden: Hidden,
+    /// Whether a command runs in the sandbox. A command that should and cannot does not run.
+    pub confined: bool,
     /// Fires when the call is to stop.
     pub cancel: CancellationToken,
     /// Where to say how it is getting on.
@@ -172,6 +174,7 @@ impl ToolContext {
             decided: Vec::new(),
             seen: Vec::new(),
             hidden: Hidden::default(),
+            confined: false,
             cancel: CancellationToken::new(),
             progress: progress_channel().0,
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     Admission, Answer, Block, CallId, ForkId, HookAnswer, HookId, LookId, MemoryNote, ModelEvent, Outcome,
-    PermissionUpdate, RequestId, StoreId, Surroundings, TimerId, ToolOutcome, ToolProgress,
+    PermissionUpdate, RequestId, StartSource, StoreId, Surroundings, TimerId, ToolOutcome, ToolProgress,
 };
 
 /// One thing that happened, with the time and the chance that come with it.
@@ -40,7 +40,10 @@ pub enum Event {
         focus: String,
     },
     /// The run goes on where another was left: nothing new is said.
-    GoOn,
+    GoOn {
+        /// Why the session begins, if this is the first of it in this process.
+        start: Option<StartSource>,
+    },
     /// A message typed while the run goes on; it goes in with the next results.
     Steer(Prompt),
     /// Stop: answer everything and end.
@@ -147,6 +150,8 @@ pub struct Prompt {
     pub priority: Priority,
     /// How many output tokens the user wants spent on it.
     pub token_budget: Option<u64>,
+    /// Why the session begins, if this is the first of it in this process.
+    pub start: Option<StartSource>,
 }
 
 /// Who speaks in a prompt.

@@ -1,62 +1,157 @@
-//! Hooks: what outside programs are asked at fixed points of the loop, and what they may answer.
+//! Hooks: what outside programs are asked at fixed points of a session, and what they may answer.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::{CompactTrigger, Failure, Terminal, ToolOutcome, ToolUse};
+use crate::{Block, CompactTrigger, Effort, Failure, MessageId, Terminal, ToolOutcome, ToolUse};
 
 /// The points at which hooks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookEvent {
+    /// A session begins, or begins anew after its past was compacted.
+    SessionStart,
+    /// Memory files become part of the conversation.
+    InstructionsLoaded,
+    /// A prompt was said and nobody has acted on it.
+    UserPromptSubmit,
     /// Before a call, once its input is valid.
     PreToolUse,
+    /// A call is about to be asked about, or denied because nobody can be asked.
+    PermissionRequest,
+    /// A model denied a call in the user's place.
+    PermissionDenied,
     /// After a call that worked.
     PostToolUse,
     /// After a call that failed.
     PostToolUseFailure,
+    /// A call changed the working directory.
+    CwdChanged,
+    /// Every call of a response is answered.
+    PostToolBatch,
     /// The model says it is done.
     Stop,
     /// The run ends because of a failure; the answer is ignored.
     StopFailure,
     /// The transcript is about to be compacted.
     PreCompact,
+    /// The transcript was compacted.
+    PostCompact,
+    /// The host tells the user something.
+    Notification,
+    /// A sub-agent begins.
+    SubagentStart,
+    /// A sub-agent says it is done.
+    SubagentStop,
+    /// The session is left.
+    SessionEnd,
 }
 
 impl HookEvent {
-    /// Every point, in the order of a run.
-    pub const ALL: [Self; 6] = [
+    /// Every point, in the order of a session.
+    pub const ALL: [Self; 18] = [
+        Self::SessionStart,
+        Self::InstructionsLoaded,
+        Self::UserPromptSubmit,
         Self::PreToolUse,
+        Self::PermissionRequest,
+        Self::PermissionDenied,
         Self::PostToolUse,
         Self::PostToolUseFailure,
+        Self::CwdChanged,
+        Self::PostToolBatch,
         Self::Stop,
         Self::StopFailure,
         Self::PreCompact,
+        Self::PostCompact,
+        Self::Notification,
+        Self::SubagentStart,
+        Self::SubagentStop,
+        Self::SessionEnd,
     ];
+
+    /// The points that nobody reaches yet: there are no sub-agents.
+    pub const NOT_REACHED: [Self; 2] = [Self::SubagentStart, Self::SubagentStop];
 
     /// The name users and hosts know.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::SessionStart => "SessionStart",
+            Self::InstructionsLoaded => "InstructionsLoaded",
+            Self::UserPromptSubmit => "UserPromptSubmit",
             Self::PreToolUse => "PreToolUse",
+            Self::PermissionRequest => "PermissionRequest",
+            Self::PermissionDenied => "PermissionDenied",
             Self::PostToolUse => "PostToolUse",
             Self::PostToolUseFailure => "PostToolUseFailure",
+            Self::CwdChanged => "CwdChanged",
+            Self::PostToolBatch => "PostToolBatch",
             Self::Stop => "Stop",
             Self::StopFailure => "StopFailure",
             Self::PreCompact => "PreCompact",
+            Self::PostCompact => "PostCompact",
+            Self::Notification => "Notification",
+            Self::SubagentStart => "SubagentStart",
+            Self::SubagentStop => "SubagentStop",
+            Self::SessionEnd => "SessionEnd",
         }
+    }
+
+    /// Whether the run itself reaches it. The others are told by the host.
+    #[must_use]
+    pub fn is_of_the_loop(self) -> bool {
+        !Self::NOT_REACHED.contains(&self) && !matches!(self, Self::Notification | Self::SessionEnd)
     }
 }
 
 /// One question to all hooks of an event.
 #[derive(Clone, Debug)]
 pub enum HookCall {
+    /// A session begins.
+    SessionStart {
+        /// Why.
+        source: StartSource,
+        /// The model that will be asked.
+        model: Arc<str>,
+    },
+    /// Memory files become part of the conversation. Hooks hear of one file at a time.
+    InstructionsLoaded {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// Why now.
+        reason: LoadReason,
+    },
+    /// A prompt was said.
+    UserPromptSubmit {
+        /// Its text.
+        prompt: Arc<str>,
+    },
     /// A call is about to be decided on.
     PreToolUse {
         /// The tool's own name.
         tool: Arc<str>,
         /// What the model asked for.
         tool_use: ToolUse,
+    },
+    /// A call is about to be asked about, or denied because nobody can be asked.
+    PermissionRequest {
+        /// The tool's own name.
+        tool: Arc<str>,
+        /// What would run.
+        tool_use: ToolUse,
+        /// What would spare the question next time, as permission updates.
+        suggestions: Vec<Arc<RawValue>>,
+    },
+    /// A model denied a call in the user's place.
+    PermissionDenied {
+        /// The tool's own name.
+        tool: Arc<str>,
+        /// What was denied.
+        tool_use: ToolUse,
+        /// Why.
+        reason: String,
     },
     /// A call finished; [`ToolOutcome::is_error`] tells which of the two events it is.
     PostToolUse {
@@ -66,6 +161,20 @@ pub enum HookCall {
         tool_use: ToolUse,
         /// What came of it.
         outcome: ToolOutcome,
+        /// How long it ran.
+        duration_ms: u64,
+    },
+    /// A call changed the working directory.
+    CwdChanged {
+        /// Where calls worked before.
+        from: PathBuf,
+        /// Where they work now.
+        to: PathBuf,
+    },
+    /// Every call of a response is answered.
+    PostToolBatch {
+        /// The calls, in order.
+        calls: Vec<BatchCall>,
     },
     /// The model says it is done.
     Stop {
@@ -88,6 +197,58 @@ pub enum HookCall {
         /// What the user wants the summary to keep.
         instructions: Arc<str>,
     },
+    /// The transcript was compacted.
+    PostCompact {
+        /// What asked for it.
+        trigger: CompactTrigger,
+        /// What stands for the past now.
+        summary: Arc<str>,
+    },
+    /// The host tells the user something.
+    Notification {
+        /// The host's name for this kind of news, such as `permission_prompt`.
+        kind: Arc<str>,
+        /// The news.
+        message: Arc<str>,
+        /// Its title.
+        title: Option<Arc<str>>,
+    },
+    /// A sub-agent begins.
+    SubagentStart {
+        /// Its id.
+        id: Arc<str>,
+        /// Its type.
+        kind: Arc<str>,
+    },
+    /// A sub-agent says it is done.
+    SubagentStop {
+        /// Its id.
+        id: Arc<str>,
+        /// Its type.
+        kind: Arc<str>,
+        /// Whether an earlier objection caused this try.
+        active: bool,
+        /// Its last text.
+        text: Arc<str>,
+        /// Where its conversation is kept.
+        transcript: Option<PathBuf>,
+    },
+    /// The session is left.
+    SessionEnd {
+        /// Why.
+        reason: EndReason,
+    },
+}
+
+/// A call of a response, as hooks hear of it when all are answered.
+#[derive(Clone, Debug)]
+pub struct BatchCall {
+    /// The tool's own name.
+    pub tool: Arc<str>,
+    /// What ran, or was to run.
+    pub tool_use: ToolUse,
+    /// What the model reads of it.
+    pub content: Vec<Block>,
 }
 
 impl HookCall {
@@ -95,14 +256,125 @@ impl HookCall {
     #[must_use]
     pub fn event(&self) -> HookEvent {
         match self {
+            Self::SessionStart { .. } => HookEvent::SessionStart,
+            Self::InstructionsLoaded { .. } => HookEvent::InstructionsLoaded,
+            Self::UserPromptSubmit { .. } => HookEvent::UserPromptSubmit,
             Self::PreToolUse { .. } => HookEvent::PreToolUse,
+            Self::PermissionRequest { .. } => HookEvent::PermissionRequest,
+            Self::PermissionDenied { .. } => HookEvent::PermissionDenied,
             Self::PostToolUse { outcome, .. } if outcome.is_error => HookEvent::PostToolUseFailure,
             Self::PostToolUse { .. } => HookEvent::PostToolUse,
+            Self::CwdChanged { .. } => HookEvent::CwdChanged,
+            Self::PostToolBatch { .. } => HookEvent::PostToolBatch,
             Self::Stop { .. } => HookEvent::Stop,
             Self::StopFailure { .. } => HookEvent::StopFailure,
             Self::PreCompact { .. } => HookEvent::PreCompact,
+            Self::PostCompact { .. } => HookEvent::PostCompact,
+            Self::Notification { .. } => HookEvent::Notification,
+            Self::SubagentStart { .. } => HookEvent::SubagentStart,
+            Self::SubagentStop { .. } => HookEvent::SubagentStop,
+            Self::SessionEnd { .. } => HookEvent::SessionEnd,
         }
     }
+}
+
+/// Why a session begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartSource {
+    /// It is new.
+    Startup,
+    /// It goes on in another process.
+    Resume,
+    /// Its past was compacted.
+    Compact,
+    /// It is a copy of another.
+    Fork,
+}
+
+impl StartSource {
+    /// The name hooks know.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Resume => "resume",
+            Self::Compact => "compact",
+            Self::Fork => "fork",
+        }
+    }
+}
+
+/// Why memory files become part of the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadReason {
+    /// The session begins.
+    SessionStart,
+    /// They are told again after a compaction.
+    Compact,
+}
+
+impl LoadReason {
+    /// The name hooks know.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SessionStart => "session_start",
+            Self::Compact => "compact",
+        }
+    }
+}
+
+/// Why a session is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndReason {
+    /// The user begins another conversation.
+    Clear,
+    /// The user goes on with another session.
+    Resume,
+    /// The user gives up the credentials.
+    Logout,
+    /// The user leaves at the prompt.
+    PromptInputExit,
+    /// Anything else.
+    Other,
+}
+
+impl EndReason {
+    /// The name hooks know.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Clear => "clear",
+            Self::Resume => "resume",
+            Self::Logout => "logout",
+            Self::PromptInputExit => "prompt_input_exit",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// Where in a session hooks are asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HookScene {
+    /// The working directory of the next call.
+    pub cwd: Arc<PathBuf>,
+    /// The permission mode, by the name users know.
+    pub mode: &'static str,
+    /// How hard the model is to try.
+    pub effort: Option<Effort>,
+    /// The last prompt that became part of the conversation.
+    pub prompt: Option<PromptId>,
+    /// The type of the sub-agent that asks.
+    pub agent: Option<Arc<str>>,
+}
+
+/// A message that is a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PromptId {
+    /// The message.
+    pub message: MessageId,
+    /// The ids their senders gave to the prompts in it.
+    pub prompts: Vec<Arc<str>>,
 }
 
 /// What all hooks of an event said together. Nothing said means: go on.
@@ -110,12 +382,19 @@ impl HookCall {
 pub struct HookAnswer {
     /// Do not go on after this, and why.
     pub stop: Option<String>,
-    /// Objections, for the model: a call is not run, an end is no end.
+    /// Objections: a prompt is not heard, a call is not run, a response is the last, an end is no end.
     pub blocks: Vec<String>,
-    /// What is to become of the call; only before it.
+    /// What is to become of the call; before it, and where it is asked about. Where a model denied it, an approval lets it be
+    /// made again.
     pub permission: Option<HookPermission>,
-    /// The input the call is to have instead; only before it.
+    /// The input the call is to have instead; before it, and where it is asked about.
     pub input: Option<Arc<RawValue>>,
+    /// Changes of the permissions that come with an approval; only where a call is asked about.
+    pub updates: Vec<Arc<RawValue>>,
+    /// What the tool is to have said instead; only after a call that worked.
+    pub output: Option<Arc<RawValue>>,
+    /// What is said in front of the first prompt; only when a session begins.
+    pub first_prompt: Option<String>,
     /// What the model is to know besides.
     pub context: Vec<String>,
     /// What the user is to know: a hook that could not start, crashed, timed out or says so.

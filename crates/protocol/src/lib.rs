@@ -31,7 +31,10 @@ pub use command::{
 };
 pub use decision::{Collapse, CompactTrigger, Compaction, ContextReport, Decision, StoredResult};
 pub use event::{Event, Input, Interrupt, Priority, Prompt, Speaker};
-pub use hook::{HookAnswer, HookCall, HookEvent, HookPermission};
+pub use hook::{
+    BatchCall, EndReason, HookAnswer, HookCall, HookEvent, HookPermission, HookScene, LoadReason, PromptId,
+    StartSource,
+};
 pub use ids::{
     CallId, ForkId, HookId, LookId, MessageId, RequestId, SessionKey, SessionSeed, StoreId, TimerId,
 };

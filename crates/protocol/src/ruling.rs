@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// What a rule wants to become of what it covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Behaviour {
@@ -67,6 +69,122 @@ pub enum PermissionChange {
     RemoveDirectories(Vec<PathBuf>),
 }
 
+impl PermissionUpdate {
+    /// Reads a change as hooks and hosts write it; the error says what is wrong.
+    ///
+    /// ```
+    /// # use windlass_protocol::{Destination, PermissionUpdate};
+    /// let json = r#"{"type":"addRules","behavior":"allow","destination":"session","rules":[{"toolName":"Bash","ruleContent":"ls"}]}"#;
+    /// assert_eq!(PermissionUpdate::from_json(json).unwrap().destination, Destination::Session);
+    /// ```
+    pub fn from_json(json: &str) -> Result<Self, String> {
+        let entry: Entry = serde_json::from_str(json).map_err(|error| error.to_string())?;
+        entry.update()
+    }
+
+    /// The form that hooks and hosts read.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(&Entry::of(self)).unwrap_or_default()
+    }
+}
+
+/// A change of permissions as hooks and hosts write it.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    r#type: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rules: Vec<EntryRule>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    behavior: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mode: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    directories: Vec<PathBuf>,
+    destination: String,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EntryRule {
+    tool_name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule_content: Option<String>,
+}
+
+impl Entry {
+    fn update(self) -> Result<PermissionUpdate, String> {
+        let destination = Destination::ALL.into_iter().find(|place| place.name() == self.destination);
+        let destination =
+            destination.ok_or_else(|| format!("there is no destination {}", self.destination))?;
+        let behaviour = || {
+            let given = self.behavior.as_deref();
+            let all = [Behaviour::Allow, Behaviour::Ask, Behaviour::Deny];
+            all.into_iter()
+                .find(|kind| Some(kind.name()) == given)
+                .ok_or("`behavior` is not allow, ask or deny")
+        };
+        let rules = || self.rules.iter().map(EntryRule::text).collect();
+        let change = match self.r#type.as_str() {
+            "addRules" => PermissionChange::AddRules { behaviour: behaviour()?, rules: rules() },
+            "replaceRules" => PermissionChange::ReplaceRules { behaviour: behaviour()?, rules: rules() },
+            "removeRules" => PermissionChange::RemoveRules { behaviour: behaviour()?, rules: rules() },
+            "setMode" => PermissionChange::SetMode(self.mode.ok_or("`mode` is missing")?),
+            "addDirectories" => PermissionChange::AddDirectories(self.directories),
+            "removeDirectories" => PermissionChange::RemoveDirectories(self.directories),
+            other => return Err(format!("there is no change of the type {other}")),
+        };
+        Ok(PermissionUpdate { change, destination })
+    }
+
+    fn of(update: &PermissionUpdate) -> Self {
+        let rules = |name: &str, behaviour: &Behaviour, rules: &[String]| Self {
+            r#type: name.to_owned(),
+            behavior: Some(behaviour.name().to_owned()),
+            rules: rules.iter().map(|rule| EntryRule::of(rule)).collect(),
+            ..Self::default()
+        };
+        let directories = |name: &str, list: &[PathBuf]| Self {
+            r#type: name.to_owned(),
+            directories: list.to_vec(),
+            ..Self::default()
+        };
+        let entry = match &update.change {
+            PermissionChange::AddRules { behaviour, rules: list } => rules("addRules", behaviour, list),
+            PermissionChange::ReplaceRules { behaviour, rules: list } => {
+                rules("replaceRules", behaviour, list)
+            }
+            PermissionChange::RemoveRules { behaviour, rules: list } => rules("removeRules", behaviour, list),
+            PermissionChange::SetMode(mode) => {
+                Self { r#type: "setMode".to_owned(), mode: Some(mode.clone()), ..Self::default() }
+            }
+            PermissionChange::AddDirectories(list) => directories("addDirectories", list),
+            PermissionChange::RemoveDirectories(list) => directories("removeDirectories", list),
+        };
+        Self { destination: update.destination.name().to_owned(), ..entry }
+    }
+}
+
+impl EntryRule {
+    fn text(&self) -> String {
+        match &self.rule_content {
+            Some(content) => format!("{}({content})", self.tool_name),
+            None => self.tool_name.clone(),
+        }
+    }
+
+    fn of(rule: &str) -> Self {
+        let parts = rule.split_once('(').and_then(|(name, rest)| Some((name, rest.strip_suffix(')')?)));
+        match parts {
+            Some((name, content)) => {
+                Self { tool_name: name.to_owned(), rule_content: Some(content.to_owned()) }
+            }
+            None => Self { tool_name: rule.to_owned(), rule_content: None },
+        }
+    }
+}
+
 /// Where a change is kept. Wherever that is, it holds in the session at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
@@ -78,6 +196,22 @@ pub enum Destination {
     Project,
     /// The user's settings.
     User,
+}
+
+impl Destination {
+    /// Every place.
+    pub const ALL: [Self; 4] = [Self::Session, Self::Local, Self::Project, Self::User];
+
+    /// The name hooks and hosts know.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Local => "localSettings",
+            Self::Project => "projectSettings",
+            Self::User => "userSettings",
+        }
+    }
 }
 
 /// What becomes of a call.
@@ -114,6 +248,8 @@ pub struct Ruling {
     pub rule: Option<RulingRule>,
     /// Why; a denial says what would allow the call.
     pub reason: String,
+    /// It is denied only because nobody can be asked.
+    pub undecided: bool,
 }
 
 /// The rule that decided.

@@ -17,7 +17,8 @@ pub(crate) use special::double_bracket;
 use crate::places::{Places, named, path_text};
 use crate::plain::Stripped;
 use crate::{Effect, NamedPath, NotPlain, Place, Word};
-use options::{Operands, Parsed, Tool, has_name, may_become_option};
+pub(crate) use options::has_name;
+use options::{Operands, Parsed, Tool, may_become_option};
 
 /// What is known about a command.
 #[derive(Clone, Debug)]
@@ -75,8 +76,10 @@ pub(crate) fn refuse_shell_changes(words: &[Word]) -> Result<(), NotPlain> {
         "printf" => {
             arguments.first().is_some_and(|word| word.text.starts_with("-v") || may_become_option(word))
         }
-        "wait" => !arguments.is_empty() && arguments.iter().any(|word| word.text.starts_with('-')),
+        "wait" => arguments.iter().any(|word| word.text.starts_with('-') || may_become_option(word)),
         "export" => !arguments.iter().all(is_export),
+        // What is still here after wrappers were taken off is used in an unusual way.
+        "command" | "builtin" => special::command(arguments).is_none(),
         "read" => !special::is_plain_read(arguments),
         "jobs" => arguments.iter().any(|word| word.text.contains('x') || may_become_option(word)),
         // Without a command it only redirects.
@@ -239,23 +242,31 @@ impl Tool {
         Some(reads)
     }
 
-    /// The files whose names it prints: searches that were asked for names, and filters of what comes in.
+    /// The files whose names it prints: searches that were asked for names, and filters of what comes in. Options that print
+    /// something else, or let text decide what is printed, make that unknown.
     fn names_printed(
         &self,
         parsed: &Parsed<'_>,
         context: &Context<'_>,
         reads: &[NamedPath],
     ) -> Vec<NamedPath> {
-        let is_search = has_name("grep rg fd", self.names.split(' ').next().unwrap_or_default());
-        let lists =
-            parsed.has("l files-with-matches files L files-without-match") || has_name(self.names, "fd");
-        if is_search && lists {
-            return reads.to_vec();
+        let name = self.names.split(' ').next().unwrap_or_default();
+        let lists = parsed.has("l files-with-matches files L files-without-match") || name == "fd";
+        if has_name("grep rg fd", name) && lists {
+            let renames = parsed.has("label path-separator replace color colour colors");
+            return if renames { Vec::new() } else { reads.to_vec() };
         }
-        let is_filter =
-            has_name("grep head tail sort uniq tac", self.names.split(' ').next().unwrap_or_default());
-        let prints_more = parsed.has("c count n line-number o only-matching b v verbose H with-filename");
-        let from_input = parsed.operands.len() <= usize::from(is_search && !parsed.has(self.text_options));
-        if is_filter && from_input && !prints_more { context.names.to_vec() } else { Vec::new() }
+        let changes_lines = match name {
+            "grep" => {
+                "b byte-offset c color colour count H with-filename label n line-number o only-matching T initial-tab"
+            }
+            "head" | "tail" => "bytes c v verbose",
+            "sort" | "uniq" => "c count all-repeated group",
+            "tac" => "b before r regex s separator",
+            _ => return Vec::new(),
+        };
+        let texts = usize::from(name == "grep" && !parsed.has(self.text_options));
+        let from_input = parsed.operands.len() <= texts;
+        if from_input && !parsed.has(changes_lines) { context.names.to_vec() } else { Vec::new() }
     }
 }

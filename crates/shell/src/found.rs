@@ -15,8 +15,10 @@ use word::{Argument, Draft};
 
 /// Scripts inside scripts are looked at this deep.
 const DEPTH_MAX: usize = 16;
-/// More words are not listed for each byte of the text.
-const WORDS_PER_BYTE: usize = 8;
+/// So many words are listed for any text.
+const WORDS_MIN: usize = 1 << 15;
+/// And so many more for each byte of it.
+const WORDS_PER_BYTE: usize = 2;
 
 /// Reads a line.
 pub(crate) fn walk(line: &str) -> Walk {
@@ -26,7 +28,7 @@ pub(crate) fn walk(line: &str) -> Walk {
         written: Vec::new(),
         variables: BTreeMap::new(),
         depth: 0,
-        budget: 4096 + line.len() * WORDS_PER_BYTE,
+        budget: WORDS_MIN + line.len() * WORDS_PER_BYTE,
         last: Vec::new(),
     };
     if line.contains('\0') {
@@ -227,7 +229,10 @@ impl Walk {
                 self.note_unseen("it holds too many commands inside commands");
                 break;
             }
-            if EVALUATES.contains(&base.as_str()) {
+            // Only with this option does it evaluate anything.
+            let prints =
+                base == "printf" && arguments.get(1).is_none_or(|first| !first.text.starts_with("-v"));
+            if EVALUATES.contains(&base.as_str()) && !prints {
                 for argument in &arguments[1..] {
                     self.substitutions(&argument.text, places);
                 }

@@ -2,6 +2,7 @@
 //!
 //! Whatever is not understood exactly makes the line not plain, also where bash would do nothing bad with it.
 
+mod compound;
 mod scan;
 mod strip;
 #[cfg(test)]
@@ -13,9 +14,12 @@ use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
 use crate::visible;
 use crate::{Effect, NamedPath, NotPlain, PlainCommand, Word};
+use compound::Binding;
 use scan::{HereDocument, Redirection, Token};
 pub(crate) use strip::Stripped;
 use word::RawWord;
+
+pub(crate) use compound::is_loop_variable;
 
 type Result<T> = std::result::Result<T, NotPlain>;
 
@@ -49,6 +53,7 @@ pub(crate) fn read(line: &str) -> Result<Vec<PlainCommand>> {
         names: Vec::new(),
         incoming: Vec::new(),
         depth: 0,
+        substitutions: 0,
         commands: Vec::new(),
     };
     reader.list("")?;
@@ -85,17 +90,9 @@ struct Reader<'a> {
     /// The same for the condition of a loop, which may read them.
     incoming: Vec<NamedPath>,
     depth: usize,
+    /// How many of these levels are substitutions.
+    substitutions: usize,
     commands: Vec<PlainCommand>,
-}
-
-/// What a variable holds while a loop runs.
-struct Binding {
-    name: String,
-    /// The words of the loop.
-    words: Vec<Word>,
-    /// Or names that came in, from where the loop stands.
-    names: Vec<NamedPath>,
-    here: Places,
 }
 
 /// Where the shell may be after a command, by whether it succeeded.
@@ -318,192 +315,6 @@ impl Reader<'_> {
         Ok(after)
     }
 
-    fn group(&mut self) -> Result<After> {
-        let after = self.list("}")?;
-        self.next()?;
-        Ok(after)
-    }
-
-    fn if_clause(&mut self) -> Result<After> {
-        let mut condition = self.list("then")?;
-        self.keyword("then")?;
-        self.here = condition.success.clone();
-        let mut result = self.list("elif else fi")?.any();
-        loop {
-            if self.is_keyword("elif")? {
-                self.next()?;
-                self.here = condition.failure.clone();
-                condition = self.list("then")?;
-                self.keyword("then")?;
-                self.here = condition.success.clone();
-                result = result.or(&self.list("elif else fi")?.any());
-            } else if self.is_keyword("else")? {
-                self.next()?;
-                self.here = condition.failure.clone();
-                result = result.or(&self.list("fi")?.any());
-                self.keyword("fi")?;
-                return Ok(After::same(&result));
-            } else {
-                self.keyword("fi")?;
-                return Ok(After::same(&result.or(&condition.failure)));
-            }
-        }
-    }
-
-    fn loop_clause(&mut self) -> Result<After> {
-        let start = self.here.clone();
-        let bindings = self.bindings.len();
-        self.incoming = std::mem::take(&mut self.names);
-        let condition = self.list("do")?;
-        self.incoming.clear();
-        self.here = condition.any();
-        self.keyword("do")?;
-        let body = self.list("done")?.any().or(&condition.any());
-        self.bindings.truncate(bindings);
-        self.keyword("done")?;
-        after_loop(&start, &body)
-    }
-
-    fn for_clause(&mut self) -> Result<After> {
-        let start = self.here.clone();
-        let name = match self.next()? {
-            Token::Word(word) => word.bare().unwrap_or_default(),
-            _ => String::new(),
-        };
-        if !is_loop_variable(&name) {
-            return Err(no("its loop sets an unusual variable"));
-        }
-        self.keyword("in")?;
-        let mut words = Vec::new();
-        while let Token::Word(word) = self.peek()?.clone() {
-            self.next()?;
-            words.extend(word.expand()?);
-        }
-        if words.iter().any(|word| word.is_unknown || word.is_split) {
-            words.clear();
-        }
-        match self.next()? {
-            Token::Newline | Token::Operator(";") => {}
-            _ => return Err(no("its loop is unusual")),
-        }
-        self.skip_newlines()?;
-        self.keyword("do")?;
-        self.bind(Binding { name, words, names: Vec::new(), here: start.clone() })?;
-        let body = self.list("done")?.any();
-        self.bindings.pop();
-        self.keyword("done")?;
-        after_loop(&start, &body)
-    }
-
-    /// A variable that two loops set has no value that is certain.
-    fn bind(&mut self, binding: Binding) -> Result<()> {
-        if self.bindings.iter().any(|other| other.name == binding.name) {
-            return Err(no("it sets a variable twice"));
-        }
-        self.bindings.push(binding);
-        Ok(())
-    }
-
-    /// `read` in the condition of a loop takes in the names that are piped into it, one by one.
-    fn bind_read(&mut self, words: &[Word]) -> Result<()> {
-        let Some((name, arguments)) = words.split_first().filter(|(name, _)| name.text == "read") else {
-            return Ok(());
-        };
-        let variables: Vec<&Word> = arguments.iter().skip_while(|word| word.text.starts_with('-')).collect();
-        let is_set = |word: &Word| self.bindings.iter().any(|binding| binding.name == word.text);
-        if variables.iter().any(|word| is_set(word)) {
-            return Err(no("it sets a variable twice"));
-        }
-        let [variable] = &variables[..] else { return Ok(()) };
-        let is_whole = arguments[0].text == "-r" && arguments.len() == 2 && name.text == "read";
-        let names = std::mem::take(&mut self.incoming);
-        if is_whole && !names.is_empty() {
-            let binding =
-                Binding { name: variable.text.clone(), words: Vec::new(), names, here: self.here.clone() };
-            self.bindings.push(binding);
-        }
-        Ok(())
-    }
-
-    /// The arguments that a word becomes, with what is known about variables of loops.
-    fn expand(&self, word: RawWord) -> Result<Vec<Word>> {
-        let variable = word.variable.clone();
-        let mut words = word.expand()?;
-        let binding = self.bindings.iter().find(|binding| Some(&binding.name) == variable.as_ref());
-        if let ([word], Some(binding)) = (&mut words[..], binding) {
-            binding.choose(word, &self.here);
-        }
-        Ok(words)
-    }
-
-    fn case_clause(&mut self) -> Result<After> {
-        let Token::Word(subject) = self.next()? else { return Err(no("its `case` is unusual")) };
-        subject.argument_or_unknown();
-        self.skip_newlines()?;
-        self.keyword("in")?;
-        let start = self.here.clone();
-        let mut result = start.clone();
-        loop {
-            self.skip_newlines()?;
-            if self.is_keyword("esac")? {
-                self.next()?;
-                return Ok(After::same(&result));
-            }
-            self.case_patterns()?;
-            self.here = start.clone();
-            self.skip_newlines()?;
-            if !self.is_end(";; esac")? {
-                result = result.or(&self.list(";; esac")?.any());
-            }
-            if self.is_operator(";;")? {
-                self.next()?;
-            } else if !self.is_keyword("esac")? {
-                return Err(no("its `case` is unusual"));
-            }
-        }
-    }
-
-    fn case_patterns(&mut self) -> Result<()> {
-        if self.is_operator("(")? {
-            self.next()?;
-        }
-        loop {
-            if !matches!(self.next()?, Token::Word(_)) {
-                return Err(no("its `case` is unusual"));
-            }
-            match self.next()? {
-                Token::Operator("|") => {}
-                Token::Operator(")") => return Ok(()),
-                _ => return Err(no("its `case` is unusual")),
-            }
-        }
-    }
-
-    /// `[[ … ]]` with tests of files and comparisons of text. What bash would compute with is refused.
-    fn test_clause(&mut self, start: usize) -> Result<After> {
-        let mut words = vec![Word { text: "[[".to_owned(), ..Word::default() }];
-        loop {
-            match self.next()? {
-                Token::Word(word) if word.bare().as_deref() == Some("]]") => break,
-                Token::Word(word) => words.push(word.argument_or_unknown()),
-                Token::Operator(operator @ ("&&" | "||")) => {
-                    words.push(Word { text: operator.to_owned(), ..Word::default() });
-                }
-                _ => return Err(no("it uses `[[` in an unusual way")),
-            }
-        }
-        let Some(paths) = effect::double_bracket(&words[1..]) else {
-            return Err(no("it uses `[[` in an unusual way"));
-        };
-        words.push(Word { text: "]]".to_owned(), ..Word::default() });
-        let reads =
-            paths.iter().flat_map(|path| named(&path_text(path), path.is_pattern, &self.here)).collect();
-        let parts = Parts { words: words.clone(), reads, ..Parts::default() };
-        let facts = Facts { effect: Effect::Looks, ..Facts::default() };
-        self.push(start, parts, words, facts);
-        Ok(After::same(&self.here.clone()))
-    }
-
     /// Redirections behind `)`, `}`, `fi` or `done`.
     fn compound_redirections(&mut self) -> Result<()> {
         let mut parts = Parts::default();
@@ -626,7 +437,14 @@ impl Reader<'_> {
                 return Err(no("it duplicates a descriptor in an unusual way"));
             }
         }
-        let [target] = &raw.expand()?[..] else { return Err(no("a redirection leads to several places")) };
+        let [target] = &self.expand(raw)?[..] else {
+            return Err(no("a redirection leads to several places"));
+        };
+        // What a loop goes through can be read.
+        if kind == "<" && !target.choices.is_empty() && !target.is_split {
+            parts.reads.extend(target.choices.iter().cloned());
+            return Ok(());
+        }
         if target.is_unknown || target.is_pattern || target.text.is_empty() {
             return Err(no("a redirection leads to a place that is not plain"));
         }
@@ -652,43 +470,6 @@ impl Reader<'_> {
             parts.reads.extend(paths);
         }
     }
-}
-
-impl Binding {
-    /// Says what a word may be in which the variable is the only unknown part.
-    fn choose(&self, word: &mut Word, here: &Places) {
-        let has_blank = |text: &str| text.contains([' ', '\t', '\n', '*', '?', '[', '\\']);
-        let is_split =
-            word.is_split && self.words.iter().any(|value| value.is_pattern || has_blank(&value.text));
-        if is_split || word.is_pattern {
-            return;
-        }
-        if word.text == "\0" && !word.is_split && *here == self.here {
-            word.choices.extend(self.names.iter().cloned());
-        }
-        for value in &self.words {
-            let is_home = value.is_home && word.text.starts_with('\0');
-            let text = word.text.replacen('\0', &value.text, 1);
-            let whole = Word { text, is_home, ..Word::default() };
-            word.choices.extend(named(&path_text(&whole), value.is_pattern, here));
-        }
-        word.is_split &= self.words.is_empty();
-    }
-}
-
-/// A loop whose body goes somewhere else starts there the next time.
-fn after_loop(start: &Places, body: &Places) -> Result<After> {
-    if !start.contains_all(body) {
-        return Err(no("it changes the directory in a loop"));
-    }
-    Ok(After::same(start))
-}
-
-/// A variable that no program looks at.
-pub(crate) fn is_loop_variable(name: &str) -> bool {
-    let plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
-    let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
-    plain && starts && name.len() <= 10 && !name.contains("proxy") && !name.contains("config")
 }
 
 /// A command name that means the program or builtin of that name, or a path.

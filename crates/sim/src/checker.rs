@@ -12,7 +12,8 @@ mod turns;
 
 use windlass_core::{Config, Effect, Event, PhaseName, Recalled, State};
 use windlass_protocol::{
-    CallId, CallKind, Decision, Facts, ModelEvent, Record, Repair, RequestId, Terminal, Transcript, Update,
+    CallId, CallKind, Decision, Facts, HookEvent, ModelEvent, Record, Repair, RequestId, Terminal,
+    Transcript, Update,
 };
 
 use crate::thinking::Bindings;
@@ -41,6 +42,8 @@ pub(crate) struct Checker {
     witness: Witness,
     doubt: Doubt,
     dones: u32,
+    /// A prompt was submitted and is not part of the conversation yet.
+    is_submitting: bool,
     /// The log failed in this run: the core asked for things that were not done.
     log_failed: bool,
     /// The call that the event of this step says has come to its end.
@@ -154,7 +157,7 @@ impl Checker {
             Event::Forked { fork, outcome } if self.beside.waits_for(*fork) => {
                 self.account.book_fork(outcome);
             }
-            Event::GoOn => self.goes_on = true,
+            Event::GoOn { .. } => self.goes_on = true,
             _ => (),
         }
         self.finished = finished_call(event);
@@ -165,8 +168,16 @@ impl Checker {
 
     /// Checks one step.
     pub(crate) fn check(&mut self, step: &Step<'_>) -> Verdict {
-        if step.submitted && step.from == PhaseName::Idle {
-            self.requests.on_submit(step.state, step.effects)?;
+        self.is_submitting |= step.submitted && step.from == PhaseName::Idle;
+        if self.is_submitting {
+            self.is_submitting = !self.requests.on_submit(step.state, step.effects);
+            // Hooks hear of a prompt before it is part of the conversation, and may refuse it.
+            let before =
+                [HookEvent::SessionStart, HookEvent::InstructionsLoaded, HookEvent::UserPromptSubmit];
+            let is_heard = before.iter().any(|event| step.config.hooks.contains(event));
+            if self.is_submitting && !is_heard {
+                return Err("the prompt is not in the conversation".into());
+            }
         }
         for effect in step.effects {
             if self.dones > 0 {

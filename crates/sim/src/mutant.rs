@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use windlass_core::{Effect, Event};
 use windlass_protocol::{
-    Block, Decision, Durability, FailureClass, HookCall, HookId, Message, ModelEvent, ModelRequest, Origin,
-    Record, Role, Update,
+    Block, Decision, Durability, FailureClass, HookCall, HookId, HookScene, Message, ModelEvent,
+    ModelRequest, Origin, Record, Role, Update,
 };
 
 /// One lie.
@@ -133,7 +133,8 @@ impl Mutant {
                 Self::ShowsWithheld => told.insert(0, Effect::Emit(Update::Notice(text))),
                 Self::AsksAfterFailure => {
                     let call = HookCall::Stop { active: false, text: "".into() };
-                    told.insert(0, Effect::RunHooks { hook: HookId(u32::MAX), call });
+                    let scene = HookScene::default();
+                    told.insert(0, Effect::RunHooks { hook: HookId(u32::MAX), call, scene });
                 }
                 _ => (),
             }

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use windlass_core::{
     Config, Effect, Effects, Event, Input, Interrupt, PhaseName, Priority, Prompt, Speaker, State, step,
 };
-use windlass_protocol::{Block, CallId, CallKind, ModelEvent, Record, StopReason, TimerId, Update};
+use windlass_protocol::{
+    Block, CallId, CallKind, ModelEvent, Record, StartSource, StopReason, TimerId, Update,
+};
 
 use crate::checker::{Checker, Step};
 use crate::coverage::Coverage;
@@ -83,6 +85,8 @@ struct World {
     now: u64,
     /// Prompts that were handed over while something else went on.
     steered: u32,
+    /// Steered messages that hooks refused.
+    refused: usize,
     coverage: Coverage,
     /// What happened, if somebody wants to know.
     story: Option<Vec<String>>,
@@ -118,6 +122,7 @@ impl World {
             past: Vec::new(),
             now: 0,
             steered: 0,
+            refused: 0,
             coverage: Coverage::default(),
             story: None,
         }
@@ -146,14 +151,15 @@ impl World {
         let after_crash = std::mem::take(&mut self.crashed);
         if self.rng.one_in(if after_crash { 2 } else { 60 }) {
             self.coverage.count("sight", "run goes on without a prompt");
-            return Event::GoOn;
+            return Event::GoOn { start: self.start() };
         }
         if self.rng.one_in(12) {
             return Event::Compact {
                 focus: if self.rng.one_in(2) { String::new() } else { "the tests".into() },
             };
         }
-        Event::Submit(self.random_prompt("do it"))
+        let start = self.start();
+        Event::Submit(Prompt { start, ..self.random_prompt("do it") })
     }
 
     fn play_run(&mut self) -> Result<(), String> {
@@ -245,7 +251,7 @@ impl World {
 
     /// Tells the core what happened, and does what it asks for.
     fn apply(&mut self, event: Event) -> Result<(), String> {
-        if matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn)
+        if matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn { .. })
             && self.state.phase() == PhaseName::Idle
         {
             self.journal.next_run();
@@ -399,7 +405,9 @@ impl World {
                 beside.forks.retain(|(id, _)| *id != fork);
                 beside.cancelled.push(fork);
             }
-            Effect::RunHooks { hook, call } => beside.hooks.push((hook, call, Pace::random(&mut self.rng))),
+            Effect::RunHooks { hook, call, .. } => {
+                beside.hooks.push((hook, call, Pace::random(&mut self.rng)));
+            }
             Effect::CancelHooks(hook) => beside.hooks.retain(|(id, ..)| *id != hook),
             Effect::Store { store, results } => beside.stores.push((store, results.len())),
             Effect::LookAround { look, known, show } => {
@@ -414,9 +422,15 @@ impl World {
         }
     }
 
-    /// Every steered message reached the model or still waits.
+    /// Steered messages that wait.
+    fn steered_waiting(&self) -> usize {
+        let waiting = self.state.facts().map(|facts| facts.waiting).unwrap_or_default();
+        waiting.iter().flat_map(|prompt| &prompt.blocks).filter(|block| is_steered(block)).count()
+    }
+
+    /// Every steered message reached the model, was refused by a hook, or still waits.
     fn check_steered(&self) -> Result<(), String> {
-        let total = self.checker.steered() + self.state.waiting();
+        let total = self.checker.steered() + self.refused + self.steered_waiting();
         if total == self.steered as usize {
             Ok(())
         } else {
@@ -444,7 +458,14 @@ impl World {
             speaker,
             priority: self.rng.pick(&priorities).unwrap_or_default(),
             token_budget: self.rng.one_in(12).then(|| 200 + self.rng.below(3_000)),
+            start: None,
         }
+    }
+
+    /// Whether hooks are to hear that the session begins.
+    fn start(&mut self) -> Option<StartSource> {
+        let sources = [StartSource::Startup, StartSource::Resume, StartSource::Fork];
+        self.rng.pick(&sources).filter(|_| self.rng.one_in(3))
     }
 
     fn random_event(&mut self) -> Result<Option<Event>, String> {
@@ -501,7 +522,7 @@ impl World {
             Event::Steer(_)
                 | Event::Submit(_)
                 | Event::Compact { .. }
-                | Event::GoOn
+                | Event::GoOn { .. }
                 | Event::Interrupt(_)
                 | Event::StoreFailed { .. }
                 | Event::Prefetched(_)
@@ -567,4 +588,8 @@ impl World {
         };
         Some(Event::Model { request, event })
     }
+}
+
+fn is_steered(block: &Block) -> bool {
+    block.as_text().is_some_and(|text| text.starts_with("steer "))
 }

@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_ports::{AnyTool, BoxFuture, ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, RawValue, ToolOutcome, ToolSpec};
-use windlass_sandbox::Launcher;
+use windlass_sandbox::{Launcher, Sandbox};
 
 use self::commands::Judged;
 use crate::describe::describe_line;
@@ -50,11 +50,8 @@ pub struct BashInput {
     /// Start it and go on: the result names the task and its output file.
     #[serde(default, deserialize_with = "lenient::flag")]
     pub(crate) run_in_background: bool,
-    /// A wish to run outside the sandbox.
-    #[expect(
-        dead_code,
-        reason = "understood, so that a call that names it runs; there is no sandbox to leave"
-    )]
+    /// Run it outside the sandbox, which somebody has to allow. Only when it failed inside because of the sandbox.
+    #[expect(dead_code, reason = "whether it counts is decided before the call runs")]
     #[serde(default, rename = "dangerouslyDisableSandbox", deserialize_with = "lenient::flag")]
     #[schemars(skip)]
     unsandboxed: bool,
@@ -65,6 +62,10 @@ pub struct BashInput {
 pub struct BashSettings {
     /// How processes are started.
     pub launcher: Launcher,
+    /// Where commands run that are confined.
+    pub sandbox: Option<Sandbox>,
+    /// Whether the model may ask to run a command outside the sandbox.
+    pub may_leave_sandbox: bool,
     /// Timeout of a call that names none.
     pub timeout_default: Duration,
     /// No call gets a longer timeout than this, or than the default if that is longer.
@@ -95,6 +96,8 @@ impl BashSettings {
     pub fn new(launcher: Launcher) -> Self {
         Self {
             launcher,
+            sandbox: None,
+            may_leave_sandbox: false,
             timeout_default: Duration::from_mins(2),
             timeout_max: Duration::from_mins(10),
             inline_chars_max: 30_000,

@@ -123,7 +123,7 @@ impl Trace {
         self.clock.timer = matches!(input.event, Event::Timer(_));
         match &input.event {
             Event::Submit(prompt) => self.begin(prompt_text(prompt)),
-            Event::GoOn => self.begin("(goes on where it was left)".to_owned()),
+            Event::GoOn { .. } => self.begin("(goes on where it was left)".to_owned()),
             Event::Compact { focus } => self.begin(format!("/compact {focus}").trim().to_owned()),
             other => {
                 self.pass_time();
@@ -161,7 +161,7 @@ impl Trace {
             Event::Permissions(_) => self.mark(MarkKind::Note, "permissions changed", ""),
             Event::StoreFailed { why, .. } => self.mark(MarkKind::StoreFailed, "the log failed", why),
             Event::Submit(_)
-            | Event::GoOn
+            | Event::GoOn { .. }
             | Event::Compact { .. }
             | Event::Progress { .. }
             | Event::Timer(_)

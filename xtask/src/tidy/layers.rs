@@ -17,11 +17,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("engine", &["core", "ports", "protocol", "secrets"]),
     ("models", &["ports", "protocol"]),
     ("tools", &["ports", "protocol", "shell", "sandbox"]),
+    ("hooks", &["ports", "protocol", "sandbox"]),
     (
         "cli",
         &[
             "protocol", "shell", "sandbox", "core", "ports", "wire", "config", "engine", "models", "tools",
-            "secrets", "session", "trace",
+            "secrets", "session", "trace", "hooks",
         ],
     ),
     ("sim", &["core", "protocol"]),
@@ -90,7 +91,7 @@ mod tests {
             "cli: testkit",
             &[
                 "crates/cli: cli must not depend on testkit; it may depend on protocol, shell, sandbox, core, ports, \
-               wire, config, engine, models, tools, secrets, session, trace",
+               wire, config, engine, models, tools, secrets, session, trace, hooks",
             ],
         );
         check(

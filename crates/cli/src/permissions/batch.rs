@@ -110,7 +110,7 @@ fn decide(given: &Given) -> Decided {
             Err(problem) => return denied(id, format!("The redirection is not followed: {problem}.")),
         };
     }
-    let Ruling { verdict, rule, reason } = ruling;
+    let Ruling { verdict, rule, reason, .. } = ruling;
     Decided { id, decision: verdict.name(), rule: rule.map(|rule| rule.text.to_string()), reason }
 }
 

@@ -8,6 +8,7 @@ use windlass_protocol::{
     MessageId, Question, Record, Ruled, Ruling, ToolOutcome, ToolSpec, ToolUse, Update, Verdict,
 };
 
+use super::hooked::{Review, Undecided};
 use crate::effect::Effect;
 use crate::permission::{self, Case};
 use crate::state::Carry;
@@ -27,8 +28,12 @@ pub(super) struct Call {
     pub(super) approved: bool,
     /// Hooks were asked; a changed input does not ask them again.
     pub(super) hooked: bool,
+    /// Hooks were asked in place of a person; they are not asked twice.
+    pub(super) requested: bool,
     /// What hooks want to become of it.
     pub(super) permission: Option<HookPermission>,
+    /// When it started and when it ended.
+    pub(super) ran_ms: (u64, u64),
     /// What the model is told with the result.
     pub(super) remarks: Vec<String>,
     /// A hook said not to go on after it, and why.
@@ -64,8 +69,12 @@ pub(super) enum Stage {
     Examining,
     /// Hooks are asked before it.
     Hooking { hook: HookId, facts: CallFacts },
+    /// Hooks are asked in place of a person.
+    Requesting { hook: HookId, facts: CallFacts },
     /// Somebody must decide; `repeated` says that it came to the same too often.
     Asking { facts: CallFacts, repeated: bool },
+    /// Hooks hear that a model denied it.
+    Denying { hook: HookId, reason: String },
     /// A model judges it in the user's place.
     Classifying { fork: ForkId, facts: CallFacts, reason: String },
     /// It may run as soon as the others let it.
@@ -73,7 +82,7 @@ pub(super) enum Stage {
     /// It runs; shared or not.
     Running { shared: bool, kind: CallKind },
     /// It has run, and hooks are asked after it.
-    Reviewing { hook: HookId, shared: bool, outcome: ToolOutcome },
+    Reviewing { hook: HookId, shared: bool, outcome: ToolOutcome, review: Review },
     /// It is answered.
     Finished(ToolOutcome),
 }
@@ -83,11 +92,14 @@ impl Stage {
     /// decides.
     pub(super) fn is_exclusive(&self) -> bool {
         match self {
-            Self::Hooking { facts, .. } | Self::Asking { facts, .. } | Self::Classifying { facts, .. } => {
-                !facts.shared
-            }
+            Self::Hooking { facts, .. }
+            | Self::Requesting { facts, .. }
+            | Self::Asking { facts, .. }
+            | Self::Classifying { facts, .. } => !facts.shared,
             Self::Running { shared, .. } | Self::Reviewing { shared, .. } => !shared,
-            Self::Queued | Self::Examining | Self::Ready(_) | Self::Finished(_) => false,
+            Self::Queued | Self::Examining | Self::Denying { .. } | Self::Ready(_) | Self::Finished(_) => {
+                false
+            }
         }
     }
 }
@@ -103,7 +115,9 @@ impl Call {
             stage: Stage::Queued,
             approved: false,
             hooked: false,
+            requested: false,
             permission: None,
+            ran_ms: (0, 0),
             remarks: Vec::new(),
             stop: None,
             deferred: false,
@@ -157,15 +171,20 @@ impl Call {
         let count = cx.state.carry.repeats.count(&self.tool_use);
         let repeated = !self.approved && cx.config.repeats.asks(count);
         self.record(&ruling, cx);
+        let undecided = |reason| Undecided { reason, repeated, can_ask };
         match ruling.verdict {
+            Verdict::Deny if ruling.undecided => {
+                self.ask_permission_hooks(facts, undecided(ruling.reason), cx)
+            }
             Verdict::Deny => self.deny(ruling.reason, /* by a person */ false, cx),
             _ if repeated && !can_ask => self.refuse_repetition(count),
             Verdict::Ask | Verdict::Classify if self.approved => self.stage = Stage::Ready(facts),
             Verdict::Ask | Verdict::Classify if repeated => {
-                self.ask(facts, format!("{} {}", ruling.reason, same_again(count)), repeated, cx);
+                let reason = format!("{} {}", ruling.reason, same_again(count));
+                self.ask_permission_hooks(facts, undecided(reason), cx);
             }
-            Verdict::Allow if repeated => self.ask(facts, same_again(count), repeated, cx),
-            Verdict::Ask => self.ask(facts, ruling.reason, repeated, cx),
+            Verdict::Allow if repeated => self.ask_permission_hooks(facts, undecided(same_again(count)), cx),
+            Verdict::Ask => self.ask_permission_hooks(facts, undecided(ruling.reason), cx),
             Verdict::Classify => self.classify(facts, ruling.reason, cx),
             Verdict::Allow => self.stage = Stage::Ready(facts),
         }
@@ -240,12 +259,22 @@ impl Call {
         let seen = resolved.filter_map(|path| tools.files.get(path).cloned()).collect();
         let (tool_use, cwd) = (self.tool_use.clone(), tools.cwd.clone());
         let decided = facts.paths.clone();
+        let confined = permission::is_confined(&self.case(&facts, cx));
         self.acted = !facts.kind.is_read_only();
+        self.ran_ms.0 = cx.at_ms;
         self.intend(&facts, cx);
         self.stage = Stage::Running { shared: facts.shared, kind: facts.kind };
         cx.emit(Update::ToolStarted { call: self.id, tool_use: tool_use.clone(), facts });
         let permissions = cx.state.carry.grants.changed();
-        cx.effects.push(Effect::RunTool { call: self.id, tool_use, cwd, decided, seen, permissions });
+        cx.effects.push(Effect::RunTool {
+            call: self.id,
+            tool_use,
+            cwd,
+            decided,
+            seen,
+            permissions,
+            confined,
+        });
     }
 
     /// What is about to happen is known before it does: on the disk, if it does more than read.
@@ -266,8 +295,10 @@ impl Call {
         let (call, tool_use_id, is_error) = (self.id, self.tool_use.id.clone(), outcome.is_error);
         let record = Record::Finished { call, tool_use_id, is_error };
         cx.persist_for(self.acted, record);
+        self.ran_ms.1 = cx.at_ms;
+        let from = cx.state.carry.tools.cwd.clone();
         apply(&outcome, &mut cx.state.carry);
-        self.ask_hooks_after(outcome, shared, cx);
+        self.tell_hooks_moved(&from, outcome, shared, cx);
     }
 
     pub(super) fn input_hash(&self) -> u64 {
@@ -296,7 +327,9 @@ impl Call {
     /// Answers a call that has not started and never will.
     pub(super) fn leave_unrun(&mut self, text: &str, cx: &mut Cx<'_>) {
         match self.stage {
-            Stage::Hooking { hook, .. } => cx.effects.push(Effect::CancelHooks(hook)),
+            Stage::Hooking { hook, .. } | Stage::Requesting { hook, .. } | Stage::Denying { hook, .. } => {
+                cx.effects.push(Effect::CancelHooks(hook));
+            }
             Stage::Classifying { fork, .. } => cx.effects.push(Effect::CancelFork(fork)),
             _ => (),
         }

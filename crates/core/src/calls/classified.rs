@@ -12,6 +12,7 @@ use windlass_protocol::{
 
 use super::CallQueue;
 use super::call::{Call, Stage};
+use super::hooked::Undecided;
 use crate::config::{Classifier, Source};
 use crate::fork::Plan;
 use crate::layers::one_line;
@@ -100,10 +101,10 @@ impl Call {
             _ if why.is_empty() => format!("A model judged that {} may do harm.", self.tool),
             _ => format!("A model judged that {} may do harm: {why}", self.tool),
         };
-        self.record(&Ruling { verdict, rule: None, reason: reason.clone() }, cx);
+        self.record(&Ruling { verdict, rule: None, reason: reason.clone(), undecided: false }, cx);
         match verdict {
             Verdict::Allow => self.stage = Stage::Ready(facts),
-            _ => self.deny(reason, /* by a person */ false, cx),
+            _ => self.tell_hooks_denied(reason, cx),
         }
     }
 
@@ -117,8 +118,11 @@ impl Call {
         self.record(&ruling, cx);
         match ruling.verdict {
             Verdict::Allow => self.stage = Stage::Ready(facts),
-            Verdict::Deny => self.deny(ruling.reason, /* by a person */ false, cx),
-            _ => self.ask(facts, ruling.reason, /* repeated */ false, cx),
+            _ => {
+                let can_ask = ruling.verdict == Verdict::Ask;
+                let undecided = Undecided { reason: ruling.reason, repeated: false, can_ask };
+                self.ask_permission_hooks(facts, undecided, cx);
+            }
         }
     }
 

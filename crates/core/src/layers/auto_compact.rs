@@ -4,15 +4,17 @@
 //! the reduction is mechanical, so that there is always a way to go on.
 
 use windlass_protocol::{
-    CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, Origin, Outcome, Overflow, Surroundings,
-    Terminal, Update,
+    Block, CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, LoadReason, Message, Origin, Outcome,
+    Overflow, StartSource, Surroundings, Terminal, Update,
 };
 
 use super::boundary::{self, Head};
 use super::summariser::{self, Unsummarised};
 use super::tokens::{estimated, fixed_tokens, scaled};
 use super::{Compactions, Thresholds, Work};
+use crate::attach::reminder;
 use crate::effect::Effect;
+use crate::hooks::ended_by_hook;
 use crate::prepare::{Asked, Forced, Preparing, Reply, Step};
 use crate::step::Cx;
 
@@ -35,6 +37,15 @@ pub(crate) struct Compacting {
     room: u64,
     /// What stands for the past, once it is known.
     head: Option<Head>,
+    /// Once it is done: what came of it, and what hooks are still to hear.
+    done: Option<Compacted>,
+}
+
+/// A compaction that was made.
+#[derive(Clone, Debug)]
+struct Compacted {
+    tokens_after: u64,
+    untold: std::vec::IntoIter<HookCall>,
 }
 
 pub(crate) fn auto_compact(cx: &mut Cx<'_>, preparing: &mut Preparing, reply: Option<Reply>) -> Step {
@@ -42,6 +53,7 @@ pub(crate) fn auto_compact(cx: &mut Cx<'_>, preparing: &mut Preparing, reply: Op
     let Some(mut compacting) = preparing.work.compacting.take() else { return Step::Passed };
     let work = &mut preparing.work;
     match reply {
+        Reply::Hooked(answer) if compacting.done.is_some() => on_told(cx, work, compacting, &answer),
         Reply::Hooked(answer) => {
             if let Some(objection) = hear_hooks(cx, &mut compacting, *answer) {
                 return fail(cx, compacting.trigger, &objection);
@@ -49,7 +61,7 @@ pub(crate) fn auto_compact(cx: &mut Cx<'_>, preparing: &mut Preparing, reply: Op
             summarise(cx, work, compacting)
         }
         Reply::Forked(outcome) => on_summary(cx, work, compacting, &outcome),
-        Reply::Looked(found) => finish(cx, &compacting, &found),
+        Reply::Looked(found) => finish(cx, work, compacting, &found),
         Reply::Stored(_) => Step::Passed,
     }
 }
@@ -96,6 +108,7 @@ fn start(cx: &mut Cx<'_>, preparing: &mut Preparing) -> Step {
         shrinks: 0,
         room,
         head: None,
+        done: None,
     };
     if !cx.config.hooks.contains(&HookEvent::PreCompact) {
         return summarise(cx, &mut preparing.work, Box::new(compacting));
@@ -214,13 +227,13 @@ fn look(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>, head:
     Step::Asked(Asked::Look(look))
 }
 
-fn finish(cx: &mut Cx<'_>, compacting: &Compacting, found: &Surroundings) -> Step {
+fn finish(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>, found: &Surroundings) -> Step {
     let Compacting { trigger, tokens_before, .. } = *compacting;
     let head = compacting.head.as_ref().unwrap_or(&Head::Mechanical);
     let duration_ms = cx.at_ms.saturating_sub(compacting.started_at_ms);
-    let goal = goal(cx, compacting);
+    let goal = goal(cx, &compacting);
     let Some(mut compaction) = boundary::build(cx, trigger, head, found, goal) else {
-        note(cx, compacting, /* made progress */ false);
+        note(cx, &compacting, /* made progress */ false);
         return fail(cx, trigger, "The conversation is as short as it can be.");
     };
     let is_prompt = cx.state.carry.messages.last().is_some_and(|last| last.origin == Origin::Prompt);
@@ -233,13 +246,54 @@ fn finish(cx: &mut Cx<'_>, compacting: &Compacting, found: &Surroundings) -> Ste
     let scale = cx.state.carry.tokens.scale(&cx.state.carry.messages, cx.config);
     let tokens_after = scale.real(compaction.tokens_after);
     compaction.tokens_after = tokens_after;
+    let untold = untold(cx, trigger, head, &compaction.boundary).into_iter();
     cx.change(Decision::Compacted(Box::new(compaction)));
     cx.state.carry.tokens = super::TokenCount::default();
-    note(cx, compacting, made_progress);
+    note(cx, &compacting, made_progress);
     cx.state.carry.notes.forget_told();
     if let Some(fork) = cx.state.carry.staged.drop_all() {
         cx.effects.push(Effect::CancelFork(fork));
     }
+    compacting.done = Some(Compacted { tokens_after, untold });
+    tell_hooks(cx, work, compacting)
+}
+
+/// What hooks hear of a compaction: that it was made, that the session begins anew, and what is remembered again.
+fn untold(cx: &Cx<'_>, trigger: CompactTrigger, head: &Head, boundary: &Message) -> Vec<HookCall> {
+    let summary = match head {
+        Head::Summary(summary) => summary.clone(),
+        Head::Mechanical => boundary.blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n"),
+    };
+    let compacted = HookCall::PostCompact { trigger, summary: summary.into() };
+    let model = cx.model().id.clone();
+    let started = HookCall::SessionStart { source: StartSource::Compact, model };
+    let calls = [Some(compacted), cx.loaded(LoadReason::Compact), Some(started)];
+    calls.into_iter().flatten().filter(|call| cx.config.hooks.contains(&call.event())).collect()
+}
+
+/// Tells one hook after the other, then goes on.
+fn tell_hooks(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>) -> Step {
+    let next = compacting.done.as_mut().and_then(|done| done.untold.next());
+    let Some(call) = next else { return go_on(cx, &compacting) };
+    let hook = cx.ask_hooks(call);
+    work.compacting = Some(compacting);
+    Step::Asked(Asked::Hooks(hook))
+}
+
+/// What hooks want known after a compaction is told at once; it cannot be undone.
+fn on_told(cx: &mut Cx<'_>, work: &mut Work, compacting: Box<Compacting>, answer: &HookAnswer) -> Step {
+    cx.show_notices(&answer.notices);
+    let context: Vec<Block> = answer.context.iter().map(|text| Block::text(&reminder(text))).collect();
+    cx.tell(&context);
+    if let Some(reason) = &answer.stop {
+        return cx.end_by_hook(ended_by_hook("A hook after the compaction", reason));
+    }
+    tell_hooks(cx, work, compacting)
+}
+
+fn go_on(cx: &mut Cx<'_>, compacting: &Compacting) -> Step {
+    let Compacting { trigger, tokens_before, .. } = *compacting;
+    let tokens_after = compacting.done.as_ref().map_or(0, |done| done.tokens_after);
     match trigger {
         CompactTrigger::Auto | CompactTrigger::Reactive => {
             if let Some(note) = cx.rest_to_ask_for() {

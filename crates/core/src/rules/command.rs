@@ -17,7 +17,7 @@ const INTERPRETERS: [&str; 38] = [
 
 /// A pattern of commands, word by word: how a word is quoted makes no difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CommandPattern {
+pub struct CommandPattern {
     tokens: Vec<Token>,
     /// As it was written, for lines that are allowed as a whole.
     text: String,
@@ -36,7 +36,8 @@ enum Token {
 
 impl CommandPattern {
     /// Reads what stands between the parentheses. `None` if it says nothing.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let body = ending(text);
         let mut reader = Reader::default();

@@ -13,16 +13,19 @@ mod command;
 mod grammar;
 mod host;
 mod path;
+mod reach;
 mod text;
 mod tool;
 
-pub(crate) use command::CommandPattern;
+pub use command::CommandPattern;
 pub use grammar::RuleError;
 use host::HostPattern;
 pub(crate) use host::is_private;
 pub(crate) use path::PathPattern;
+pub use reach::{Hosts, Reach};
 pub(crate) use text::{covers as text_covers, fold};
 use tool::ToolPattern;
+pub(crate) use tool::has_value;
 
 /// Where a rule stands.
 #[derive(Clone, Debug, PartialEq, Eq)]

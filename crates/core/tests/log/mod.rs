@@ -44,6 +44,14 @@ pub(crate) fn notes(scenario: Scenario) -> Vec<String> {
     log.split(['|', '\n']).filter_map(|word| Some(word.split_once(" note ")?.1.trim().to_owned())).collect()
 }
 
+/// Plays the scenario; what hooks were asked.
+pub(crate) fn asked(scenario: Scenario) -> Vec<String> {
+    let log = scenario.play().log;
+    let words = log.split(['|', '\n']).map(|word| word.rsplit("   ").next().unwrap_or_default().trim());
+    let asked = words.filter_map(|word| word.strip_prefix("ask h")?.split_once(' '));
+    asked.map(|(_, about)| about.to_owned()).collect()
+}
+
 /// Plays the scenario; the requests it sent.
 pub(crate) fn requests(scenario: Scenario) -> Vec<Arc<ModelRequest>> {
     scenario.play().requests
@@ -153,7 +161,7 @@ impl Scenario {
 
     /// The run goes on where another was left.
     pub(crate) fn go_on(self) -> Self {
-        self.other("> go on".into(), Event::GoOn)
+        self.other("> go on".into(), Event::GoOn { start: None })
     }
 
     /// The log fails before these calls could start.
@@ -409,7 +417,7 @@ impl Scenario {
                     player.state = std::mem::take(&mut player.state).at_rest();
                     Event::Submit(prompt)
                 }
-                Told::Other(event @ (Event::Compact { .. } | Event::GoOn)) => {
+                Told::Other(event @ (Event::Compact { .. } | Event::GoOn { .. })) => {
                     player.state = std::mem::take(&mut player.state).at_rest();
                     event
                 }
@@ -569,7 +577,7 @@ impl Player {
                 );
                 words.push(format!("timer t{} {after_ms}", timer.0));
             }
-            Effect::RunHooks { hook, call } => {
+            Effect::RunHooks { hook, call, .. } => {
                 words.extend(up_to(edges, &[PhaseName::Stopping]));
                 words.push(format!("ask h{} {}", hook.0, hook_words(&call)));
             }
@@ -620,12 +628,24 @@ fn plain_words(effect: &Effect) -> Option<String> {
 
 fn hook_words(call: &HookCall) -> String {
     let about = match call {
-        HookCall::PreToolUse { tool_use, .. } | HookCall::PostToolUse { tool_use, .. } => phrase(tool_use),
+        HookCall::PreToolUse { tool_use, .. }
+        | HookCall::PostToolUse { tool_use, .. }
+        | HookCall::PermissionRequest { tool_use, .. } => phrase(tool_use),
         HookCall::Stop { active, text } => format!("{text}{}", if *active { " (again)" } else { "" }),
         HookCall::StopFailure { terminal, failure } => {
             failure.as_ref().map_or_else(|| terminal.name().to_owned(), |failure| failure.message.clone())
         }
         HookCall::PreCompact { instructions, .. } => instructions.to_string(),
+        HookCall::PostCompact { summary, .. } => clipped(summary.to_string()),
+        HookCall::SessionStart { source, .. } => source.name().to_owned(),
+        HookCall::InstructionsLoaded { files, reason } => format!("{files:?} {}", reason.name()),
+        HookCall::UserPromptSubmit { prompt } => prompt.to_string(),
+        HookCall::CwdChanged { from, to } => format!("{} to {}", from.display(), to.display()),
+        HookCall::PostToolBatch { calls } => {
+            calls.iter().map(|call| phrase(&call.tool_use)).collect::<Vec<_>>().join(", ")
+        }
+        // The core asks none of the others.
+        _ => String::new(),
     };
     format!("{} {about}", call.event().name())
 }

@@ -9,7 +9,7 @@ use windlass_core::{Prompt, State};
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_ports::{HookRunner, LookAround, MemoryPrefetch};
 use windlass_protocol::{
-    Block, CompactTrigger, FileSeen, HookAnswer, HookCall, HookEvent, LookId, MemoryNote, StoreId,
+    Block, CompactTrigger, FileSeen, HookAnswer, HookCall, HookEvent, HookScene, LookId, MemoryNote, StoreId,
     Surroundings, Terminal, Transcript,
 };
 use windlass_tools::{Lookout, Read, ReadLimits};
@@ -186,8 +186,8 @@ impl HookRunner for Hooks {
         [HookEvent::PreCompact].into()
     }
 
-    fn run(&self, call: HookCall, cancel: CancellationToken) -> BoxFuture<'static, HookAnswer> {
-        assert_eq!(call.event(), HookEvent::PreCompact);
+    fn run(&self, call: HookCall, _: HookScene, cancel: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+        assert!([HookEvent::PreCompact, HookEvent::UserPromptSubmit].contains(&call.event()));
         match self {
             Self::Answers => {
                 async { HookAnswer { stop: Some("no".into()), ..HookAnswer::default() } }.boxed()
@@ -209,7 +209,7 @@ impl HookRunner for Hooks {
 
 fn hooks() -> Effect {
     let call = HookCall::PreCompact { trigger: CompactTrigger::Manual, instructions: "".into() };
-    Effect::RunHooks { hook: HookId(4), call }
+    Effect::RunHooks { hook: HookId(4), call, scene: HookScene::default() }
 }
 
 async fn hooked(hooks_of: Option<Hooks>) -> HookAnswer {
@@ -233,6 +233,15 @@ async fn hooks_answer_and_a_runner_that_panics_is_a_notice() {
         assert!(answer.stop.is_none() && answer.blocks.is_empty());
     }
     assert!(hooked(None).await.notices.is_empty());
+}
+
+#[tokio::test]
+async fn a_runner_that_panics_lets_nothing_pass_that_was_to_be_guarded() {
+    let mut inflight = inflight(builder(ONE_ANSWER, &Arc::default()).hooks(Arc::new(Hooks::Panics)));
+    let call = HookCall::UserPromptSubmit { prompt: "x".into() };
+    inflight.perform(Effect::RunHooks { hook: HookId(4), call, scene: HookScene::default() });
+    let Event::Hooked { answer, .. } = next(&mut inflight).await else { panic!("no answer") };
+    assert_eq!(answer.blocks, ["The runner of the UserPromptSubmit hooks failed: this is a bug in it."]);
 }
 
 #[tokio::test]

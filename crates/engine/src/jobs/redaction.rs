@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use windlass_protocol::{Block, BlockKind, RawValueEq, Surroundings, ToolOutcome, ToolProgress};
+use windlass_protocol::{
+    Block, BlockKind, HookAnswer, HookPermission, RawValueEq, Surroundings, ToolOutcome, ToolProgress,
+};
 use windlass_secrets::Redactor;
 
 /// What a tool returned.
@@ -39,6 +41,27 @@ pub(super) fn surroundings(redactor: &Redactor, mut found: Surroundings) -> Surr
     found.tasks.iter_mut().chain(&mut found.background).for_each(shared);
     found.shown.iter_mut().map(|(_, text)| text).for_each(shared);
     found
+}
+
+/// What hooks said. The input that a call is to have stays as it is: it is what runs.
+pub(super) fn answer(redactor: &Redactor, mut answer: HookAnswer) -> HookAnswer {
+    let reason = match &mut answer.permission {
+        Some(HookPermission::Deny(reason) | HookPermission::Ask(reason)) => Some(reason),
+        Some(HookPermission::Allow | HookPermission::Defer) | None => None,
+    };
+    let lists = answer.blocks.iter_mut().chain(&mut answer.context).chain(&mut answer.notices);
+    for text in lists.chain(&mut answer.stop).chain(reason) {
+        if let Cow::Owned(redacted) = redactor.redact(text) {
+            *text = redacted;
+        }
+    }
+    if let Some(output) = &mut answer.output
+        && let Cow::Owned(redacted) = redactor.redact_json(output.get())
+    {
+        // What cannot be written without its secrets is nothing.
+        *output = RawValue::from_string(redacted).unwrap_or_default().into();
+    }
+    answer
 }
 
 fn redact_block(redactor: &Redactor, block: &mut Block) {

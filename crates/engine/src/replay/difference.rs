@@ -180,7 +180,7 @@ pub(super) fn event_name(event: &Event) -> &'static str {
     match event {
         Event::Submit(_) => "a prompt",
         Event::Compact { .. } => "a wish to compact",
-        Event::GoOn => "a wish to go on",
+        Event::GoOn { .. } => "a wish to go on",
         Event::Steer(_) => "a message that waits",
         Event::Interrupt(_) => "an interrupt",
         Event::Model { event, .. } => match event {

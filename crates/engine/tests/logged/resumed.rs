@@ -92,7 +92,7 @@ async fn going_on_asks_the_model_again_and_says_nothing_new() {
     let new = &stage.desk.appends()[first..];
     assert!(!new.iter().flatten().any(|record| matches!(record, Record::Said(_))), "{new:#?}");
     let heard =
-        |record: &Record| matches!(record, Record::Heard(input) if matches!(input.event, Event::GoOn));
+        |record: &Record| matches!(record, Record::Heard(input) if matches!(input.event, Event::GoOn { .. }));
     assert!(new.iter().flatten().any(heard));
     assert!(session.messages().len() > said);
     stage.check_recalled(&session);

@@ -17,7 +17,7 @@ use windlass_ports::{
     SessionLog, Tool, ToolContext,
 };
 use windlass_protocol::{
-    CallFacts, CallKind, Durability, HookAnswer, HookCall, HookEvent, Record, ToolOutcome,
+    CallFacts, CallKind, Durability, HookAnswer, HookCall, HookEvent, HookScene, Record, ToolOutcome,
 };
 use windlass_session::{
     Header, Layout, LogOptions, LogWriter, Scene, SessionPaths, Upto, load, records, story,
@@ -63,18 +63,20 @@ impl Tool for Work {
     }
 }
 
-/// Objects to the first end, and says something before each call.
+/// Objects to the first end, and says something at the start.
 pub(crate) struct Hooks;
 
 impl HookRunner for Hooks {
     fn events(&self) -> BTreeSet<HookEvent> {
-        [HookEvent::Stop, HookEvent::PreToolUse, HookEvent::PostToolUse].into()
+        HookEvent::ALL.into_iter().filter(|event| event.is_of_the_loop()).collect()
     }
 
-    fn run(&self, call: HookCall, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
+    fn run(&self, call: HookCall, _: HookScene, _: CancellationToken) -> BoxFuture<'static, HookAnswer> {
         let objects = matches!(call, HookCall::Stop { active: false, .. });
         let blocks = objects.then(|| "look again".to_owned()).into_iter().collect();
-        async move { HookAnswer { blocks, ..HookAnswer::default() } }.boxed()
+        let starts = matches!(call, HookCall::SessionStart { .. });
+        let context = starts.then(|| "it is monday".to_owned()).into_iter().collect();
+        async move { HookAnswer { blocks, context, ..HookAnswer::default() } }.boxed()
     }
 }
 

@@ -8,7 +8,7 @@ names!(Interrupt { "stop" = Stop, "replace" = Replace });
 names!(Speaker { "user" = User, "task" = Task });
 names!(Priority { "now" = Now, "next" = Next, "later" = Later });
 
-object!(Prompt { context, blocks, id, speaker, priority, token_budget });
+object!(Prompt { context, blocks, id, speaker, priority, token_budget, start });
 
 choice!(Delta {
     "start" = Start(skeleton),
@@ -38,7 +38,7 @@ choice!(ModelEvent {
 choice!(Event {
     "submit" = Submit(prompt),
     "compact" = Compact { focus },
-    "go_on" = GoOn,
+    "go_on" = GoOn { start },
     "steer" = Steer(prompt),
     "interrupt" = Interrupt(how),
     "model" = Model { request, event },

@@ -177,6 +177,7 @@ fn without_blocks(prompt: &Prompt) -> Prompt {
         speaker: prompt.speaker,
         priority: prompt.priority,
         token_budget: prompt.token_budget,
+        start: prompt.start,
     }
 }
 

@@ -28,18 +28,22 @@ object!(Ruled { call, tool_use_id, tool, ruling });
 /// The verdict goes by the name that other tools know too.
 impl Json for Ruling {
     fn put(&self, out: &mut Vec<u8>) {
-        let Self { verdict, rule, reason } = self;
+        let Self { verdict, rule, reason, undecided } = self;
         let mut object = Object::open(out);
         object.field::<_, Plain>("decision", verdict);
         object.field::<_, Plain>("rule", rule);
         object.field::<_, Plain>("reason", reason);
+        if *undecided {
+            object.field::<_, Plain>("undecided", undecided);
+        }
         object.close();
     }
 
     fn take(json: &str) -> Result<Self, Unfit> {
         let fields = Fields::parse(json)?;
         let (verdict, rule) = (fields.read::<_, Plain>("decision")?, fields.read::<_, Plain>("rule")?);
-        Ok(Self { verdict, rule, reason: fields.read::<_, Plain>("reason")? })
+        let undecided = fields.raw("undecided").is_some_and(|raw| raw.get() == "true");
+        Ok(Self { verdict, rule, reason: fields.read::<_, Plain>("reason")?, undecided })
     }
 }
 

@@ -4,8 +4,8 @@ use windlass_protocol::{
     Admission, Answer, CacheCreation, CallFacts, CallId, CallKind, Collapse, CompactTrigger, Compaction,
     Culprit, Decision, Denial, Failure, FailureClass, FileChange, FileSeen, FileStamp, ForkId, HookAnswer,
     HookId, HookPermission, LookId, MemoryNote, Message, MessageId, ModelSpend, Origin, Outcome, Overflow,
-    PathFact, Repair, RequestId, Role, ServerToolUse, SessionSeed, ShownPart, StopReason, StoreId,
-    StoredResult, Surroundings, Terminal, TimerId, ToolOutcome, ToolProgress, ToolUse, Usage,
+    PathFact, Repair, RequestId, Role, ServerToolUse, SessionSeed, ShownPart, StartSource, StopReason,
+    StoreId, StoredResult, Surroundings, Terminal, TimerId, ToolOutcome, ToolProgress, ToolUse, Usage,
 };
 
 use super::json::{
@@ -61,6 +61,7 @@ choice!(StopReason {
     "other" = Other(name),
 });
 
+names!(StartSource { "startup" = Startup, "resume" = Resume, "compact" = Compact, "fork" = Fork });
 names!(Role { "user" = User, "assistant" = Assistant });
 names!(CallKind { "read" = Read, "fetch" = Fetch, "edit" = Edit, "execute" = Execute, "session" = Session });
 names!(CompactTrigger { "auto" = Auto, "manual" = Manual, "reactive" = Reactive });
@@ -155,7 +156,7 @@ object!(FileChange { path, hash: Hex, note });
 object!(Surroundings { changed, tasks, background, shown });
 
 choice!(HookPermission { "allow" = Allow, "deny" = Deny(why), "ask" = Ask(why), "defer" = Defer });
-object!(HookAnswer { stop, blocks, permission, input, context, notices });
+object!(HookAnswer { stop, blocks, permission, input, updates, output, first_prompt, context, notices });
 
 object!(StoredResult { tool_use_id, path, preview });
 object!(Collapse { first, last, summary });

@@ -273,16 +273,28 @@ fn tool_outcome() -> BoxedStrategy<ToolOutcome> {
 fn prompt() -> BoxedStrategy<Prompt> {
     let speaker = prop_oneof![Just(Speaker::User), Just(Speaker::Task)];
     let priority = prop_oneof![Just(Priority::Now), Just(Priority::Next), Just(Priority::Later)];
-    (vec(block(), 0..2), vec(block(), 0..3), of(name()), speaker, priority, of(any::<u64>()))
-        .prop_map(|(context, blocks, id, speaker, priority, token_budget)| Prompt {
+    let spoken = (vec(block(), 0..2), vec(block(), 0..3));
+    (spoken, of(name()), speaker, priority, of(any::<u64>()), of(start()))
+        .prop_map(|((context, blocks), id, speaker, priority, token_budget, start)| Prompt {
             context,
             blocks,
             id,
             speaker,
             priority,
             token_budget,
+            start,
         })
         .boxed()
+}
+
+fn start() -> BoxedStrategy<StartSource> {
+    prop_oneof![
+        Just(StartSource::Startup),
+        Just(StartSource::Resume),
+        Just(StartSource::Compact),
+        Just(StartSource::Fork),
+    ]
+    .boxed()
 }
 
 fn kind() -> BoxedStrategy<CallKind> {
@@ -320,10 +332,12 @@ fn hook_answer() -> BoxedStrategy<Box<HookAnswer>> {
         text().prop_map(HookPermission::Ask),
         Just(HookPermission::Defer),
     ];
-    let lists = (vec(text(), 0..2), vec(text(), 0..2), vec(text(), 0..2));
-    (of(text()), of(permission), of(raw()), lists)
-        .prop_map(|(stop, permission, input, (blocks, context, notices))| {
-            Box::new(HookAnswer { stop, blocks, permission, input, context, notices })
+    let lists = (vec(text(), 0..2), vec(text(), 0..2), vec(text(), 0..2), vec(raw(), 0..2));
+    (of(text()), of(permission), (of(raw()), of(raw())), of(text()), lists)
+        .prop_map(|(stop, permission, (input, output), first_prompt, lists)| {
+            let (blocks, context, notices, updates) = lists;
+            let answer = HookAnswer { stop, blocks, permission, context, notices, ..HookAnswer::default() };
+            Box::new(HookAnswer { input, updates, output, first_prompt, ..answer })
         })
         .boxed()
 }
@@ -402,7 +416,7 @@ fn event() -> BoxedStrategy<Event> {
     let told = prop_oneof![
         prompt().prop_map(Event::Submit),
         text().prop_map(|focus| Event::Compact { focus }),
-        Just(Event::GoOn),
+        of(start()).prop_map(|start| Event::GoOn { start }),
         prompt().prop_map(Event::Steer),
         prop_oneof![Just(Interrupt::Stop), Just(Interrupt::Replace)].prop_map(Event::Interrupt),
         (any::<u32>(), answer).prop_map(|(call, answer)| Event::Answered { call: CallId(call), answer }),

@@ -33,7 +33,7 @@ fn is_plain_program(program: &str) -> bool {
     if REFUSED.iter().any(|word| program.contains(word)) {
         return false;
     }
-    let mut scan = Scan { rest: program, before: '\n', in_print: false };
+    let mut scan = Scan { rest: program, before: '\n', is_keyword: false, in_print: false };
     while !scan.rest.is_empty() {
         if scan.token().is_none() {
             return false;
@@ -46,6 +46,8 @@ struct Scan<'a> {
     rest: &'a str,
     /// The last character that was no blank.
     before: char,
+    /// The last word was one of the language, behind which a value may begin.
+    is_keyword: bool,
     in_print: bool,
 }
 
@@ -56,33 +58,50 @@ impl Scan<'_> {
         Some(c)
     }
 
-    /// Goes over one token; nothing if it may write or run something.
+    /// Goes over one token; nothing if it may write or run something, or can be read in two ways.
     fn token(&mut self) -> Option<()> {
         let c = self.take()?;
         match c {
             ' ' | '\t' => return Some(()),
-            '"' => self.quoted('"')?,
-            // Where a value cannot end, a slash begins an expression.
-            '/' if "\n{};(,!~&|".contains(self.before) => self.quoted('/')?,
-            '#' => self.rest = self.rest.trim_start_matches(|c| c != '\n'),
-            '|' => {
-                self.rest = self.rest.strip_prefix('|')?;
+            '#' => {
+                self.rest = self.rest.trim_start_matches(|c| c != '\n');
+                return Some(());
             }
+            // A list goes on in the next line.
+            '\n' if ",&|".contains(self.before) => return Some(()),
+            '"' => self.quoted('"')?,
+            '/' => self.slash()?,
+            '|' => self.rest = self.rest.strip_prefix('|')?,
             '>' if self.in_print => return None,
             '\n' | ';' | '{' | '}' => self.in_print = false,
             '\\' => return None,
             c if c.is_ascii_alphabetic() || c == '_' => self.word(c),
             _ => {}
         }
+        self.is_keyword &= c.is_ascii_alphabetic();
         self.before = c;
         Some(())
     }
 
+    /// A slash begins an expression where a value cannot end, and divides behind a value.
+    fn slash(&mut self) -> Option<()> {
+        if "\n{};(,!~&|".contains(self.before) {
+            return self.quoted('/');
+        }
+        let is_value = self.before.is_ascii_alphanumeric() || "_]\"".contains(self.before);
+        // The last slash of all cannot begin an expression, since nothing would end it.
+        ((is_value && !self.is_keyword) || !self.rest.contains('/')).then_some(())
+    }
+
     fn word(&mut self, first: char) {
+        const KEYWORDS: [&str; 11] =
+            ["print", "printf", "return", "in", "case", "else", "do", "delete", "exit", "if", "while"];
         let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let length = self.rest.find(|c| !is_letter(c)).unwrap_or(self.rest.len());
         let (tail, rest) = self.rest.split_at(length);
-        self.in_print |= first == 'p' && matches!(tail, "rint" | "rintf");
+        let word = format!("{first}{tail}");
+        self.is_keyword = KEYWORDS.contains(&word.as_str());
+        self.in_print |= matches!(word.as_str(), "print" | "printf");
         self.rest = rest;
     }
 
@@ -129,6 +148,7 @@ mod tests {
             "{if ($1 > 5) print $1; else print \"small\"}",
             "/[a-z]+/ && !/x/",
             "{print} # all of it",
+            "{print ($1 + $2) / 2}",
             "1",
             "",
         ] {
@@ -157,6 +177,13 @@ mod tests {
             "/[/]/ {print > \"f\"}",
             "{print \"a\" \\\n > \"f\"}",
             "{print \"unclosed",
+            "{print 1,\n 2 > \"f\"}",
+            "{print 1, # why\n 2 > \"f\"}",
+            "{print 1 ||\n 2 > \"f\"}",
+            "{ print /\"/ > \"out\" /\"/ }",
+            "{ return /\"/ }",
+            "{ x = /\"/ }",
+            "{ if (1) /\"/ ; print > \"out\" /\"/ }",
         ] {
             check(program, false);
         }

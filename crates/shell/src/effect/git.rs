@@ -187,10 +187,20 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
         // Signatures are checked by another program.
         return None;
     }
-    reads.extend(operand_paths(&parsed, &context));
+    // What to look for is no path.
+    let skip = usize::from(literal(subcommand) == Some("grep") && !parsed.has("e"));
+    reads.extend(operand_paths(parsed.operands.get(skip..).unwrap_or_default(), &context));
     let effect = if place == Place::Start { Effect::Looks } else { Effect::LooksAtStart };
     let mut facts = Facts { effect, reads, ..Facts::default() };
-    if literal(subcommand) == Some("ls-files") || (literal(subcommand) == Some("grep") && parsed.has("l")) {
+    let lists = match literal(subcommand)? {
+        "ls-files" => parsed
+            .options
+            .iter()
+            .all(|(option, _)| has_name("c cached d deleted m modified o others z exclude-standard", option)),
+        "grep" => parsed.has("l files-with-matches"),
+        _ => false,
+    };
+    if lists {
         facts.names = context.here(true);
     }
     facts.directory = Some(place);
@@ -349,9 +359,9 @@ fn config(arguments: &[Word]) -> Option<Parsed<'_>> {
 }
 
 /// Operands may be names of commits as well; a path in a commit stands behind a colon.
-fn operand_paths(parsed: &Parsed<'_>, context: &Context<'_>) -> Vec<NamedPath> {
+fn operand_paths(operands: &[&Word], context: &Context<'_>) -> Vec<NamedPath> {
     let mut paths = Vec::new();
-    for operand in &parsed.operands {
+    for operand in operands {
         let text = operand.text.rsplit_once(':').map_or(operand.text.as_str(), |(_, path)| path);
         if !text.is_empty() {
             let is_whole = text == operand.text;

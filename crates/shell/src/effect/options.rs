@@ -82,8 +82,9 @@ impl Parsed<'_> {
 }
 
 /// Whether a list with blanks between its names holds a name.
-pub(super) fn has_name(names: &str, name: &str) -> bool {
-    !name.is_empty() && names.split(' ').any(|one| one == name)
+pub(crate) fn has_name(names: &str, name: &str) -> bool {
+    // Most names are not even part of a list.
+    !name.is_empty() && names.contains(name) && names.split(' ').any(|one| one == name)
 }
 
 /// Whether bash could make a word of this one that begins with a dash, or several words.

@@ -23,6 +23,9 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         "jq" => jq(arguments, context),
         "docker" => is_docker_list(&literals(arguments)?).then(|| looks(Vec::new())),
         "read" => Some(looks(Vec::new())),
+        "tput" => {
+            matches!(literals(arguments)?[..], ["cols" | "lines" | "colors"]).then(|| looks(Vec::new()))
+        }
         "xxd" => xxd(arguments, context),
         "xargs" => xargs(arguments, context),
         _ => None,
@@ -63,9 +66,10 @@ pub(super) fn is_plain_read(arguments: &[Word]) -> bool {
 
 /// Whether a test evaluates nothing: no operand can turn out to be the test of a variable.
 pub(super) fn is_plain_test(arguments: &[Word]) -> bool {
-    let is_fixed = |word: &Word| !word.is_unknown && !word.is_pattern;
+    let is_fixed = |word: &Word| !word.is_unknown;
     let tests_variable = |word: &Word| matches!(word.text.as_str(), "-v" | "-R");
-    if arguments.iter().any(|word| word.is_split || tests_variable(word)) {
+    // Names of files could be anything, and any number of words.
+    if arguments.iter().any(|word| word.is_split || word.is_pattern || tests_variable(word)) {
         return false;
     }
     if arguments.iter().all(is_fixed) {
@@ -161,7 +165,7 @@ fn date(arguments: &[Word]) -> Option<Facts> {
 }
 
 /// `command -v` says where a program is.
-fn command(arguments: &[Word]) -> Option<Facts> {
+pub(super) fn command(arguments: &[Word]) -> Option<Facts> {
     let (option, names) = arguments.split_first()?;
     let asks =
         matches!(literal(option)?, "-v" | "-V") && !names.iter().any(|name| name.text.starts_with('-'));

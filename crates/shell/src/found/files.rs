@@ -2,6 +2,7 @@
 
 use super::below;
 use super::word::Argument;
+use crate::effect::has_name as has;
 use crate::places::{Places, named};
 use crate::{FoundCommand, NamedPath};
 
@@ -27,10 +28,6 @@ const WRITES_LAST: &str = "cp rsync scp uniq xxd zip";
 const LOOKS_FOR: &str = "grep egrep fgrep zgrep rg ag ack sed awk gawk mawk nawk jq yq xq perl fd";
 /// Programs that look at everything below a directory.
 const RECURSES: &str = "find fd rg ag ack tree du tar zip rsync mv";
-
-fn has(names: &str, name: &str) -> bool {
-    !name.is_empty() && names.split(' ').any(|one| one == name)
-}
 
 /// The path an argument names, once for each directory it may be relative to.
 pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {

@@ -3,6 +3,8 @@
 //! This is no parser: it never refuses. It keeps a stack of what is open - substitutions, quotes, braces - and ends a command wherever
 //! bash might end one. What is nested needs no recursion, so depth costs nothing.
 
+mod quote;
+
 use super::word::Draft;
 use super::{Target, Walk};
 use crate::places::Places;
@@ -297,112 +299,6 @@ impl Scanner<'_, '_> {
         self.end_command();
     }
 
-    fn single_quoted(&mut self) {
-        let rest = &self.text[self.at..];
-        let length = rest.find('\'').unwrap_or(rest.len());
-        if length == rest.len() {
-            self.walk.note_unseen("a quote is not closed");
-        }
-        let draft = self.draft();
-        draft.is_quoted = true;
-        rest[..length].chars().for_each(|c| draft.push(c, false));
-        self.at += (length + 1).min(rest.len());
-    }
-
-    fn escaped(&mut self) {
-        match self.take() {
-            Some('\n') => {}
-            c => {
-                let draft = self.draft();
-                draft.is_quoted = true;
-                draft.push(c.unwrap_or('\\'), false);
-            }
-        }
-    }
-
-    /// Whatever a `$` begins.
-    fn dollar(&mut self, in_quotes: bool) {
-        while self.take_if("\\\n") {}
-        if self.take_if("((") {
-            self.draft().push_unknown();
-            return self.open(Kind::Arithmetic { end: "))" });
-        }
-        if self.take_if("(") {
-            self.draft().push_unknown();
-            return self.open(Kind::Commands);
-        }
-        if self.take_if("{") {
-            return self.open(Kind::Braces { in_quotes });
-        }
-        if self.take_if("[") {
-            self.draft().push_unknown();
-            return self.open(Kind::Arithmetic { end: "]" });
-        }
-        if !in_quotes && self.take_if("'") {
-            return self.ansi_quoted();
-        }
-        if !in_quotes && self.rest().starts_with('"') {
-            return;
-        }
-        let rest = self.rest();
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let length = match rest.chars().next() {
-            Some('0'..='9' | '?' | '$' | '!' | '#' | '@' | '*' | '-') => 1,
-            _ => rest.find(|c| !is_name(c)).unwrap_or(rest.len()),
-        };
-        if length == 0 {
-            return self.draft().push('$', false);
-        }
-        let name = rest[..length].to_owned();
-        self.at += length;
-        let known = self.walk.variable(&name);
-        self.draft().push_variable(&name, known.as_deref(), in_quotes);
-    }
-
-    fn ansi_quoted(&mut self) {
-        let rest = &self.text[self.at..];
-        let mut escaped = false;
-        let mut length = rest.len();
-        for (at, c) in rest.char_indices() {
-            if c == '\'' && !escaped {
-                length = at;
-                break;
-            }
-            escaped = c == '\\' && !escaped;
-        }
-        let text = super::word::ansi_decoded(&rest[..length]);
-        let draft = self.draft();
-        draft.is_quoted = true;
-        text.chars().for_each(|c| draft.push(c, false));
-        self.at += (length + 1).min(rest.len());
-    }
-
-    /// What stands in backquotes is a text of its own, once its backslashes are taken away.
-    fn backquoted(&mut self) {
-        let mut text = String::new();
-        let mut is_closed = false;
-        while let Some(c) = self.take() {
-            match c {
-                '`' => {
-                    is_closed = true;
-                    break;
-                }
-                '\\' => match self.take() {
-                    Some(c @ ('`' | '\\' | '$')) => text.push(c),
-                    Some(c) => text.extend(['\\', c]),
-                    None => {}
-                },
-                c => text.push(c),
-            }
-        }
-        if !is_closed {
-            self.walk.note_unseen("a backquote is not closed");
-        }
-        self.draft().push_unknown();
-        let places = self.top().places.clone();
-        self.walk.script(&text, &places);
-    }
-
     fn separator(&mut self, c: char) {
         while self.take_if("\\\n") {}
         // The word may be the one that ends a test.
@@ -620,13 +516,19 @@ impl Scanner<'_, '_> {
             let line =
                 if document.strips_tabs { rest[..length].trim_start_matches('\t') } else { &rest[..length] };
             is_closed = line == document.end;
+            // Inside a substitution bash goes on behind the end if a parenthesis follows in the line.
+            if !is_closed && self.levels.len() > 1 && line.starts_with(&document.end) && line.contains(')') {
+                self.walk.note_unseen("a here document ends in an unusual way");
+                self.at += length - line.len() + document.end.len();
+                break;
+            }
             if !is_closed {
                 body.push_str(line);
                 body.push('\n');
             }
             self.at += (length + 1).min(rest.len());
         }
-        if !is_closed {
+        if !is_closed && self.at >= self.text.len() {
             self.walk.note_unseen("a here document is not closed");
         }
         let places = self.top().places.clone();

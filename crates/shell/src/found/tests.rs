@@ -165,6 +165,8 @@ const BEHIND: &[&str] = &[
     "node -e 'require(\"child_process\").execSync(\"rm x\")'",
     "awk 'BEGIN{system(\"rm x\")}'",
     "jobs -x rm x",
+    "at now <<< 'rm x'",
+    "ssh host <<'E'\nrm x\nE",
 ];
 
 #[test]
@@ -180,6 +182,21 @@ fn commands_are_found_behind_what_runs_them() {
     check("sudo env X=1 /bin/rm -rf x", "/bin/rm -rf x");
     check("rm $X", "rm ?");
     check("rm \"$X\"/*", "rm ?/*");
+}
+
+#[test]
+fn words_are_no_commands() {
+    for line in [
+        "ls | xargs grep rm",
+        "echo rm x",
+        "printf '$(rm x)'",
+        "grep 'rm x' f",
+        "git log --grep='rm x'",
+        "time ls rm",
+    ] {
+        let found = found(line);
+        assert!(!found.iter().any(|command| command.starts_with("rm")), "{line:?} holds {found:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a command runs that stands in its own arguments.
 
 use super::word::Argument;
+use crate::effect::has_name as has;
 use crate::places::Places;
 
 /// A command as it was found.
@@ -63,8 +64,8 @@ const WRAPPERS: &[Wrapper] = &[
 const RUNNERS: &str = "npx bunx pnpx pnpm yarn npm bun uv uvx poetry pipenv pipx hatch conda mamba mise asdf direnv nix nix-shell docker \
     podman nerdctl kubectl oc lxc vagrant systemd-run firejail bwrap proot unshare nsenter numactl prlimit setarch linux32 \
     linux64 setpriv gosu su-exec tini dumb-init torify torsocks proxychains proxychains4 xvfb-run dbus-run-session entr rlwrap \
-    caffeinate arch cpulimit daemonize start-stop-daemon cross-env dotenv parallel runuser pkexec script ssh gdb valgrind perf \
-    hyperfine time doas xargs watchexec nodemon concurrently screen tmux at batch ip chpst softlimit cgexec sg newgrp setuidgid \
+    caffeinate cpulimit daemonize start-stop-daemon cross-env dotenv parallel runuser pkexec script ssh gdb valgrind perf \
+    hyperfine watchexec nodemon concurrently screen tmux at batch chpst softlimit cgexec sg newgrp setuidgid \
     uvicorn bundle devbox rtx rustup rye pdm with-env op aws-vault chamber";
 
 /// Programs that run text.
@@ -77,10 +78,6 @@ const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-com
 
 /// Programs in whose code calls are looked for.
 const INTERPRETERS: &str = "python python2 python3 perl ruby node nodejs deno bun php lua awk gawk mawk nawk";
-
-fn has(names: &str, name: &str) -> bool {
-    !name.is_empty() && names.split(' ').any(|one| one == name)
-}
 
 /// How many words may begin the command of a runner.
 const CANDIDATES_MAX: usize = 6;
@@ -123,7 +120,9 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
         "git" => git(seen.arguments, &mut inside),
         "watch" | "ssh" | "parallel" | "su" | "runuser" | "script" => {
             inside.scripts.push(remote(base, seen.arguments));
+            inside.runs_input = matches!(base, "ssh" | "su");
         }
+        "at" | "batch" => input(seen, &mut inside),
         "hash" | "enable" => inside.unseen = Some("it changes what a name means"),
         "read" | "mapfile" | "readarray" | "getopts" | "unset" | "declare" | "local" | "typeset"
         | "export" | "printf" => {
@@ -178,8 +177,15 @@ fn shell(seen: &Seen<'_>, inside: &mut Inside) {
             break;
         }
     }
-    inside.runs_input = reads_input || seen.arguments.iter().any(|word| word.text == "-s");
-    if inside.runs_input && seen.is_piped {
+    if reads_input || seen.arguments.iter().any(|word| word.text == "-s") {
+        input(seen, inside);
+    }
+}
+
+/// What comes in is run.
+fn input(seen: &Seen<'_>, inside: &mut Inside) {
+    inside.runs_input = true;
+    if seen.is_piped {
         inside.unseen = Some("a shell runs what is piped into it");
         if let Some((name, printed)) = seen.last.split_first()
             && matches!(name.text.as_str(), "echo" | "printf")

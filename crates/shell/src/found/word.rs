@@ -214,7 +214,12 @@ pub(super) fn ansi_decoded(text: &str) -> String {
             'u' => digits(16, 4, None),
             'U' => digits(16, 8, None),
             '0'..='7' => digits(8, 2, Some(escape)),
-            other => Some(other),
+            '\\' | '\'' | '"' | '?' => Some(escape),
+            // The backslash of an escape that has no meaning stays.
+            _ => {
+                decoded.push('\\');
+                Some(escape)
+            }
         };
         decoded.extend(c);
     }

@@ -111,6 +111,9 @@ impl Reader<'_> {
         }
         let bare = word.bare().unwrap_or_default();
         if !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()) {
+            if bare.len() > 3 {
+                return Err(no("it redirects an unusual descriptor"));
+            }
             let kind = REDIRECTIONS.iter().find(|kind| self.rest().starts_with(**kind)).copied();
             return self.redirection(kind.unwrap_or(">"), true);
         }
@@ -247,6 +250,11 @@ impl Reader<'_> {
         if rest.starts_with("\\\n") {
             return Err(no("a line goes on behind a `$`"));
         }
+        if let Some(length) = number_arithmetic(rest) {
+            self.at += length;
+            word.push_unknown(true);
+            return Ok(());
+        }
         if rest.starts_with("((") || rest.starts_with('[') {
             return Err(no("it uses arithmetic"));
         }
@@ -323,12 +331,14 @@ impl Reader<'_> {
         let last_end = self.last_end;
         let before = self.commands.len();
         self.printed = None;
+        self.substitutions += 1;
         self.nested(|reader| {
             let here = reader.here.clone();
             reader.list(")")?;
             reader.here = here;
             Ok(())
         })?;
+        self.substitutions -= 1;
         if !self.documents.is_empty() {
             return Err(no("a here document is not closed"));
         }
@@ -385,6 +395,10 @@ impl Reader<'_> {
             let line =
                 if document.strips_tabs { rest[..length].trim_start_matches('\t') } else { &rest[..length] };
             let is_end = line == document.end;
+            // Inside a substitution bash ends the document there if a parenthesis follows in the line.
+            if !is_end && self.substitutions > 0 && line.starts_with(&document.end) {
+                return Err(no("a line of a here document begins like its end"));
+            }
             if !is_end {
                 body.push_str(line);
                 body.push('\n');
@@ -396,6 +410,13 @@ impl Reader<'_> {
         }
         Err(no("a here document is not closed"))
     }
+}
+
+/// The length of `((…))` in which there are only numbers: names would be evaluated, and what they hold as well.
+fn number_arithmetic(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix("((")?;
+    let length = inner.find(|c: char| !c.is_ascii_digit() && !" +-*/%".contains(c))?;
+    (length > 0 && inner[length..].starts_with("))")).then_some(length + 4)
 }
 
 fn push_variable(word: &mut RawWord, name: &str, in_quotes: bool) {

@@ -39,6 +39,7 @@ fn words_are_what_bash_makes_of_them() {
     check("a \"{b,c}\" \\{b,c\\}", "a|{b,c}|{b,c}");
     check("a HEAD@{1} stash@{0}", "a|HEAD@{1}|stash@{0}");
     check("a =b c=d e+=f", "a|=b|c=d|e+=f");
+    check("a $((1 + 2)) \"x$((3*4))y\"", "a|?|x?y");
     check("a ! [ ] % ^ @ + : , .", "a|!|[|]|%|^|@|+|:|,|.");
     check("a if then do", "a|if|then|do");
     check("a \"it's !important!\"", "a|it's !important!");
@@ -150,6 +151,10 @@ const NOT_PLAIN: &[&str] = &[
     "eval a",
     "trap a EXIT",
     "set_x=1",
+    "command",
+    "command -- a",
+    "command -p a",
+    "builtin -x",
     "( )",
     "{ }",
     "a <<E\nb",
@@ -161,7 +166,9 @@ const NOT_PLAIN: &[&str] = &[
 fn what_is_not_plain_says_why() {
     let check = |line: &str, expected: &str| check(line, &format!("not plain: {expected}"));
     check("a `b`", "it uses a backquote");
-    check("a $((1))", "it uses arithmetic");
+    check("a $((x))", "it uses arithmetic");
+    check("a $((1+(2)))", "it uses arithmetic");
+    check("a $((1) )", "it uses arithmetic");
     check("((a))", "it uses arithmetic");
     check("$a", "the name of a command is only known at run time");
     check("a*", "the name of a command is not plain");

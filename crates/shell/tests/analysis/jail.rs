@@ -115,7 +115,7 @@ impl Jail {
             let quoted = line.replace('\'', "'\\''");
             let _ = writeln!(
                 script,
-                "cd {0}; LOG={1} {timeout} 0.5 {bash} --noprofile --norc -c '{quoted}' </dev/null >/dev/null 2>&1",
+                "cd {0}; LOG={1} {timeout} 0.3 {bash} --noprofile --norc -c '{quoted}' </dev/null >/dev/null 2>&1",
                 self.path(directory).display(),
                 log.display(),
             );

@@ -320,12 +320,7 @@ fn command(rng: &mut Rng, depth: usize) -> String {
     }
     if rng.chance(8) {
         let quote = rng.pick(&["'END'", "END", "\"END\"", "\\END"]);
-        let body = rng.pick(&["text\n", "$(a x)\n", "it's $V\n", "`b`\n", "", "a \\\nb\n", " END\n"]);
-        return format!(
-            "{} <<{quote}{}\n{body}END\n",
-            rng.pick(NAMES),
-            rng.pick(&["", " x", " | b", " > out", " && a"])
-        );
+        return document(rng, quote);
     }
     let mut text = String::new();
     if rng.chance(8) {
@@ -349,4 +344,34 @@ fn command(rng: &mut Rng, depth: usize) -> String {
 
 fn word(rng: &mut Rng) -> String {
     (0..=rng.below(3).saturating_sub(1)).map(|_| rng.pick(FRAGMENTS)).collect()
+}
+
+/// A here document, now and then inside a substitution, with lines that look like its end.
+fn document(rng: &mut Rng, quote: &str) -> String {
+    let bodies = [
+        "text\n",
+        "$(a x)\n",
+        "it's $V\n",
+        "`b`\n",
+        "",
+        "a \\\nb\n",
+        " END\n",
+        "ENDb x)\n",
+        "END b)\n",
+        "END;b)\n",
+        "x END\n",
+        "\tEND\n",
+        ")\n",
+    ];
+    let body = rng.pick(&bodies);
+    let dash = rng.pick(&["", "", "-"]);
+    let name = rng.pick(&["cat", "cat", "a", "b"]);
+    let tail = rng.pick(&["", "", " x", " | b", " > out", " && a", "; b"]);
+    let text = format!("{name} <<{dash}{quote}{tail}\n{body}END\n");
+    match rng.below(4) {
+        0 => format!("a \"$({text})\" x"),
+        1 => format!("a <({text}) x"),
+        2 => format!("({text})"),
+        _ => text,
+    }
 }

@@ -9,7 +9,7 @@ use windlass_shell::{Analysis, Effect, FoundCommand, PlainCommand, Word, analyse
 
 /// The lines are part of the test: the same ones each time.
 const SEED: u64 = 20_261_115;
-const LINES: usize = 2_500;
+const LINES: usize = 1_200;
 
 /// Names that bash runs itself, so that no stub hears of them.
 const BUILTINS: &[&str] = &[
@@ -69,6 +69,8 @@ fn what_runs_is_what_was_listed() {
     println!("seed {seed}");
     let all = judged(seed);
     let jail = Jail::new();
+    // What it prints may be part of another command.
+    jail.add_program("cat");
     for judged in &all {
         for command in &judged.analysis.found {
             let name = command.words.first().map_or("", String::as_str);
@@ -101,8 +103,8 @@ fn what_runs_is_what_was_listed() {
         all.len(),
         looking.len()
     );
-    assert!(plain > 600, "only {plain} plain lines");
-    assert!(recorded > 1_500, "only {recorded} programs ran");
+    assert!(plain > 500, "only {plain} plain lines");
+    assert!(recorded > 1_000, "only {recorded} programs ran");
 }
 
 /// What ran and was not listed.

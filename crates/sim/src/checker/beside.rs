@@ -20,7 +20,10 @@ pub(super) struct Beside {
 #[derive(Debug)]
 struct Asked {
     event: HookEvent,
+    /// The call that they let pass.
     tool_use: Option<Arc<str>>,
+    /// The call that they decide about in place of a person.
+    in_place_of: Option<Arc<str>>,
 }
 
 type Verdict = Result<(), String>;
@@ -33,7 +36,13 @@ impl Beside {
 
     /// Whether this question is about a call.
     pub(super) fn asks_about_call(&self, hook: HookId) -> bool {
-        let about = [HookEvent::PreToolUse, HookEvent::PostToolUse, HookEvent::PostToolUseFailure];
+        let about = [
+            HookEvent::PreToolUse,
+            HookEvent::PermissionRequest,
+            HookEvent::PostToolUse,
+            HookEvent::PostToolUseFailure,
+            HookEvent::CwdChanged,
+        ];
         self.hooks.get(&hook).is_some_and(|asked| about.contains(&asked.event))
     }
 
@@ -66,9 +75,16 @@ impl Beside {
             Effect::CancelFork(fork) if !self.forks.remove(fork) && !self.is_blind => {
                 return Err(format!("{fork:?} was cancelled but does not run"));
             }
-            // Calls of another response are other calls, whatever the provider calls them.
-            Effect::CallModel { .. } => self.passed.clear(),
-            Effect::RunHooks { hook, call } => return self.on_asked(*hook, call, config),
+            Effect::CallModel { .. } => {
+                // Calls of another response are other calls, whatever the provider calls them.
+                self.passed.clear();
+                let before = [HookEvent::SessionStart, HookEvent::UserPromptSubmit, HookEvent::PostToolBatch];
+                let open = self.hooks.values().find(|asked| before.contains(&asked.event));
+                if let Some(asked) = open.filter(|_| !self.is_blind) {
+                    return Err(format!("a request went out before {} hooks answered", asked.event.name()));
+                }
+            }
+            Effect::RunHooks { hook, call, .. } => return self.on_asked(*hook, call, config),
             Effect::CancelHooks(hook) if self.hooks.remove(hook).is_none() && !self.is_blind => {
                 return Err(format!("{hook:?} was cancelled but is not asked"));
             }
@@ -76,6 +92,10 @@ impl Beside {
                 let asks = config.hooks.contains(&HookEvent::PreToolUse);
                 if asks && !self.passed.contains(&tool_use.id) {
                     return Err(format!("{call:?} was started before its hooks answered"));
+                }
+                let asks = |asked: &Asked| asked.in_place_of.as_ref() == Some(&tool_use.id);
+                if self.hooks.values().any(asks) {
+                    return Err(format!("{call:?} was started before hooks spoke for a person"));
                 }
             }
             _ => (),
@@ -92,8 +112,12 @@ impl Beside {
             HookCall::PreToolUse { tool_use, .. } => Some(tool_use.id.clone()),
             _ => None,
         };
+        let in_place_of = match call {
+            HookCall::PermissionRequest { tool_use, .. } => Some(tool_use.id.clone()),
+            _ => None,
+        };
         let is_first = tool_use.as_ref().is_none_or(|id| !self.passed.contains(id));
-        let is_new = self.hooks.insert(hook, Asked { event, tool_use }).is_none();
+        let is_new = self.hooks.insert(hook, Asked { event, tool_use, in_place_of }).is_none();
         if is_first && is_new { Ok(()) } else { Err(format!("{hook:?} was asked twice")) }
     }
 

@@ -63,17 +63,18 @@ impl Log {
         *self = Self { tool_uses: std::mem::take(&mut self.tool_uses), ..Self::of(messages) };
     }
 
-    /// A prompt was submitted: its message is the one that the next request or the state has and the log has not.
-    pub(super) fn on_submit(&mut self, state: &State, effects: &[Effect]) -> Verdict {
+    /// A prompt was submitted: its message is the one that the next request or the state has and the log has not. False if there
+    /// is none yet.
+    pub(super) fn on_submit(&mut self, state: &State, effects: &[Effect]) -> bool {
         let sent = effects.iter().find_map(|effect| match effect {
             Effect::CallModel { body, .. } => Some(&body.transcript),
             _ => None,
         });
         let is_new = |message: &&Arc<Message>| message.origin == Origin::Prompt && message.id.0 > self.newest;
         let found = sent.unwrap_or(state.messages()).iter().rev().find(is_new);
-        let found = found.ok_or("the prompt is not in the conversation")?.clone();
+        let Some(found) = found.cloned() else { return false };
         self.push(found);
-        Ok(())
+        true
     }
 
     fn push(&mut self, message: Arc<Message>) {

@@ -58,7 +58,7 @@ impl Requests {
         self.log.rebase(messages);
     }
 
-    pub(super) fn on_submit(&mut self, state: &State, effects: &[Effect]) -> Verdict {
+    pub(super) fn on_submit(&mut self, state: &State, effects: &[Effect]) -> bool {
         self.log.on_submit(state, effects)
     }
 

@@ -214,8 +214,9 @@ impl Turns {
         let fits = match terminal {
             Terminal::Completed => self.only_compacts || self.ended_with(|stop| *stop != StopReason::Refusal),
             Terminal::TokenBudgetCompleted => self.taken.continuations > 0,
-            Terminal::StopHookPrevented | Terminal::HookStopped => {
-                self.answers.iter().any(|answer| answer.stop.is_some())
+            Terminal::StopHookPrevented => self.answers.iter().any(|answer| answer.stop.is_some()),
+            Terminal::HookStopped => {
+                self.answers.iter().any(|answer| answer.stop.is_some() || !answer.blocks.is_empty())
             }
             Terminal::ToolDeferred => {
                 let put_off = |answer: &HookAnswer| answer.permission == Some(HookPermission::Defer);

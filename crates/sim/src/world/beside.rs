@@ -69,6 +69,11 @@ impl World {
         let (hook, call, _) = self.beside.hooks.remove(place);
         let answer =
             if is_honest { HookAnswer::default() } else { random_answer(&mut self.rng, call.event()) };
+        if let HookCall::UserPromptSubmit { prompt } = &call
+            && (answer.stop.is_some() || !answer.blocks.is_empty())
+        {
+            self.refused += prompt.lines().filter(|line| line.starts_with("steer ")).count();
+        }
         Some(Event::Hooked { hook, answer: Box::new(answer) })
     }
 
@@ -123,6 +128,20 @@ fn random_answer(rng: &mut Rng, event: HookEvent) -> HookAnswer {
             _ => None,
         };
         answer.input = rng.one_in(8).then(|| raw("{\"hooked\":true}"));
+    }
+    if event == HookEvent::PermissionRequest {
+        answer.permission = match rng.below(6) {
+            0..=1 => Some(HookPermission::Allow),
+            2 => Some(HookPermission::Deny("not for you".into())),
+            _ => None,
+        };
+        answer.input = rng.one_in(8).then(|| raw("{\"requested\":true}"));
+    }
+    if event == HookEvent::PostToolUse {
+        answer.output = rng.one_in(6).then(|| raw("\"something else\""));
+    }
+    if event == HookEvent::SessionStart {
+        answer.first_prompt = rng.one_in(3).then(|| "first of all".to_owned());
     }
     answer
 }

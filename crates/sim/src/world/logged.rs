@@ -55,7 +55,8 @@ impl World {
         if let Some(facts) = self.state.facts() {
             self.checker.rebase(&facts);
         }
-        self.steered = u32::try_from(self.state.waiting()).unwrap_or(u32::MAX);
+        self.steered = u32::try_from(self.steered_waiting()).unwrap_or(u32::MAX);
+        self.refused = 0;
     }
 
     /// Puts the records of a step into the log, as far as it goes.

@@ -55,6 +55,11 @@ pub(super) async fn run(shell: &Shell, input: BashInput, cx: ToolContext) -> Too
 
 impl Call<'_> {
     async fn run(&self) -> ToolOutcome {
+        if self.cx.confined && self.settings.sandbox.is_none() {
+            return ToolOutcome::error(
+                "The command was not run: it belongs into a sandbox, and there is none.",
+            );
+        }
         let process = match self.settings.launcher.start(&self.job()) {
             Ok(process) => process,
             Err(error) => return ToolOutcome::error(&format!("The command could not be started: {error}.")),
@@ -93,6 +98,7 @@ impl Call<'_> {
             environment,
             track_cwd: self.may_move,
             source,
+            sandbox: self.settings.sandbox.clone().filter(|_| self.cx.confined),
         }
     }
 
@@ -132,6 +138,11 @@ impl Call<'_> {
             self.rules().unmoved()
         };
         answer.after.extend(next.notice);
+        answer.before.extend(exit.reason.map(|reason| format!("The sandbox could not be set up: {reason}")));
+        answer.after.extend(exit.refused.iter().map(ToString::to_string));
+        if let Some(sandbox) = self.settings.sandbox.as_ref().filter(|_| self.cx.confined && meaning.failed) {
+            answer.after.extend(sandbox.explain(&capture.said_last()));
+        }
         let cut = answer.output.persisted_output_path.is_some();
         let mut outcome = answer.finish();
         outcome.cwd = next.cwd;

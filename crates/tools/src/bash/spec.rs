@@ -14,6 +14,13 @@ pub(super) fn follow_settings(spec: ToolSpec, settings: &BashSettings) -> ToolSp
         if settings.background_disabled {
             properties.shift_remove("run_in_background");
         }
+        if settings.sandbox.is_some() && settings.may_leave_sandbox {
+            let leave = serde_json::json!({
+                "type": "boolean",
+                "description": "Run outside the sandbox, which somebody has to allow. Only when the command failed because of the sandbox.",
+            });
+            properties.insert("dangerouslyDisableSandbox".to_owned(), leave);
+        }
         if let Some(Value::Object(timeout)) = properties.get_mut("timeout") {
             timeout.insert("description".to_owned(), timeout_text(settings).into());
         }
@@ -45,13 +52,19 @@ fn description(settings: &BashSettings) -> String {
         "A command that reaches its timeout goes on in the background. Start servers and watchers with \
          `run_in_background`, then Read their output file, and end them with `TaskStop`."
     };
+    let sandbox = if settings.sandbox.is_some() {
+        "\n- Commands run in a sandbox: they can write only inside the working directories and $TMPDIR, and reach only the hosts \
+         that are allowed. What it refuses is told with the result."
+    } else {
+        ""
+    };
     format!(
         "Runs a command with bash and returns what it printed, standard output and standard error together.\n\n\
          - {shell}\n\
          - There is no terminal and no input: pass flags such as `-y` or `-m`, never start an editor or a pager.\n\
          - Long output is cut in the middle; the result names a file with more of it.\n\
          - {background}\n\
-         - To read, search, write or change files use Read, Grep, Glob, Write and Edit instead."
+         - To read, search, write or change files use Read, Grep, Glob, Write and Edit instead.{sandbox}"
     )
 }
 

@@ -1,0 +1,243 @@
+//! The sandbox that settings ask for, and `windlass sandbox`.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use windlass_config::{Config, Flags, SandboxPath};
+use windlass_engine::protocol::{HostFact, PathFact};
+use windlass_engine::{CommandPattern, Hosts, Rules, Sandboxing};
+use windlass_sandbox::{
+    Arbiter, Destination, Host, Network, Policy, Protected, Sandbox, Verdict, child_environment,
+    credential_stores, guard_repositories, run_command,
+};
+
+use crate::arguments::Request;
+use crate::guard::{self, Said};
+use crate::{complain, help};
+
+/// Entries of the working directories that are looked through for what may not be read.
+const ENTRIES_MAX: usize = 20_000;
+
+/// Tries the sandbox in which commands run
+#[derive(Debug, Parser)]
+#[command(name = "windlass sandbox", disable_help_subcommand = true, args_override_self = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a program in the sandbox that the settings of this directory describe, whether they turn it on or not
+    Run(Wanted),
+    /// Say what the sandbox is made of here, and where it has gaps
+    Status,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Wanted {
+    /// The program and its arguments, behind --
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Reads what stands behind `windlass sandbox`. Each error is for the user.
+pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
+    let line = std::iter::once(OsString::from("windlass sandbox")).chain(rest.iter().cloned());
+    match Arguments::try_parse_from(line) {
+        Ok(Arguments { command }) => Ok(Request::Sandbox(command)),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            Ok(Request::Show(help::page(&error.render().to_string())))
+        }
+        Err(error) => Err(crate::usage::of_command(&error, "sandbox")),
+    }
+}
+
+/// Does it and gives the exit code.
+pub(crate) fn run(command: &Command) -> i32 {
+    let config = match config() {
+        Ok(config) => config,
+        Err(error) => {
+            complain(&error);
+            return 1;
+        }
+    };
+    let policy = policy(&config);
+    match command {
+        Command::Run(wanted) => {
+            let shell = config.environment.iter().map(|(name, value)| (name.clone(), value.clone()));
+            let environment = child_environment(shell, &config.settings.shell.pass, &config.cwd);
+            run_command(&policy, wanted.command.clone(), without_hidden(environment, &config))
+        }
+        Command::Status => match Sandbox::prepare(&policy) {
+            Ok(sandbox) => i32::from(std::io::stdout().write_all(sandbox.report().as_bytes()).is_err()),
+            Err(unavailable) => {
+                complain(&unavailable.to_string());
+                1
+            }
+        },
+    }
+}
+
+fn config() -> Result<Config, String> {
+    let place = guard::place()?;
+    let held = guard::load(Said { headless: true, ..Said::default() }, &place, |_| false)?;
+    held.notices.iter().for_each(|notice| complain(notice));
+    let config = Config::with_files(held.settings, &Flags::default(), &place, held.effective.settings);
+    let mut config = config.map_err(|error| error.to_string())?;
+    config.environment = held.environment;
+    Ok(config)
+}
+
+/// The sandbox for the commands of a run, if the settings ask for one. Where it cannot be had, nothing starts, unless the
+/// settings say that commands may then run without.
+pub(crate) fn prepare(config: &mut Config) -> Result<Option<Sandbox>, String> {
+    let wanted = &config.files.sandbox;
+    if !wanted.enabled.as_ref().is_some_and(|enabled| enabled.value) {
+        return Ok(None);
+    }
+    let stated = |switch: &Option<windlass_config::Sourced<bool>>, standard| {
+        switch.as_ref().map_or(standard, |switch| switch.value)
+    };
+    match Sandbox::prepare(&policy(config)) {
+        Ok(sandbox) => {
+            let patterns = wanted.excluded_commands.iter().map(|pattern| pattern.value.as_str());
+            config.permissions.sandbox = Some(Sandboxing {
+                auto_allow: stated(&wanted.auto_allow_bash, true),
+                may_leave: stated(&wanted.allow_unsandboxed, true),
+                excluded: patterns.filter_map(CommandPattern::parse).collect(),
+            });
+            if sandbox.is_reduced() {
+                config.warnings.push(sandbox.report().trim_end().replace('\n', "; "));
+            }
+            Ok(Some(sandbox))
+        }
+        Err(unavailable) if stated(&wanted.fail_if_unavailable, true) => Err(format!(
+            "{unavailable} Commands do not run without the sandbox that the settings ask for; \
+             set sandbox.failIfUnavailable to false to let them."
+        )),
+        Err(unavailable) => {
+            config.warnings.push(format!("commands run without a sandbox: {unavailable}"));
+            Ok(None)
+        }
+    }
+}
+
+/// What commands can reach, by the settings.
+fn policy(config: &Config) -> Policy {
+    let wanted = &config.files.sandbox;
+    let home = config.permissions.anchors.home.clone().unwrap_or_else(|| "/nonexistent".into());
+    let roots: Vec<PathBuf> =
+        std::iter::once(&config.cwd).chain(&config.added_directories).cloned().collect();
+    let unconfined = wanted.files_unconfined.as_ref().is_some_and(|switch| switch.value);
+    let mut policy = Policy::new(roots.clone(), &home);
+    for root in &roots {
+        let git = guard_repositories(root);
+        policy.writable.extend(git.writable);
+        policy.protected.extend(git.protected);
+        policy.protected.extend(protected(root));
+    }
+    policy.writable.extend(paths(&wanted.allow_write));
+    if unconfined {
+        policy.writable.push("/".into());
+    }
+    policy.readable.extend(paths(&wanted.deny_write));
+    policy.hidden = credential_stores(&home);
+    policy.hidden.extend(config.home.directory().map(Path::to_owned));
+    policy.hidden.extend(paths(&wanted.deny_read));
+    policy.hidden.extend(paths(&wanted.hidden_files));
+    policy.hidden.extend(denied(&config.permissions.rules, &roots));
+    policy.readable.extend(paths(&wanted.allow_read));
+    policy.bwrap = wanted.bwrap.as_ref().map(|path| path.value.clone());
+    policy.network = Network::Proxied(arbiter(config));
+    policy
+}
+
+/// What of a working directory makes other programs run something. Repositories are seen to elsewhere.
+///
+/// What is missing cannot be made either where an empty directory in its place disturbs nobody: that holds for directories and for what
+/// agents read. A directory in place of another file would be an error to the program that reads it.
+fn protected(root: &Path) -> impl Iterator<Item = Protected> {
+    const AGENTS: [&str; 2] = [".mcp.json", ".claude.json"];
+    // Yarn keeps its own data in it.
+    let left_alone = |name: &&str| ![".git", ".yarn"].contains(name);
+    let directories = windlass_engine::PROTECTED_DIRECTORIES.into_iter().filter(left_alone);
+    let files = windlass_engine::PROTECTED_FILES.into_iter();
+    let (root, place) = (root.to_owned(), root.to_owned());
+    let there = files.filter(move |name| AGENTS.contains(name) || root.join(name).symlink_metadata().is_ok());
+    directories.chain(there).map(move |name| Protected::new(place.join(name)))
+}
+
+fn paths(list: &[SandboxPath]) -> impl Iterator<Item = PathBuf> {
+    list.iter().map(|path| path.path.clone())
+}
+
+/// What rules deny to read, as far as it is there: a sandbox knows names and no patterns.
+fn denied(rules: &Rules, roots: &[PathBuf]) -> Vec<PathBuf> {
+    if !rules.hides_anything() {
+        return Vec::new();
+    }
+    let hides = |path: &Path| {
+        rules.hides(&PathFact { lexical: path.to_owned(), resolved: None, is_directory: false })
+    };
+    let mut found = Vec::new();
+    let mut waiting: Vec<PathBuf> = roots.to_vec();
+    let mut left = ENTRIES_MAX;
+    while let Some(directory) = waiting.pop() {
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        for entry in entries.flatten().take(left) {
+            left = left.saturating_sub(1);
+            let path = entry.path();
+            if hides(&path) {
+                found.push(path);
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                waiting.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// Variables that commands must not see.
+pub(crate) fn without_hidden(
+    environment: Vec<(OsString, OsString)>,
+    config: &Config,
+) -> Vec<(OsString, OsString)> {
+    let hidden = &config.files.sandbox.hidden_variables;
+    let is_hidden = |name: &OsString| hidden.iter().any(|variable| name.to_str() == Some(&variable.name));
+    environment.into_iter().filter(|(name, _)| !is_hidden(name)).collect()
+}
+
+/// Decides which hosts commands may reach: those of the settings, and those that rules for fetching name.
+fn arbiter(config: &Config) -> Arbiter {
+    let wanted = &config.files.sandbox;
+    let texts = |list: &[windlass_config::Sourced<String>]| {
+        list.iter().map(|host| host.value.clone()).collect::<Vec<_>>()
+    };
+    let mut hosts = Hosts::default();
+    hosts.allow(texts(&wanted.allowed_domains));
+    hosts.deny(texts(&wanted.denied_domains));
+    if wanted.managed_domains_only.is_none() {
+        hosts.add_rules(&config.permissions.rules);
+    }
+    Arbiter::new(move |destination: Destination| {
+        let fact = match &destination.host {
+            Host::Name(name) => HostFact::Name(name.trim_end_matches('.').to_lowercase()),
+            Host::Address(std::net::IpAddr::V4(address)) => HostFact::V4(*address),
+            Host::Address(std::net::IpAddr::V6(address)) => HostFact::V6(*address),
+        };
+        let verdict = match hosts.judge(&fact, destination.port) {
+            windlass_engine::Reach::Named => Verdict::AllowLiterally,
+            windlass_engine::Reach::Allowed => Verdict::Allow,
+            windlass_engine::Reach::Denied => Verdict::Deny("the settings deny this host".into()),
+            windlass_engine::Reach::Unknown => {
+                Verdict::Deny(format!("no setting allows it; add {fact} to sandbox.network.allowedDomains"))
+            }
+        };
+        async move { verdict }
+    })
+}

@@ -1,0 +1,44 @@
+//! The sandbox: which commands run in it, and what that spares.
+
+use windlass_protocol::{PlainCommand, Ruling};
+
+use super::{Case, allow};
+use crate::config::{PermissionMode, Sandboxing};
+use crate::rules::has_value;
+
+/// Commands that change where later ones run.
+const MOVERS: [&str; 3] = ["cd", "pushd", "popd"];
+
+/// Whether the call runs in the sandbox. Leaving it is asked for by the model and decided like any other command.
+pub(crate) fn is_confined(case: &Case<'_>) -> bool {
+    let Some(sandbox) = &case.permissions.sandbox else { return false };
+    case.facts.commands.is_some() && !leaves(case, sandbox) && !is_excluded(case, sandbox)
+}
+
+fn leaves(case: &Case<'_>, sandbox: &Sandboxing) -> bool {
+    sandbox.may_leave && has_value(case.input, "dangerouslyDisableSandbox", "true")
+}
+
+/// Every command of the line is one of those that run outside, and the line does nothing else.
+fn is_excluded(case: &Case<'_>, sandbox: &Sandboxing) -> bool {
+    let Some(Ok(commands)) = case.facts.commands.as_ref().map(|facts| facts.plain.as_ref()) else {
+        return false;
+    };
+    let covered = |command: &PlainCommand| {
+        let moves = command.words.first().is_some_and(|name| MOVERS.contains(&name.as_str()));
+        let redirects = command.reads.iter().chain(&command.writes).any(|named| named.redirected);
+        !moves && !redirects && sandbox.excluded.iter().any(|pattern| pattern.covers(command))
+    };
+    !commands.is_empty() && commands.iter().all(covered)
+}
+
+/// Whether being in the sandbox is leave enough.
+pub(super) fn is_free(case: &Case<'_>) -> bool {
+    let spares = case.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.auto_allow);
+    spares && case.mode() != PermissionMode::Plan && is_confined(case)
+}
+
+/// A command that can reach nothing it should not needs no question.
+pub(super) fn confined_command(case: &Case<'_>) -> Option<Ruling> {
+    is_free(case).then(|| allow("It runs in the sandbox."))
+}

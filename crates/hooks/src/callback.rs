@@ -1,0 +1,94 @@
+//! Hooks that are functions: of a Rust program, or of a host that is asked over a protocol.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use serde_json::Value;
+use windlass_ports::{BoxFuture, CancellationToken};
+use windlass_protocol::HookEvent;
+
+use crate::events;
+use crate::handler::{CallbackHandler, Handler, Kind};
+use crate::matcher::Matcher;
+use crate::problem::HookProblem;
+use crate::set::SourceKind;
+
+/// A function that is asked like any other hook.
+pub trait HookCallback: Send + Sync + 'static {
+    /// Answers with the object that a command would print. An error is a failure of the hook, not an objection. When `cancel`
+    /// fires, nobody wants the answer any more.
+    fn call(
+        &self,
+        input: CallbackInput,
+        cancel: CancellationToken,
+    ) -> BoxFuture<'static, Result<Value, String>>;
+}
+
+/// What a callback is asked.
+#[derive(Clone, Debug)]
+pub struct CallbackInput {
+    /// The event.
+    pub event: HookEvent,
+    /// The call it is about, by the provider's id.
+    pub tool_use_id: Option<Arc<str>>,
+    /// What a command would read: one JSON object.
+    pub json: Arc<str>,
+}
+
+/// A callback and what decides whether it is asked.
+#[must_use]
+pub struct CallbackHook {
+    event: HookEvent,
+    name: String,
+    matcher: String,
+    timeout: Option<Duration>,
+    blocks_on_failure: bool,
+    callback: Arc<dyn HookCallback>,
+}
+
+impl CallbackHook {
+    /// A callback for every call of an event. `name` is what people read where it fails.
+    pub fn new(event: HookEvent, name: &str, callback: Arc<dyn HookCallback>) -> Self {
+        let (name, matcher) = (name.to_owned(), String::new());
+        Self { event, name, matcher, timeout: None, blocks_on_failure: false, callback }
+    }
+
+    /// Only for what this matches.
+    pub fn matcher(self, matcher: &str) -> Self {
+        Self { matcher: matcher.to_owned(), ..self }
+    }
+
+    /// How long it may take; a minute if nothing is said.
+    pub fn timeout(self, time: Duration) -> Self {
+        Self { timeout: Some(time), ..self }
+    }
+
+    /// Whether what it guards is blocked when it fails.
+    pub fn block_on_failure(self, blocks: bool) -> Self {
+        Self { blocks_on_failure: blocks, ..self }
+    }
+
+    pub(crate) fn into_handler(self) -> Result<Handler, HookProblem> {
+        let row = events::find(self.event.name());
+        let matching = row.map_or(events::Matching::Nothing, |row| row.matching);
+        let matcher = Matcher::parse(&self.matcher, matching).map_err(|why| {
+            let what = format!("the matcher {:?} is no regular expression: {why}", self.matcher);
+            HookProblem::new(&self.name, what, "give another")
+        })?;
+        Ok(Handler {
+            event: self.event,
+            origin: self.name,
+            source: SourceKind::Caller,
+            matcher,
+            condition: None,
+            timeout: self.timeout,
+            status: None,
+            once: false,
+            blocks_on_failure: self.blocks_on_failure,
+            kind: Kind::Callback(CallbackHandler(self.callback)),
+            spec: Value::Null,
+            has_worked: AtomicBool::new(false),
+        })
+    }
+}

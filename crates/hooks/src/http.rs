@@ -1,0 +1,222 @@
+//! Handlers that are web addresses: the question is posted, and the answer read like the output of a program.
+
+use std::ffi::OsString;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, redirect, retry};
+use windlass_protocol::HookAnswer;
+use windlass_sandbox::child_environment;
+
+use crate::handler::{Handler, HttpHandler};
+use crate::voice::{self, Failed};
+
+/// As much of an answer is read.
+const ANSWER_BYTES: usize = 1 << 20;
+
+/// What may be reached, and what may be told there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Policy {
+    /// The addresses hooks may post to, with `*` for anything; all if there is no list.
+    pub(crate) urls: Option<Vec<String>>,
+    /// The variables that headers may name; those of each handler if there is no list.
+    pub(crate) variables: Option<Vec<String>>,
+    /// The environment that the variables are looked up in.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// One client for all hooks. It is made when the first one needs it.
+    pub(crate) client: OnceLock<Result<Client, String>>,
+}
+
+/// Posts the question and hears the answer.
+pub(crate) async fn ask(
+    handler: &Handler,
+    http: &HttpHandler,
+    input: &str,
+    policy: &Policy,
+    time: Duration,
+) -> HookAnswer {
+    let post = tokio::time::timeout(time, post(http, input, policy));
+    let failed = match post.await {
+        Err(_) => Failed::TimedOut(time),
+        Ok(Err(failed)) => failed,
+        Ok(Ok(body)) => match body.trim() {
+            "" => {
+                handler.worked();
+                return HookAnswer::default();
+            }
+            text => match voice::read(handler, text) {
+                Some(Ok(spoken)) => {
+                    handler.worked();
+                    return voice::spoke(handler, spoken);
+                }
+                Some(Err(why)) => Failed::Misspoke(why),
+                None => Failed::Misspoke("it is no JSON object".into()),
+            },
+        },
+    };
+    voice::failed(handler, &failed)
+}
+
+/// The text of a good answer.
+async fn post(http: &HttpHandler, input: &str, policy: &Policy) -> Result<String, Failed> {
+    if !policy.allows(&http.url) {
+        let why = format!("allowedHttpHookUrls does not list {}", http.url);
+        return Err(Failed::NotStarted(why));
+    }
+    let headers = policy.headers(http).map_err(Failed::NotStarted)?;
+    let client = policy.client.get_or_init(client).as_ref().map_err(|why| Failed::NotStarted(why.clone()))?;
+    let request = client.post(&http.url).headers(headers).body(input.to_owned());
+    let unreachable = |error: reqwest::Error| Failed::NotStarted(cause(&error));
+    let mut response = request.send().await.map_err(unreachable)?;
+    if !response.status().is_success() {
+        return Err(Failed::Crashed(format!("the answer has status {}", response.status().as_u16())));
+    }
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(|error| Failed::Crashed(cause(&error)))? {
+        if body.len() + piece.len() > ANSWER_BYTES {
+            return Err(Failed::Misspoke(format!("it is longer than {ANSWER_BYTES} bytes")));
+        }
+        body.extend_from_slice(&piece);
+    }
+    String::from_utf8(body).map_err(|_| Failed::Misspoke("it is no text".into()))
+}
+
+impl Policy {
+    fn allows(&self, url: &str) -> bool {
+        self.urls.as_ref().is_none_or(|urls| urls.iter().any(|pattern| fits(pattern, url)))
+    }
+
+    fn headers(&self, http: &HttpHandler) -> Result<HeaderMap, String> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in &http.headers {
+            let bad = |_| format!("the header {name:?} cannot be sent");
+            let key = HeaderName::try_from(name).map_err(|_| format!("{name:?} is no name of a header"))?;
+            let mut value = HeaderValue::try_from(self.filled(value, http)).map_err(bad)?;
+            value.set_sensitive(true);
+            headers.insert(key, value);
+        }
+        Ok(headers)
+    }
+
+    /// A value with its variables filled in. What is not listed is empty, and our own credentials are never told.
+    fn filled(&self, value: &str, http: &HttpHandler) -> String {
+        let may = |name: &str| {
+            let global = self.variables.as_ref().is_none_or(|list| list.iter().any(|known| known == name));
+            global && http.variables.iter().any(|known| known == name)
+        };
+        let environment = child_environment(self.environment.iter().cloned(), &http.variables, "/".as_ref());
+        let look_up = |name: &str| {
+            let found = environment.iter().find(|(known, _)| known == name).filter(|_| may(name));
+            found.map(|(_, value)| value.to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        let mut filled = String::new();
+        let mut rest = value;
+        while let Some((before, after)) = rest.split_once('$') {
+            filled.push_str(before);
+            let (name, left) = variable(after);
+            match name {
+                Some(name) => filled.push_str(&look_up(name)),
+                None => filled.push('$'),
+            }
+            rest = left;
+        }
+        filled + rest
+    }
+}
+
+/// The name behind a `$`, and what follows it.
+fn variable(text: &str) -> (Option<&str>, &str) {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    if let Some((name, rest)) = text.strip_prefix('{').and_then(|inside| inside.split_once('}'))
+        && name.chars().all(is_name)
+        && !name.is_empty()
+    {
+        return (Some(name), rest);
+    }
+    let end = text.find(|letter| !is_name(letter)).unwrap_or(text.len());
+    match text.split_at(end) {
+        ("", rest) => (None, rest),
+        (name, rest) => (Some(name), rest),
+    }
+}
+
+/// Whether an address fits a pattern in which `*` stands for anything.
+fn fits(pattern: &str, url: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let Some(rest) = pieces.next().and_then(|first| url.strip_prefix(first)) else { return false };
+    let pieces: Vec<&str> = pieces.collect();
+    let Some((last, middle)) = pieces.split_last() else { return rest.is_empty() };
+    let mut rest = rest;
+    for piece in middle {
+        let Some(at) = rest.find(piece) else { return false };
+        rest = &rest[at + piece.len()..];
+    }
+    rest.len() >= last.len() && rest.ends_with(last)
+}
+
+fn client() -> Result<Client, String> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let builder = Client::builder().tls_backend_preconfigured(tls).http1_only().referer(false);
+    let builder = builder.redirect(redirect::Policy::none()).retry(retry::never());
+    builder.build().map_err(|error| cause(&error))
+}
+
+/// The innermost cause, which says most.
+fn cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        let check = |pattern: &str, url: &str, expected: bool| {
+            assert_eq!(fits(pattern, url), expected, "{pattern} on {url}");
+        };
+        check("*", "https://a.example/x", true);
+        check("https://a.example/*", "https://a.example/x", true);
+        check("https://a.example/*", "https://a.example.evil/x", false);
+        check("https://*.example/hooks", "https://a.example/hooks", true);
+        check("https://*.example/hooks", "https://a.example/hooks/more", false);
+        check("https://a.example/x", "https://a.example/x", true);
+        check("https://a.example/x", "https://a.example/xy", false);
+        check("a*a", "a", false);
+        check("", "https://a.example", false);
+    }
+
+    #[test]
+    fn headers_are_told_listed_variables_and_never_our_own_keys() {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let environment = [("TEAM_TOKEN", "t"), ("USER_NAME", "u"), ("ANTHROPIC_API_KEY", "k")];
+        let policy = |variables: Option<&[&str]>| Policy {
+            urls: None,
+            variables: variables.map(names),
+            environment: environment.map(|(name, value)| (name.into(), value.into())).to_vec(),
+            client: OnceLock::new(),
+        };
+        let check = |policy: Policy, listed: &[&str], value: &str, expected: &str| {
+            let http = HttpHandler { url: String::new(), headers: Vec::new(), variables: names(listed) };
+            assert_eq!(policy.filled(value, &http), expected, "{value}");
+        };
+        check(policy(None), &["TEAM_TOKEN"], "Bearer $TEAM_TOKEN", "Bearer t");
+        check(policy(None), &["TEAM_TOKEN"], "${TEAM_TOKEN}x $USER_NAME.", "tx .");
+        check(policy(None), &["ANTHROPIC_API_KEY"], "$ANTHROPIC_API_KEY", "");
+        check(policy(Some(&["USER_NAME"])), &["TEAM_TOKEN", "USER_NAME"], "$TEAM_TOKEN-$USER_NAME", "-u");
+        check(policy(None), &[], "5 $ and $$ ${", "5 $ and $$ ${");
+    }
+}

@@ -1,0 +1,265 @@
+//! The object that a hook reads.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::Value;
+use windlass_protocol::{
+    BatchCall, Block, HookCall, HookEvent, HookScene, RawObject, RawValue, SessionKey, ToolOutcome,
+};
+
+use crate::events;
+
+/// The session that hooks are asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Identity {
+    pub(crate) key: Option<SessionKey>,
+    pub(crate) transcript: Option<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
+}
+
+/// Longer errors are cut in the middle.
+const ERROR_LETTERS: usize = 10_000;
+/// The inputs that name a file.
+const FILE_FIELDS: [&str; 2] = ["file_path", "notebook_path"];
+
+/// What hooks read: one object, or one for each file that was loaded.
+pub(crate) fn questions(call: &HookCall, scene: &HookScene, identity: &Identity) -> Vec<String> {
+    let HookCall::InstructionsLoaded { files, reason } = call else {
+        let mut fields = common(call, scene, identity);
+        own(&mut fields, call, scene);
+        return vec![fields.close()];
+    };
+    let told = |file: &PathBuf| {
+        let mut fields = common(call, scene, identity);
+        fields.put("file_path", &shown(file));
+        fields.put("memory_type", memory_type(file, identity.home.as_deref()));
+        fields.put("load_reason", reason.name());
+        fields.close()
+    };
+    files.iter().map(told).collect()
+}
+
+fn common(call: &HookCall, scene: &HookScene, identity: &Identity) -> Fields {
+    let event = call.event();
+    let mut fields = Fields::open();
+    fields.put("session_id", &identity.key.map(|key| key.id.to_string()).unwrap_or_default());
+    fields.put("transcript_path", &identity.transcript.as_deref().map(shown).unwrap_or_default());
+    fields.put("cwd", &shown(&scene.cwd));
+    fields.put("hook_event_name", event.name());
+    fields.put("permission_mode", scene.mode);
+    if let (Some(prompt), Some(key)) = (&scene.prompt, identity.key) {
+        fields.put("prompt_id", &key.said_uuid(prompt.message, &prompt.prompts).to_string());
+    }
+    let is_about_tools = events::is_of_tool(event) || event == HookEvent::PostToolBatch;
+    if let Some(effort) = scene.effort.filter(|_| is_about_tools) {
+        fields.put_json("effort", &format!("{{\"level\":\"{}\"}}", effort.name()));
+    }
+    if let Some(agent) = &scene.agent {
+        fields.put("agent_type", agent);
+    }
+    fields
+}
+
+/// What an event has of its own.
+fn own(fields: &mut Fields, call: &HookCall, scene: &HookScene) {
+    match call {
+        HookCall::SessionStart { source, model } => {
+            fields.put("source", source.name());
+            fields.put("model", model);
+        }
+        HookCall::UserPromptSubmit { prompt } => fields.put("prompt", prompt),
+        HookCall::PreToolUse { .. }
+        | HookCall::PermissionRequest { .. }
+        | HookCall::PermissionDenied { .. } => {
+            before_call(fields, call, scene);
+        }
+        HookCall::PostToolUse { outcome, duration_ms, .. } => {
+            before_call(fields, call, scene);
+            if outcome.is_error {
+                fields.put("error", &middle_cut(&text(&outcome.content)));
+            } else {
+                fields.put_json("tool_response", &response(outcome));
+            }
+            fields.put_json("duration_ms", &duration_ms.to_string());
+        }
+        HookCall::CwdChanged { from, to } => {
+            fields.put("old_cwd", &shown(from));
+            fields.put("new_cwd", &shown(to));
+        }
+        HookCall::PostToolBatch { calls } => {
+            let calls: Vec<String> = calls.iter().map(|call| batch(call, scene)).collect();
+            fields.put_json("tool_calls", &format!("[{}]", calls.join(",")));
+        }
+        HookCall::StopFailure { failure, .. } => {
+            fields.put("error", events::error_name(call));
+            if let Some(failure) = failure {
+                fields.put("error_details", &failure.message);
+                fields.put("last_assistant_message", &failure.message);
+            }
+        }
+        HookCall::PreCompact { trigger, instructions } => {
+            fields.put("trigger", events::trigger_name(*trigger));
+            fields.put("custom_instructions", instructions);
+        }
+        HookCall::PostCompact { trigger, summary } => {
+            fields.put("trigger", events::trigger_name(*trigger));
+            fields.put("compact_summary", summary);
+        }
+        HookCall::Notification { kind, message, title } => {
+            fields.put("message", message);
+            if let Some(title) = title {
+                fields.put("title", title);
+            }
+            fields.put("notification_type", kind);
+        }
+        HookCall::SessionEnd { reason } => fields.put("reason", reason.name()),
+        HookCall::Stop { active, text } => ending(fields, *active, text),
+        HookCall::SubagentStart { id, kind } | HookCall::SubagentStop { id, kind, .. } => {
+            fields.put("agent_id", id);
+            fields.put("agent_type", kind);
+            if let HookCall::SubagentStop { active, text, transcript, .. } = call {
+                fields.put("agent_transcript_path", &transcript.as_deref().map(shown).unwrap_or_default());
+                ending(fields, *active, text);
+            }
+        }
+        // Each file is told by itself.
+        HookCall::InstructionsLoaded { .. } => (),
+    }
+}
+
+fn before_call(fields: &mut Fields, call: &HookCall, scene: &HookScene) {
+    let Some((tool, tool_use)) = crate::condition::tool_use(call) else { return };
+    fields.put("tool_name", tool);
+    fields.put_json("tool_input", &absolute(&tool_use.input, &scene.cwd));
+    match call {
+        HookCall::PermissionRequest { suggestions, .. } => {
+            let list: Vec<&str> = suggestions.iter().map(|update| update.get()).collect();
+            fields.put_json("permission_suggestions", &format!("[{}]", list.join(",")));
+        }
+        HookCall::PermissionDenied { reason, .. } => {
+            fields.put("tool_use_id", &tool_use.id);
+            fields.put("reason", reason);
+        }
+        _ => fields.put("tool_use_id", &tool_use.id),
+    }
+}
+
+fn ending(fields: &mut Fields, active: bool, text: &str) {
+    fields.put_json("stop_hook_active", if active { "true" } else { "false" });
+    fields.put("last_assistant_message", text);
+}
+
+fn batch(call: &BatchCall, scene: &HookScene) -> String {
+    let mut fields = Fields::open();
+    fields.put("tool_name", &call.tool);
+    fields.put_json("tool_input", &absolute(&call.tool_use.input, &scene.cwd));
+    fields.put("tool_use_id", &call.tool_use.id);
+    fields.put("tool_response", &text(&call.content));
+    fields.close()
+}
+
+/// The structured form of an outcome; its text where there is none.
+fn response(outcome: &ToolOutcome) -> String {
+    match &outcome.structured {
+        Some(structured) => structured.0.get().to_owned(),
+        None => quoted(&text(&outcome.content)),
+    }
+}
+
+fn text(content: &[Block]) -> String {
+    let texts: Vec<&str> = content.iter().filter_map(Block::as_text).collect();
+    texts.join("\n")
+}
+
+/// An input whose file is named in full, whatever the model wrote.
+fn absolute(input: &RawValue, cwd: &Path) -> String {
+    let Ok(fields) = RawObject::parse(input.get()) else { return input.get().to_owned() };
+    let named = FILE_FIELDS.into_iter().filter_map(|name| {
+        let Ok(Value::String(path)) = serde_json::from_str(fields.get(name)?.get()) else { return None };
+        Some((name, quoted(&shown(&cleaned(&cwd.join(path))))))
+    });
+    let named: Vec<(&str, String)> = named.collect();
+    if named.is_empty() { input.get().to_owned() } else { fields.with(&named) }
+}
+
+/// A path without `.` and `..`, by its name alone.
+fn cleaned(path: &Path) -> PathBuf {
+    let mut cleaned = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => (),
+            Component::ParentDir => drop(cleaned.pop()),
+            part => cleaned.push(part),
+        }
+    }
+    cleaned
+}
+
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// Whose memory a file is.
+fn memory_type(file: &Path, home: Option<&Path>) -> &'static str {
+    let is_local = file.file_name().is_some_and(|name| name.to_string_lossy().contains(".local."));
+    let is_users = |home: &Path| {
+        [".claude", ".windlass", ".config"].iter().any(|place| file.starts_with(home.join(place)))
+    };
+    match home {
+        _ if file.starts_with("/etc") => "Managed",
+        _ if is_local => "Local",
+        Some(home) if is_users(home) => "User",
+        _ => "Project",
+    }
+}
+
+fn middle_cut(text: &str) -> String {
+    let letters = text.chars().count();
+    if letters <= ERROR_LETTERS {
+        return text.to_owned();
+    }
+    let half = ERROR_LETTERS / 2;
+    let head: String = text.chars().take(half).collect();
+    let tail: String = text.chars().skip(letters - half).collect();
+    format!("{head}\n… ({} letters left out)\n{tail}", letters - 2 * half)
+}
+
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// An object in the making.
+struct Fields(String);
+
+impl Fields {
+    fn open() -> Self {
+        Self("{".into())
+    }
+
+    fn put(&mut self, name: &str, value: &str) {
+        self.put_json(name, &quoted(value));
+    }
+
+    fn put_json(&mut self, name: &str, json: &str) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        self.0.push_str(&quoted(name));
+        self.0.push(':');
+        // One line is one question to programs that read lines.
+        let is_one_line = !json.contains(['\n', '\r']);
+        match serde_json::from_str::<Value>(json) {
+            Ok(value) if !is_one_line => self.0.push_str(&value.to_string()),
+            _ => self.0.push_str(json),
+        }
+    }
+
+    fn close(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+}
+
+#[cfg(test)]
+#[path = "input_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+//! Hooks: the handlers that settings files and Rust callers configure, and the runner that asks them.
+//!
+//! A [`HookSet`] is read from the `hooks` objects of settings files, one after the other, and says one by one what it does not
+//! understand. [`SettingsHooks`] asks the handlers of an event: all that match at once, each within its own time, and puts
+//! their answers together into the one answer that the loop hears. What follows from it is decided elsewhere.
+//!
+//! ```
+//! use windlass_hooks::{HookHost, HookSet, HookSource, SettingsHooks};
+//! use windlass_ports::HookRunner;
+//! use windlass_protocol::HookEvent;
+//!
+//! let settings = serde_json::json!({
+//!     "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./check.sh"}]}],
+//!     "PreToolUze": []
+//! });
+//! let mut set = HookSet::default();
+//! let problems = set.read(&settings, &HookSource::settings("settings.json:3"));
+//! assert_eq!(problems[0].to_string(), "settings.json:3: there is no hook event PreToolUze; did you mean PreToolUse?");
+//!
+//! let hooks = SettingsHooks::new(set, HookHost::new("/project".into()));
+//! assert!(hooks.events().contains(&HookEvent::PreToolUse));
+//! ```
+
+mod background;
+mod callback;
+mod command;
+mod condition;
+mod events;
+mod handler;
+mod http;
+mod input;
+mod matcher;
+mod merge;
+mod near;
+mod output;
+mod problem;
+mod program;
+mod prompt;
+mod read;
+mod runner;
+mod set;
+mod spill;
+mod voice;
+
+pub use callback::{CallbackHook, CallbackInput, HookCallback};
+pub use condition::RuleMatch;
+pub use events::{is_event_name, known_event_names};
+pub use problem::HookProblem;
+pub use prompt::AskModel;
+pub use runner::{HookHost, SettingsHooks};
+pub use set::{HookSet, HookSource, SourceKind};

@@ -1,0 +1,110 @@
+//! Which calls of an event a group of handlers is for.
+
+use regex::Regex;
+
+use crate::events::Matching;
+
+/// A matcher, as it is to be read.
+#[derive(Clone, Debug)]
+pub(crate) enum Matcher {
+    /// Everything.
+    All,
+    /// One of these names.
+    Names(Vec<String>),
+    /// Whatever holds this somewhere.
+    Pattern(Regex),
+}
+
+/// Names that tools had before.
+const FORMER: [(&str, &str); 3] = [("Task", "Agent"), ("KillShell", "TaskStop"), ("KillBash", "TaskStop")];
+
+impl Matcher {
+    /// Reads a matcher. What is no list of names is a regular expression that need not match the whole word.
+    pub(crate) fn parse(text: &str, matching: Matching) -> Result<Self, String> {
+        if text.is_empty() || text == "*" || matching == Matching::Nothing {
+            return Ok(Self::All);
+        }
+        let is_wide = matching != Matching::NarrowWord;
+        let is_plain = |letter: char| {
+            letter.is_ascii_alphanumeric() || "_|".contains(letter) || (is_wide && "-, ".contains(letter))
+        };
+        if text.chars().all(is_plain) {
+            let names = text.split(['|', ',']).map(str::trim).filter(|name| !name.is_empty());
+            return Ok(Self::Names(names.map(str::to_owned).collect()));
+        }
+        Regex::new(text).map(Self::Pattern).map_err(|error| {
+            let text = error.to_string();
+            text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+        })
+    }
+
+    /// Whether it is for this word. An event without one is for everybody.
+    pub(crate) fn matches(&self, word: Option<&str>) -> bool {
+        let Some(word) = word else { return true };
+        match self {
+            Self::All => true,
+            Self::Names(names) => names.iter().any(|name| name == word || is_former(name, word)),
+            Self::Pattern(pattern) => pattern.is_match(word),
+        }
+    }
+}
+
+fn is_former(name: &str, word: &str) -> bool {
+    FORMER.iter().any(|(former, now)| *former == name && *now == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(matcher: &str, word: &str, expected: bool) {
+        let parsed = Matcher::parse(matcher, Matching::Tool).unwrap();
+        assert_eq!(parsed.matches(Some(word)), expected, "{matcher} on {word}");
+    }
+
+    #[test]
+    fn names_are_exact_and_patterns_are_not_anchored() {
+        check("*", "Bash", true);
+        check("", "Bash", true);
+        check("Bash", "Bash", true);
+        check("Bash", "bash", false);
+        check("Bash", "BashOutput", false);
+        check("Bash|Edit", "Edit", true);
+        check("Bash, Edit", "Edit", true);
+        check("Bash | Edit", "Bash", true);
+        check("Bash|Edit", "Write", false);
+        check("mcp__memory", "mcp__memory__store", false);
+        check("mcp__memory__.*", "mcp__memory__store", true);
+        check("Edit.*", "NotebookEdit", true);
+        check("^Edit$", "NotebookEdit", false);
+        check("edit.*", "NotebookEdit", false);
+        check("mcp__my-server__read", "mcp__my-server__read", true);
+        check("Task", "Agent", true);
+        check("KillShell", "TaskStop", true);
+        check("|", "Bash", false);
+        check("Bash.?|Read.?", "Read", true);
+    }
+
+    #[test]
+    fn an_event_without_a_word_is_for_every_matcher() {
+        let parsed = Matcher::parse("Bash", Matching::Tool).unwrap();
+        assert!(parsed.matches(None));
+        assert!(matches!(Matcher::parse("[", Matching::Nothing), Ok(Matcher::All)));
+    }
+
+    #[test]
+    fn some_events_have_a_narrower_idea_of_names() {
+        let narrow = |text: &str| Matcher::parse(text, Matching::NarrowWord).unwrap();
+        assert!(matches!(narrow("rate_limit|overloaded"), Matcher::Names(_)));
+        assert!(matches!(narrow("rate_limit,overloaded"), Matcher::Pattern(_)));
+        assert!(matches!(narrow("a-b"), Matcher::Pattern(_)));
+    }
+
+    #[test]
+    fn what_cannot_be_compiled_is_said() {
+        let problem = |text: &str| Matcher::parse(text, Matching::Tool).unwrap_err();
+        assert!(problem("Bash(").contains("unclosed group"), "{}", problem("Bash("));
+        assert!(problem("(?=Bash)").contains("look-around"), "{}", problem("(?=Bash)"));
+    }
+}

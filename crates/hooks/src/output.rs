@@ -1,0 +1,242 @@
+//! The object that a hook prints, read into the words of the loop.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use windlass_protocol::{HookAnswer, HookEvent, HookPermission, RawObject, RawValue};
+
+use crate::events;
+
+/// What a hook said in an object.
+#[derive(Debug, Default)]
+pub(crate) struct Spoken {
+    pub(crate) answer: HookAnswer,
+    /// Why it decided as it did, whatever it decided.
+    pub(crate) reason: Option<String>,
+}
+
+/// What hooks may say besides, and nothing here acts on.
+const WITHOUT_EFFECT: [&str; 7] = [
+    "terminalSequence",
+    "sessionTitle",
+    "watchPaths",
+    "reloadSkills",
+    "classifierContext",
+    "suppressOriginalPrompt",
+    "displayContent",
+];
+/// Stands where a hook that objects gives no reason.
+pub(crate) const NO_REASON: &str = "it gives no reason";
+
+/// Reads the object that a hook printed; `origin` is where the hook was configured. The error says what does not fit.
+pub(crate) fn read(event: HookEvent, json: &str, origin: &str) -> Result<Spoken, String> {
+    let top = Object::parse(json, "")?;
+    let mut reader = Reader { event, origin, spoken: Spoken::default() };
+    reader.common(&top)?;
+    if let Some(raw) = top.raw("hookSpecificOutput") {
+        let own = Object::parse(raw.get(), "hookSpecificOutput.")?;
+        // Programs are often asked by several events and name only one of them: what counts is who asked.
+        own.text("hookEventName")?.ok_or("hookSpecificOutput.hookEventName is missing")?;
+        reader.own(&own)?;
+    }
+    Ok(reader.spoken)
+}
+
+struct Reader<'a> {
+    event: HookEvent,
+    origin: &'a str,
+    spoken: Spoken,
+}
+
+impl Reader<'_> {
+    fn common(&mut self, top: &Object<'_>) -> Result<(), String> {
+        // Whoever goes on in the background has nothing to say now.
+        if top.flag("async")? == Some(true) {
+            return Ok(());
+        }
+        let stop_reason = top.text("stopReason")?;
+        if top.flag("continue")? == Some(false) {
+            self.spoken.answer.stop = Some(stop_reason.unwrap_or_default());
+        }
+        self.spoken.answer.notices.extend(top.text("systemMessage")?);
+        top.flag("suppressOutput")?;
+        self.unheard(top);
+        let reason = top.text("reason")?;
+        match top.text("decision")?.as_deref() {
+            None => (),
+            Some("block") => self.object(reason.clone()),
+            Some("approve") => self.approve(),
+            Some(other) => return Err(format!("decision is {other:?}; it can be \"block\" or \"approve\"")),
+        }
+        self.spoken.reason = reason;
+        Ok(())
+    }
+
+    fn own(&mut self, own: &Object<'_>) -> Result<(), String> {
+        self.unheard(own);
+        if let Some(context) = own.text("additionalContext")?.filter(|text| !text.is_empty()) {
+            if events::takes_context(self.event) {
+                self.spoken.answer.context.push(context);
+            } else {
+                self.has_no_effect("additionalContext");
+            }
+        }
+        match self.event {
+            HookEvent::PreToolUse => self.before_call(own),
+            HookEvent::PermissionRequest => self.in_place_of_a_person(own),
+            HookEvent::PermissionDenied => {
+                if own.flag("retry")? == Some(true) {
+                    self.spoken.answer.permission = Some(HookPermission::Allow);
+                }
+                Ok(())
+            }
+            HookEvent::PostToolUse => {
+                let output = own.raw("updatedToolOutput").or_else(|| own.raw("updatedMCPToolOutput"));
+                self.spoken.answer.output = output.map(shared);
+                Ok(())
+            }
+            HookEvent::SessionStart => {
+                self.spoken.answer.first_prompt = own.text("initialUserMessage")?;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn before_call(&mut self, own: &Object<'_>) -> Result<(), String> {
+        let reason = own.text("permissionDecisionReason")?;
+        let said = |reason: Option<String>| reason.unwrap_or_else(|| NO_REASON.to_owned());
+        let permission = match own.text("permissionDecision")?.as_deref() {
+            None => None,
+            Some("allow") => Some(HookPermission::Allow),
+            Some("deny") => Some(HookPermission::Deny(said(reason.clone()))),
+            Some("ask") => {
+                let reason = format!("{} (the hook of {})", said(reason.clone()), self.origin);
+                Some(HookPermission::Ask(reason))
+            }
+            Some("defer") => Some(HookPermission::Defer),
+            Some(other) => return Err(format!("hookSpecificOutput.permissionDecision is {other:?}")),
+        };
+        if permission.is_some() {
+            self.spoken.answer.permission = permission;
+        }
+        self.spoken.answer.input = own.object("updatedInput")?.map(shared);
+        self.spoken.reason = reason.or(self.spoken.reason.take());
+        Ok(())
+    }
+
+    fn in_place_of_a_person(&mut self, own: &Object<'_>) -> Result<(), String> {
+        let Some(decision) = own.object("decision")? else { return Ok(()) };
+        let decision = Object::parse(decision.get(), "hookSpecificOutput.decision.")?;
+        let message = decision.text("message")?;
+        match decision.text("behavior")?.as_deref() {
+            Some("allow") => {
+                self.spoken.answer.permission = Some(HookPermission::Allow);
+                self.spoken.answer.input = decision.object("updatedInput")?.map(shared);
+                self.spoken.answer.updates = decision.list("updatedPermissions")?;
+            }
+            Some("deny") => {
+                let why = message.clone().unwrap_or_else(|| NO_REASON.to_owned());
+                if decision.flag("interrupt")? == Some(true) {
+                    self.spoken.answer.stop = Some(why.clone());
+                }
+                self.spoken.answer.permission = Some(HookPermission::Deny(why));
+            }
+            other => return Err(format!("hookSpecificOutput.decision.behavior is {other:?}")),
+        }
+        self.spoken.reason = message;
+        Ok(())
+    }
+
+    /// The hook objects, in the old way.
+    fn object(&mut self, reason: Option<String>) {
+        let reason = reason.unwrap_or_else(|| NO_REASON.to_owned());
+        match self.event {
+            HookEvent::PreToolUse | HookEvent::PermissionRequest => {
+                self.spoken.answer.permission = Some(HookPermission::Deny(reason));
+            }
+            event if events::takes_objections(event) => self.spoken.answer.blocks.push(reason),
+            _ => self.has_no_effect("decision"),
+        }
+    }
+
+    fn approve(&mut self) {
+        if self.event == HookEvent::PreToolUse {
+            self.spoken.answer.permission = Some(HookPermission::Allow);
+        }
+    }
+
+    fn unheard(&mut self, object: &Object<'_>) {
+        for name in WITHOUT_EFFECT {
+            if object.raw(name).is_some() {
+                self.has_no_effect(name);
+            }
+        }
+    }
+
+    fn has_no_effect(&mut self, name: &str) {
+        let (event, origin) = (self.event.name(), self.origin);
+        let notice = format!("The {event} hook of {origin} says {name}, which has no effect there.");
+        self.spoken.answer.notices.push(notice);
+    }
+}
+
+fn shared(raw: &RawValue) -> Arc<RawValue> {
+    Arc::from(raw.to_owned())
+}
+
+/// An object whose values are looked at one by one. What is `null` counts as not there.
+struct Object<'a> {
+    fields: RawObject<'a>,
+    /// What stands in front of the names of its fields.
+    path: &'static str,
+}
+
+impl<'a> Object<'a> {
+    fn parse(json: &'a str, path: &'static str) -> Result<Self, String> {
+        let fields = RawObject::parse(json).map_err(|error| format!("no object: {error}"))?;
+        Ok(Self { fields, path })
+    }
+
+    fn raw(&self, name: &str) -> Option<&'a RawValue> {
+        self.fields.get(name).filter(|raw| raw.get() != "null")
+    }
+
+    fn value(&self, name: &str) -> Option<Value> {
+        serde_json::from_str(self.raw(name)?.get()).ok()
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, String> {
+        match (self.raw(name), self.value(name)) {
+            (None, _) => Ok(None),
+            (Some(_), Some(Value::String(text))) => Ok(Some(text)),
+            _ => Err(format!("{}{name} is no text", self.path)),
+        }
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, String> {
+        match (self.raw(name), self.value(name)) {
+            (None, _) => Ok(None),
+            (Some(_), Some(Value::Bool(flag))) => Ok(Some(flag)),
+            _ => Err(format!("{}{name} is neither true nor false", self.path)),
+        }
+    }
+
+    fn object(&self, name: &str) -> Result<Option<&'a RawValue>, String> {
+        match self.raw(name) {
+            Some(raw) if !raw.get().starts_with('{') => Err(format!("{}{name} is no object", self.path)),
+            raw => Ok(raw),
+        }
+    }
+
+    fn list(&self, name: &str) -> Result<Vec<Arc<RawValue>>, String> {
+        let Some(raw) = self.raw(name) else { return Ok(Vec::new()) };
+        let list: Result<Vec<Box<RawValue>>, _> = serde_json::from_str(raw.get());
+        let list = list.map_err(|_| format!("{}{name} is no list", self.path))?;
+        Ok(list.into_iter().map(Arc::from).collect())
+    }
+}
+
+#[cfg(test)]
+#[path = "output_tests.rs"]
+mod tests;

@@ -1,0 +1,26 @@
+//! What is wrong with a configured hook.
+
+use std::fmt;
+
+/// Something in the hooks of a settings file that has no effect, or not the one that was meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookProblem {
+    /// Where it stands.
+    pub origin: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+impl HookProblem {
+    pub(crate) fn new(origin: &str, what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { origin: origin.into(), what: what.into(), advice: advice.into() }
+    }
+}
+
+impl fmt::Display for HookProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}; {}", self.origin, self.what, self.advice)
+    }
+}

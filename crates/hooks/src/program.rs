@@ -1,0 +1,58 @@
+//! The one place that starts a program: below the supervisor, without a terminal, with an end to its time and its output.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use windlass_sandbox::{Bounds, Input, Launcher, ProgramJob, Status};
+
+/// As many bytes of each output are kept; the rest is read and dropped.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// A program and what it is given.
+#[derive(Debug)]
+pub(crate) struct Program {
+    /// The program, looked for in `PATH` if it has no slash, and its arguments.
+    pub(crate) argv: Vec<OsString>,
+    /// Where it starts.
+    pub(crate) cwd: PathBuf,
+    /// Its whole environment.
+    pub(crate) environment: Vec<(OsString, OsString)>,
+    /// What it reads.
+    pub(crate) input: Vec<u8>,
+    /// How long it may run.
+    pub(crate) time: Duration,
+}
+
+/// What came of a program.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// It could not be started, and why.
+    NotStarted(String),
+    /// Its time was over; it was ended with everything it had started.
+    TimedOut,
+    /// It ended by itself: its exit code, or nothing if a signal ended it.
+    Exited { code: Option<i32>, signal: Option<i32>, stdout: Vec<u8>, stderr: Vec<u8> },
+}
+
+/// Runs a program to its end. Should the future be dropped, the program is ended with everything it started.
+pub(crate) async fn run_program(launcher: &Launcher, program: Program) -> Ended {
+    let Program { argv, cwd, environment, input, time } = program;
+    let job = ProgramJob { argv, cwd, environment, input: Input::Pipe, sandbox: None };
+    let bounds = Bounds { time, output_bytes: KEPT_BYTES, error_bytes: KEPT_BYTES };
+    let finished = match launcher.run(&job, &input, bounds).await {
+        Ok(finished) => finished,
+        Err(error) => return Ended::NotStarted(error.to_string()),
+    };
+    let (stdout, stderr) = (finished.output.bytes, finished.errors.bytes);
+    let Some(exit) = finished.exit else { return Ended::TimedOut };
+    match exit.status {
+        Status::Code(code) => Ended::Exited { code: Some(code), signal: None, stdout, stderr },
+        Status::Signal(signal) => Ended::Exited { code: None, signal: Some(signal), stdout, stderr },
+        Status::NotStarted(errno) => {
+            let why = || std::io::Error::from_raw_os_error(errno).to_string();
+            Ended::NotStarted(exit.reason.unwrap_or_else(why))
+        }
+        Status::Lost => Ended::Exited { code: None, signal: None, stdout, stderr },
+    }
+}

@@ -1,0 +1,148 @@
+//! Handlers that ask a small model.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use windlass_ports::BoxFuture;
+use windlass_protocol::{HookAnswer, HookEvent, HookPermission};
+
+use crate::handler::{Handler, PromptHandler};
+use crate::output::NO_REASON;
+use crate::voice::{self, Failed};
+
+/// Asks a model one question, without tools. Whoever runs hooks gives one.
+pub trait AskModel: Send + Sync + 'static {
+    /// The text of the model's answer. `model` names one; without it, the small model of the session is asked.
+    fn ask(&self, model: Option<&str>, prompt: String) -> BoxFuture<'static, Result<String, String>>;
+}
+
+/// How the answer is to look.
+const FORM: &str = "\n\nAnswer with one JSON object and nothing else: {\"ok\": true} if nothing speaks against it, \
+    {\"ok\": false, \"reason\": \"…\"} otherwise. Add \"impossible\": true if what is asked for can never be met.";
+
+/// Asks the model and reads its verdict. A model that fails has no say.
+pub(crate) async fn ask(
+    handler: &Handler,
+    prompt: &PromptHandler,
+    input: &str,
+    model: Option<&dyn AskModel>,
+    time: Duration,
+) -> HookAnswer {
+    let Some(model) = model else {
+        return voice::failed(handler, &Failed::NotStarted("there is no model to ask".into()));
+    };
+    let question = filled(&prompt.prompt, input) + FORM;
+    let asked = model.ask(prompt.model.as_deref(), question);
+    let failed = match tokio::time::timeout(time, asked).await {
+        Err(_) => Failed::TimedOut(time),
+        Ok(Err(why)) => Failed::NotStarted(why),
+        Ok(Ok(text)) => match Verdict::read(&text) {
+            Some(verdict) => {
+                handler.worked();
+                return verdict.answer(handler, prompt);
+            }
+            None => Failed::Misspoke("it is no object with \"ok\"".into()),
+        },
+    };
+    voice::failed(handler, &failed)
+}
+
+/// A prompt with the question in its place: where it says so, or at its end.
+fn filled(prompt: &str, input: &str) -> String {
+    const PLACE: &str = "$ARGUMENTS";
+    let mut filled = String::new();
+    let (mut rest, mut is_placed) = (prompt, false);
+    while let Some(at) = rest.find('$') {
+        let (before, from) = rest.split_at(at);
+        let behind = &from['$'.len_utf8()..];
+        if let Some(before) = before.strip_suffix('\\') {
+            filled.push_str(before);
+            filled.push('$');
+            rest = behind;
+        } else if let Some(after) = from.strip_prefix(PLACE) {
+            filled.push_str(before);
+            filled.push_str(input);
+            (rest, is_placed) = (after, true);
+        } else {
+            filled.push_str(before);
+            filled.push('$');
+            rest = behind;
+        }
+    }
+    filled.push_str(rest);
+    if is_placed { filled } else { format!("{filled}\n\n{input}") }
+}
+
+/// What a model says about an event.
+#[derive(Debug, PartialEq, Eq)]
+struct Verdict {
+    ok: bool,
+    reason: String,
+    impossible: bool,
+}
+
+impl Verdict {
+    /// Reads the object in an answer, whatever stands around it.
+    fn read(text: &str) -> Option<Self> {
+        let (start, end) = (text.find('{')?, text.rfind('}')?);
+        let value: Value = serde_json::from_str(text.get(start..=end)?).ok()?;
+        let reason = value.get("reason").and_then(Value::as_str).unwrap_or(NO_REASON);
+        let impossible = value.get("impossible").and_then(Value::as_bool).unwrap_or(false);
+        Some(Self { ok: value.get("ok")?.as_bool()?, reason: reason.to_owned(), impossible })
+    }
+
+    fn answer(self, handler: &Handler, prompt: &PromptHandler) -> HookAnswer {
+        let Self { ok, reason, impossible } = self;
+        if ok {
+            return HookAnswer::default();
+        }
+        let mut answer = HookAnswer {
+            notices: vec![format!("{} objects: {reason}", handler.name())],
+            ..HookAnswer::default()
+        };
+        let ends = !prompt.continue_on_block;
+        match handler.event {
+            // What can never be met is no reason to go on.
+            HookEvent::Stop | HookEvent::SubagentStop if impossible => (),
+            HookEvent::PreToolUse => {
+                answer.stop = ends.then(|| reason.clone());
+                answer.permission = Some(HookPermission::Deny(reason));
+            }
+            HookEvent::PostToolUse if ends => answer.stop = Some(reason),
+            HookEvent::PermissionRequest | HookEvent::PermissionDenied => (),
+            _ => answer.blocks.push(reason),
+        }
+        answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_question_goes_where_the_prompt_says() {
+        let check = |prompt: &str, expected: &str| assert_eq!(filled(prompt, "{}"), expected);
+        check("Look at $ARGUMENTS now", "Look at {} now");
+        check("Look.", "Look.\n\n{}");
+        check(r"It costs \$ARGUMENTS: $ARGUMENTS", "It costs $ARGUMENTS: {}");
+        check(r"\$1 and $2", "$1 and $2\n\n{}");
+        check("", "\n\n{}");
+        check("€$ARGUMENTS€", "€{}€");
+    }
+
+    #[test]
+    fn a_verdict_is_found_in_whatever_a_model_says() {
+        let check = |text: &str, expected: Option<(bool, &str, bool)>| {
+            let expected =
+                expected.map(|(ok, reason, impossible)| Verdict { ok, reason: reason.into(), impossible });
+            assert_eq!(Verdict::read(text), expected, "{text}");
+        };
+        check(r#"{"ok": true}"#, Some((true, NO_REASON, false)));
+        check("```json\n{\"ok\": false, \"reason\": \"no tests\"}\n```", Some((false, "no tests", false)));
+        check(r#"{"ok": false, "reason": "r", "impossible": true}"#, Some((false, "r", true)));
+        check(r#"{"ok": "yes"}"#, None);
+        check("All is well.", None);
+        check("}{", None);
+    }
+}

@@ -1,0 +1,354 @@
+//! From the `hooks` object of a settings file to handlers: what is wrong is named one by one, and the rest stays.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use windlass_protocol::HookEvent;
+
+use crate::events::{self, Matching, Row};
+use crate::handler::{CommandForm, CommandHandler, Handler, HttpHandler, Kind, Pace, PromptHandler};
+use crate::matcher::Matcher;
+use crate::near::nearest;
+use crate::problem::HookProblem;
+use crate::set::{HookSource, SourceKind};
+
+/// The types of handlers, with the fields of each. Those without fields are not supported yet.
+const TYPES: [(&str, &[&str]); 5] = [
+    ("command", &["command", "args", "shell", "async", "asyncRewake", "onFailure"]),
+    ("http", &["url", "headers", "allowedEnvVars", "onFailure"]),
+    ("prompt", &["prompt", "model", "continueOnBlock"]),
+    ("mcp_tool", &[]),
+    ("agent", &[]),
+];
+/// The fields that every handler may have.
+const COMMON: [&str; 5] = ["type", "if", "timeout", "statusMessage", "once"];
+/// Longer than a day nobody waits.
+const SECONDS_MAX: f64 = 86_400.0;
+
+pub(crate) fn read(hooks: &Value, source: &HookSource, problems: &mut Vec<HookProblem>) -> Vec<Handler> {
+    let Some(events) = hooks.as_object() else {
+        problems.push(wrong(&source.origin, "hooks", hooks, "an object with the names of events"));
+        return Vec::new();
+    };
+    let mut handlers = Vec::new();
+    for (name, groups) in events {
+        let Some(row) = events::find(name) else {
+            problems.push(unknown_event(&source.origin, name));
+            continue;
+        };
+        let place = format!("{} {name}", source.origin);
+        let groups = Reader { row, source, problems }.groups(groups, &place);
+        handlers.extend(groups);
+        problems.extend(not_reached(row, &source.origin, groups_len(&handlers, row)));
+    }
+    handlers
+}
+
+fn groups_len(handlers: &[Handler], row: &Row) -> usize {
+    handlers.iter().filter(|handler| Some(handler.event) == row.event).count()
+}
+
+fn unknown_event(origin: &str, name: &str) -> HookProblem {
+    let advice = match nearest(name, events::known_event_names()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("the events are {}", events::known_event_names().collect::<Vec<_>>().join(", ")),
+    };
+    HookProblem::new(origin, format!("there is no hook event {name}"), advice)
+}
+
+/// An event that the engine does not reach. Handlers of it are kept where the engine at least knows the moment.
+fn not_reached(row: &Row, origin: &str, handlers: usize) -> Option<HookProblem> {
+    let is_reached = row.event.is_some_and(|event| !HookEvent::NOT_REACHED.contains(&event));
+    let what = format!("hooks for {} are configured, and nothing reaches that event yet", row.name);
+    (!is_reached && (handlers > 0 || row.event.is_none()))
+        .then(|| HookProblem::new(origin, what, "they never run; do not rely on them"))
+}
+
+/// Reads the groups of one event.
+struct Reader<'a> {
+    row: &'static Row,
+    source: &'a HookSource,
+    problems: &'a mut Vec<HookProblem>,
+}
+
+impl Reader<'_> {
+    fn groups(&mut self, groups: &Value, place: &str) -> Vec<Handler> {
+        let Some(groups) = groups.as_array() else {
+            self.problems.push(wrong(place, self.row.name, groups, "a list of groups"));
+            return Vec::new();
+        };
+        let mut handlers = Vec::new();
+        for (index, group) in groups.iter().enumerate() {
+            let place = format!("{place}[{index}]");
+            match self.group(group, &place) {
+                Ok(more) => handlers.extend(more),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+        handlers
+    }
+
+    fn group(&mut self, group: &Value, place: &str) -> Result<Vec<Handler>, HookProblem> {
+        let fields = Fields::of(group, place, "a group")?;
+        for name in fields.unknown(&["matcher", "hooks"]) {
+            self.problems.push(unknown_field(place, name, ["matcher", "hooks"]));
+        }
+        let text = fields.text("matcher")?.unwrap_or_default();
+        let matcher = Matcher::parse(&text, self.row.matching).map_err(|why| {
+            let what = format!("the matcher {text:?} is no regular expression: {why}");
+            HookProblem::new(place, what, "none of the hooks of this group runs until it is")
+        })?;
+        if self.row.matching == Matching::Nothing && !text.is_empty() && text != "*" {
+            let what = format!("{} has nothing that a matcher could look at", self.row.name);
+            self.problems.push(HookProblem::new(
+                place,
+                what,
+                "its hooks run every time; leave the matcher out",
+            ));
+        }
+        let hooks = fields.0.get("hooks").and_then(Value::as_array).ok_or_else(|| {
+            HookProblem::new(place, "there is no list of hooks", "give one under \"hooks\"")
+        })?;
+        let mut handlers = Vec::new();
+        for (index, hook) in hooks.iter().enumerate() {
+            let place = format!("{place}.hooks[{index}]");
+            match self.handler(hook, &matcher, &place) {
+                Ok(handler) => handlers.extend(handler),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+        Ok(handlers)
+    }
+
+    fn handler(
+        &mut self,
+        hook: &Value,
+        matcher: &Matcher,
+        place: &str,
+    ) -> Result<Option<Handler>, HookProblem> {
+        let fields = Fields::of(hook, place, "a hook")?;
+        let (name, own) = fields.kind()?;
+        if own.is_empty() {
+            let what = format!("hooks of the type {name} are not supported yet");
+            return Err(HookProblem::new(place, what, "this one never runs; a command or http hook would"));
+        }
+        let known = || COMMON.iter().chain(own).copied();
+        for field in fields.unknown(&known().collect::<Vec<_>>()) {
+            self.problems.push(unknown_field(place, field, known()));
+        }
+        let kind = match name {
+            "command" => Kind::Command(self.command(&fields)?),
+            "http" => Kind::Http(http(&fields)?),
+            _ => Kind::Prompt(prompt(&fields)?),
+        };
+        if let Err(takes) = self.row.takes(&kind) {
+            let what = format!("{} takes no hooks of the type {name}", self.row.name);
+            return Err(HookProblem::new(place, what, format!("use {takes}")));
+        }
+        let Some(event) = self.row.event else { return Ok(None) };
+        let condition = self.condition(&fields)?;
+        Ok(Some(Handler {
+            event,
+            origin: place.to_owned(),
+            source: self.source.kind,
+            matcher: matcher.clone(),
+            condition,
+            timeout: fields.seconds("timeout")?,
+            status: fields.text("statusMessage")?,
+            once: self.once(&fields)?,
+            blocks_on_failure: self.blocks_on_failure(&fields)?,
+            kind,
+            spec: hook.clone(),
+            has_worked: AtomicBool::new(false),
+        }))
+    }
+
+    fn condition(&self, fields: &Fields<'_>) -> Result<Option<String>, HookProblem> {
+        let condition = fields.text("if")?;
+        if condition.is_some() && self.row.matching != Matching::Tool {
+            let what = format!("\"if\" is a rule about a tool call, and {} is about none", self.row.name);
+            return Err(HookProblem::new(fields.1, what, "this hook never runs; leave \"if\" out"));
+        }
+        Ok(condition)
+    }
+
+    fn once(&mut self, fields: &Fields<'_>) -> Result<bool, HookProblem> {
+        let once = fields.flag("once")?;
+        if once && self.source.kind != SourceKind::Skill {
+            let what = "\"once\" counts only in the hooks of a skill";
+            self.problems.push(HookProblem::new(fields.1, what, "this one runs every time"));
+            return Ok(false);
+        }
+        Ok(once)
+    }
+
+    /// A policy that is not understood is the stricter one.
+    fn blocks_on_failure(&mut self, fields: &Fields<'_>) -> Result<bool, HookProblem> {
+        let policy = fields.text("onFailure")?;
+        let blocks = policy.as_deref().is_some_and(|policy| policy != "continue");
+        if let Some(policy) = policy.filter(|policy| !["block", "continue"].contains(&policy.as_str())) {
+            let what = format!("\"onFailure\" is {policy:?}");
+            self.problems.push(HookProblem::new(
+                fields.1,
+                what,
+                "it is taken for \"block\"; say \"block\" or \"continue\"",
+            ));
+        }
+        let event = self.row.event.filter(|event| !events::can_block(*event));
+        if let Some(event) = event.filter(|_| blocks) {
+            let what = format!("\"onFailure\" can block nothing at {}", event.name());
+            self.problems.push(HookProblem::new(fields.1, what, "a failure is only told there"));
+        }
+        Ok(blocks)
+    }
+
+    fn command(&mut self, fields: &Fields<'_>) -> Result<CommandHandler, HookProblem> {
+        let command = fields.required("command")?;
+        let shell = fields.text("shell")?;
+        if let Some(text) = PLUGIN.into_iter().find(|text| command.contains(text)) {
+            let what = format!("{text} has no value in a settings file");
+            self.problems.push(HookProblem::new(fields.1, what, "use ${CLAUDE_PROJECT_DIR} or a whole path"));
+        }
+        let form = match (fields.texts("args")?, shell.as_deref()) {
+            (Some(args), _) => CommandForm::Exec { argv: [vec![command], args].concat() },
+            (None, None) => CommandForm::Shell { line: command, shell: "sh" },
+            (None, Some("bash")) => CommandForm::Shell { line: command, shell: "bash" },
+            (None, Some(other)) => {
+                let what = format!("the shell {other:?} is not supported here");
+                return Err(HookProblem::new(fields.1, what, "use \"bash\", or leave it out for sh"));
+            }
+        };
+        let pace = match (fields.flag("async")?, fields.flag("asyncRewake")?) {
+            (_, true) => Pace::Background { wakes: true },
+            (true, false) => Pace::Background { wakes: false },
+            (false, false) => Pace::Awaited,
+        };
+        Ok(CommandHandler { form, pace })
+    }
+}
+
+/// What only plugins have.
+const PLUGIN: [&str; 3] = ["${CLAUDE_PLUGIN_ROOT}", "${CLAUDE_PLUGIN_DATA}", "${user_config."];
+
+fn http(fields: &Fields<'_>) -> Result<HttpHandler, HookProblem> {
+    let url = fields.required("url")?;
+    let is_web = reqwest::Url::parse(&url).is_ok_and(|url| ["http", "https"].contains(&url.scheme()));
+    if !is_web {
+        let what = format!("{url:?} is no address of the web");
+        return Err(HookProblem::new(fields.1, what, "give one that begins with https:// or http://"));
+    }
+    let headers = match fields.0.get("headers") {
+        None => Vec::new(),
+        Some(Value::Object(headers)) => {
+            let header = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
+            let headers: Option<Vec<_>> = headers.iter().map(header).collect();
+            headers.ok_or_else(|| fields.wrong("headers", "an object of texts"))?
+        }
+        Some(_) => return Err(fields.wrong("headers", "an object of texts")),
+    };
+    let variables = fields.texts("allowedEnvVars")?.unwrap_or_default();
+    Ok(HttpHandler { url, headers, variables })
+}
+
+fn prompt(fields: &Fields<'_>) -> Result<PromptHandler, HookProblem> {
+    Ok(PromptHandler {
+        prompt: fields.required("prompt")?,
+        model: fields.text("model")?,
+        continue_on_block: fields.flag("continueOnBlock")?,
+    })
+}
+
+/// The fields of an object, and where it stands.
+struct Fields<'a>(&'a Map<String, Value>, &'a str);
+
+impl<'a> Fields<'a> {
+    fn of(value: &'a Value, place: &'a str, what: &str) -> Result<Self, HookProblem> {
+        value.as_object().map(|map| Self(map, place)).ok_or_else(|| wrong(place, what, value, "an object"))
+    }
+
+    /// The type of a handler, and the fields of its own.
+    fn kind(&self) -> Result<(&'static str, &'static [&'static str]), HookProblem> {
+        let written = self.text("type")?.ok_or_else(|| {
+            HookProblem::new(self.1, "the type of the hook is missing", "give one, such as \"command\"")
+        })?;
+        let known = TYPES.iter().find(|(name, _)| *name == written);
+        known.copied().ok_or_else(|| {
+            let advice = match nearest(&written, TYPES.iter().map(|(name, _)| *name)) {
+                Some(near) => format!("did you mean {near}?"),
+                None => "the types are command, http and prompt".to_owned(),
+            };
+            HookProblem::new(self.1, format!("there is no type of hook {written:?}"), advice)
+        })
+    }
+
+    fn unknown(&self, known: &[&str]) -> Vec<&'a str> {
+        self.0.keys().map(String::as_str).filter(|name| !known.contains(name)).collect()
+    }
+
+    fn wrong(&self, name: &str, expected: &str) -> HookProblem {
+        wrong(self.1, &format!("{name:?}"), self.0.get(name).unwrap_or(&Value::Null), expected)
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, HookProblem> {
+        match self.0.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(self.wrong(name, "a text")),
+        }
+    }
+
+    fn required(&self, name: &str) -> Result<String, HookProblem> {
+        let text = self.text(name)?.filter(|text| !text.trim().is_empty());
+        text.ok_or_else(|| {
+            HookProblem::new(self.1, format!("{name:?} is missing"), "the hook needs it to run")
+        })
+    }
+
+    fn texts(&self, name: &str) -> Result<Option<Vec<String>>, HookProblem> {
+        let Some(value) = self.0.get(name) else { return Ok(None) };
+        let list = value.as_array().and_then(|list| {
+            list.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+        });
+        list.map(Some).ok_or_else(|| self.wrong(name, "a list of texts"))
+    }
+
+    fn flag(&self, name: &str) -> Result<bool, HookProblem> {
+        match self.0.get(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(self.wrong(name, "true or false")),
+        }
+    }
+
+    fn seconds(&self, name: &str) -> Result<Option<Duration>, HookProblem> {
+        let Some(value) = self.0.get(name) else { return Ok(None) };
+        let seconds = value.as_f64().filter(|seconds| *seconds > 0.0 && *seconds <= SECONDS_MAX);
+        let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        time.map(Some).ok_or_else(|| self.wrong(name, "a number of seconds above zero, at most a day"))
+    }
+}
+
+fn wrong(place: &str, what: &str, value: &Value, expected: &str) -> HookProblem {
+    let is = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    };
+    HookProblem::new(place, format!("{what} is {is}"), format!("it must be {expected}"))
+}
+
+fn unknown_field<'a>(place: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> HookProblem {
+    let advice = match nearest(name, known) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "it has no effect".to_owned(),
+    };
+    HookProblem::new(place, format!("there is no field {name:?} here"), advice)
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

@@ -1,0 +1,270 @@
+use super::*;
+use crate::set::HookSet;
+use serde_json::json;
+
+fn read_from(hooks: &Value, source: &HookSource) -> (HookSet, Vec<String>) {
+    let mut set = HookSet::default();
+    let problems = set.read(hooks, source);
+    (set, problems.iter().map(ToString::to_string).collect())
+}
+
+#[track_caller]
+fn check(hooks: &Value, handlers: usize, expected: &[&str]) {
+    let (set, problems) = read_from(hooks, &HookSource::settings("s:1"));
+    assert_eq!(problems, expected, "{hooks}");
+    assert_eq!(set.len(), handlers, "{hooks}");
+}
+
+/// A handler of an event that takes every kind.
+#[track_caller]
+fn check_handler(handler: &Value, handlers: usize, expected: &[&str]) {
+    let expected: Vec<String> =
+        expected.iter().map(|text| format!("s:1 PreToolUse[0].hooks[0]: {text}")).collect();
+    let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+    check(&json!({"PreToolUse": [{"hooks": [handler]}]}), handlers, &expected);
+}
+
+#[test]
+fn every_field_is_read() {
+    let hooks = json!({"PreToolUse": [{"matcher": "Bash|Edit", "hooks": [
+        {"type": "command", "if": "Bash(git *)", "command": "./check.sh", "timeout": 2.5, "statusMessage": "checking",
+         "onFailure": "block", "shell": "bash"},
+        {"type": "command", "command": "prog", "args": ["a", "b"], "asyncRewake": true},
+        {"type": "command", "command": "prog", "args": [], "async": true},
+        {"type": "http", "url": "https://a.example/x", "headers": {"X": "$A"}, "allowedEnvVars": ["A"]},
+        {"type": "prompt", "prompt": "p", "model": "m", "continueOnBlock": true}
+    ]}]});
+    let (set, problems) = read_from(&hooks, &HookSource::settings("s:1"));
+    assert!(problems.is_empty(), "{problems:?}");
+    let seen: Vec<String> =
+        set.of(HookEvent::PreToolUse).map(|handler| format!("{:?}", handler.kind)).collect();
+    let expected = [
+        r#"Command(CommandHandler { form: Shell { line: "./check.sh", shell: "bash" }, pace: Awaited })"#,
+        r#"Command(CommandHandler { form: Exec { argv: ["prog", "a", "b"] }, pace: Background { wakes: true } })"#,
+        r#"Command(CommandHandler { form: Exec { argv: ["prog"] }, pace: Background { wakes: false } })"#,
+        r#"Http(HttpHandler { url: "https://a.example/x", headers: [("X", "$A")], variables: ["A"] })"#,
+        r#"Prompt(PromptHandler { prompt: "p", model: Some("m"), continue_on_block: true })"#,
+    ];
+    assert_eq!(seen, expected);
+    let first = set.of(HookEvent::PreToolUse).next().unwrap();
+    assert_eq!(first.condition.as_deref(), Some("Bash(git *)"));
+    assert_eq!(first.timeout, Some(Duration::from_millis(2_500)));
+    assert_eq!(first.status.as_deref(), Some("checking"));
+    assert!(first.blocks_on_failure);
+    assert_eq!(first.origin, "s:1 PreToolUse[0].hooks[0]");
+}
+
+#[test]
+fn an_unknown_event_is_named_with_the_nearest() {
+    check(
+        &json!({"PreTooluse": []}),
+        0,
+        &["s:1: there is no hook event PreTooluse; did you mean PreToolUse?"],
+    );
+    let (_, problems) = read_from(&json!({"Nonsense": []}), &HookSource::settings("s:1"));
+    assert!(
+        problems[0].starts_with("s:1: there is no hook event Nonsense; the events are SessionStart, Setup,")
+    );
+}
+
+#[test]
+fn an_event_that_nothing_reaches_is_told() {
+    let one = json!([{"hooks": [{"type": "command", "command": "x"}]}]);
+    let text = |event: &str| {
+        format!(
+            "s:1: hooks for {event} are configured, and nothing reaches that event yet; they never run; do not rely on them"
+        )
+    };
+    for (event, handlers) in [("SubagentStop", 1), ("PermissionDenied", 1), ("FileChanged", 0), ("Setup", 0)]
+    {
+        check(&json!({event: one}), handlers, &[&text(event)]);
+    }
+    check(&json!({"Stop": one}), 1, &[]);
+}
+
+#[test]
+fn what_is_wrong_with_a_handler_is_said_and_the_rest_stays() {
+    check_handler(&json!({"type": "command", "command": "x"}), 1, &[]);
+    check_handler(&json!("x"), 0, &["a hook is a text; it must be an object"]);
+    check_handler(
+        &json!({"command": "x"}),
+        0,
+        &["the type of the hook is missing; give one, such as \"command\""],
+    );
+    check_handler(
+        &json!({"type": "comand"}),
+        0,
+        &["there is no type of hook \"comand\"; did you mean command?"],
+    );
+    check_handler(
+        &json!({"type": "script"}),
+        0,
+        &["there is no type of hook \"script\"; the types are command, http and prompt"],
+    );
+    for kind in ["mcp_tool", "agent"] {
+        let text = format!(
+            "hooks of the type {kind} are not supported yet; this one never runs; a command or http hook would"
+        );
+        check_handler(&json!({"type": kind, "server": "s"}), 0, &[&text]);
+    }
+    check_handler(&json!({"type": "command"}), 0, &["\"command\" is missing; the hook needs it to run"]);
+    check_handler(
+        &json!({"type": "command", "command": "x", "tiemout": 3}),
+        1,
+        &["there is no field \"tiemout\" here; did you mean \"timeout\"?"],
+    );
+    check_handler(
+        &json!({"type": "command", "command": "x", "url": "https://a.example"}),
+        1,
+        &["there is no field \"url\" here; it has no effect"],
+    );
+    for timeout in [json!(0), json!(-1), json!("5"), json!(1e9)] {
+        let (_, problems) = read_from(
+            &json!({"Stop": [{"hooks": [{"type": "command", "command": "x", "timeout": timeout}]}]}),
+            &HookSource::settings("s:1"),
+        );
+        assert!(
+            problems[0].ends_with("it must be a number of seconds above zero, at most a day"),
+            "{problems:?}"
+        );
+    }
+    check_handler(
+        &json!({"type": "command", "command": "x", "args": "a b"}),
+        0,
+        &["\"args\" is a text; it must be a list of texts"],
+    );
+}
+
+#[test]
+fn what_has_another_effect_than_it_seems_is_said() {
+    check_handler(
+        &json!({"type": "command", "command": "x", "shell": "powershell"}),
+        0,
+        &["the shell \"powershell\" is not supported here; use \"bash\", or leave it out for sh"],
+    );
+    check_handler(
+        &json!({"type": "command", "command": "x", "onFailure": "stop"}),
+        1,
+        &["\"onFailure\" is \"stop\"; it is taken for \"block\"; say \"block\" or \"continue\""],
+    );
+    check_handler(
+        &json!({"type": "command", "command": "x", "once": true}),
+        1,
+        &["\"once\" counts only in the hooks of a skill; this one runs every time"],
+    );
+    check_handler(
+        &json!({"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/x"}),
+        1,
+        &["${CLAUDE_PLUGIN_ROOT} has no value in a settings file; use ${CLAUDE_PROJECT_DIR} or a whole path"],
+    );
+    check_handler(
+        &json!({"type": "http", "url": "file:///etc/passwd"}),
+        0,
+        &["\"file:///etc/passwd\" is no address of the web; give one that begins with https:// or http://"],
+    );
+    check_handler(
+        &json!({"type": "http", "url": "https://a.example", "headers": {"X": 1}}),
+        0,
+        &["\"headers\" is an object; it must be an object of texts"],
+    );
+}
+
+#[test]
+fn what_is_wrong_around_handlers_is_said() {
+    check(&json!([]), 0, &["s:1: hooks is a list; it must be an object with the names of events"]);
+    check(&json!({"Stop": {}}), 0, &["s:1 Stop: Stop is an object; it must be a list of groups"]);
+    check(&json!({"Stop": [{}]}), 0, &["s:1 Stop[0]: there is no list of hooks; give one under \"hooks\""]);
+    check(
+        &json!({"Stop": [{"matcher": "x", "hooks": []}]}),
+        0,
+        &[
+            "s:1 Stop[0]: Stop has nothing that a matcher could look at; its hooks run every time; leave the matcher out",
+        ],
+    );
+    check(
+        &json!({"Stop": [{"hooks": [{"type": "command", "command": "x", "if": "Bash"}]}]}),
+        0,
+        &[
+            "s:1 Stop[0].hooks[0]: \"if\" is a rule about a tool call, and Stop is about none; this hook never runs; leave \
+           \"if\" out",
+        ],
+    );
+    check(
+        &json!({"SessionStart": [{"hooks": [{"type": "http", "url": "https://a.example"}]}]}),
+        0,
+        &["s:1 SessionStart[0].hooks[0]: SessionStart takes no hooks of the type http; use command"],
+    );
+    check(
+        &json!({"PreCompact": [{"hooks": [{"type": "prompt", "prompt": "p"}]}]}),
+        0,
+        &["s:1 PreCompact[0].hooks[0]: PreCompact takes no hooks of the type prompt; use command or http"],
+    );
+    check(
+        &json!({"SessionEnd": [{"hooks": [{"type": "command", "command": "x", "onFailure": "block"}]}]}),
+        1,
+        &[
+            "s:1 SessionEnd[0].hooks[0]: \"onFailure\" can block nothing at SessionEnd; a failure is only told there",
+        ],
+    );
+    let (set, problems) = read_from(
+        &json!({"PreToolUse": [{"matcher": "Bash(", "hooks": [{"type": "command", "command": "x"}]}]}),
+        &HookSource::settings("s:1"),
+    );
+    assert!(problems[0].contains("the matcher \"Bash(\" is no regular expression"), "{problems:?}");
+    assert!(set.is_empty());
+}
+
+#[test]
+fn an_administrator_can_keep_only_managed_hooks() {
+    let one = json!({"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]});
+    let both = || {
+        let mut set = HookSet::default();
+        set.read(&one, &HookSource::settings("user"));
+        set.read(&one, &HookSource::managed("managed"));
+        set
+    };
+    let origins = |set: &HookSet| {
+        set.of(HookEvent::Stop).map(|handler| handler.origin.clone()).collect::<Vec<_>>().join(" ")
+    };
+    let mut set = both();
+    set.keep_managed();
+    assert_eq!(origins(&set), "managed Stop[0].hooks[0]");
+    let mut set = both();
+    set.disable(/* managed too */ false);
+    assert_eq!(origins(&set), "managed Stop[0].hooks[0]");
+    let mut set = both();
+    set.disable(/* managed too */ true);
+    assert!(set.is_empty());
+}
+
+#[test]
+fn whatever_stands_there_is_read_without_a_crash() {
+    use proptest::prelude::*;
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        prop_oneof![Just("command".to_owned()), Just("http".to_owned()), ".{0,12}"].prop_map(Value::from),
+    ];
+    let names = prop_oneof![
+        Just("PreToolUse".to_owned()),
+        Just("hooks".to_owned()),
+        Just("type".to_owned()),
+        Just("command".to_owned()),
+        Just("matcher".to_owned()),
+        Just("timeout".to_owned()),
+        "[a-z]{1,6}",
+    ];
+    let value = leaf.prop_recursive(6, 64, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((names.clone(), inner), 0..5)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    });
+    proptest!(|(value in value)| {
+        let (set, problems) = read_from(&value, &HookSource::settings("s:1"));
+        let is_known = value.as_object().is_some_and(Map::is_empty);
+        prop_assert!(!set.is_empty() || !problems.is_empty() || is_known || value["PreToolUse"].is_array());
+    });
+}

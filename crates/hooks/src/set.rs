@@ -1,0 +1,124 @@
+//! All handlers of a session, in the order in which they were configured.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use windlass_protocol::{HookCall, HookEvent};
+
+use crate::callback::CallbackHook;
+use crate::events;
+use crate::handler::Handler;
+use crate::problem::HookProblem;
+use crate::read;
+
+/// The handlers of a session.
+#[derive(Clone, Debug, Default)]
+pub struct HookSet {
+    handlers: Vec<Arc<Handler>>,
+}
+
+/// Where handlers come from.
+#[derive(Clone, Debug)]
+pub struct HookSource {
+    /// Where they stand, for people: a file and a line.
+    pub origin: String,
+    /// What kind of place that is.
+    pub kind: SourceKind,
+}
+
+/// What kind of place handlers come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceKind {
+    /// Settings of the user, a project or the command line.
+    Settings,
+    /// Settings that an administrator manages.
+    Managed,
+    /// A skill: `once` counts here, and its handlers are never taken for those of another place.
+    Skill,
+    /// A caller of the library, or a host.
+    Caller,
+}
+
+impl HookSource {
+    /// A settings file.
+    #[must_use]
+    pub fn settings(origin: &str) -> Self {
+        Self { origin: origin.into(), kind: SourceKind::Settings }
+    }
+
+    /// A settings file that an administrator manages.
+    #[must_use]
+    pub fn managed(origin: &str) -> Self {
+        Self { origin: origin.into(), kind: SourceKind::Managed }
+    }
+}
+
+impl HookSet {
+    /// Adds the handlers of a `hooks` object. What cannot be read is left out and told; so is what has no effect yet.
+    pub fn read(&mut self, hooks: &Value, source: &HookSource) -> Vec<HookProblem> {
+        let mut problems = Vec::new();
+        let handlers = read::read(hooks, source, &mut problems);
+        self.handlers.extend(handlers.into_iter().map(Arc::new));
+        problems
+    }
+
+    /// Adds a function of the caller's own.
+    pub fn callback(&mut self, hook: CallbackHook) -> Result<(), HookProblem> {
+        self.handlers.push(Arc::new(hook.into_handler()?));
+        Ok(())
+    }
+
+    /// Keeps only what an administrator or the caller configured.
+    pub fn keep_managed(&mut self) {
+        self.handlers.retain(|handler| matches!(handler.source, SourceKind::Managed | SourceKind::Caller));
+    }
+
+    /// Turns every handler of settings and skills off; those of an administrator only with `managed_too`.
+    pub fn disable(&mut self, managed_too: bool) {
+        self.handlers.retain(|handler| match handler.source {
+            SourceKind::Settings | SourceKind::Skill => false,
+            SourceKind::Managed => !managed_too,
+            SourceKind::Caller => true,
+        });
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.handlers.is_empty()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.handlers.len()
+    }
+
+    /// The events there are handlers for.
+    #[must_use]
+    pub fn events(&self) -> BTreeSet<HookEvent> {
+        self.handlers.iter().map(|handler| handler.event).collect()
+    }
+
+    pub(crate) fn has_background(&self) -> bool {
+        self.handlers.iter().any(|handler| handler.is_background())
+    }
+
+    pub(crate) fn of(&self, event: HookEvent) -> impl Iterator<Item = &Arc<Handler>> {
+        self.handlers.iter().filter(move |handler| handler.event == event)
+    }
+
+    /// The handlers that a call is for, each once, as far as their matchers tell.
+    pub(crate) fn matching(&self, call: &HookCall) -> Vec<Arc<Handler>> {
+        let word = events::word(call);
+        let mut matching: Vec<Arc<Handler>> = Vec::new();
+        for handler in self.of(call.event()) {
+            let is_known = || matching.iter().any(|known| known.is_copy_of(handler));
+            if !handler.is_spent() && handler.matcher.matches(word) && !is_known() {
+                matching.push(handler.clone());
+            }
+        }
+        matching
+    }
+}

@@ -1,0 +1,115 @@
+//! What is too long for the conversation goes into a file, and its beginning stays.
+
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tempfile::TempDir;
+use windlass_protocol::{HookAnswer, HookPermission};
+
+/// More letters of one text are not told.
+const LETTERS_MAX: usize = 10_000;
+/// As much of a longer one is shown.
+const PREVIEW: usize = 2_000;
+
+/// Where long texts of hooks are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Spill {
+    directory: Option<PathBuf>,
+    own: OnceLock<Option<TempDir>>,
+    count: AtomicU64,
+}
+
+impl Spill {
+    /// Into this directory; without one, into a private one that goes with the runner.
+    pub(crate) fn new(directory: Option<PathBuf>) -> Self {
+        Self { directory, ..Self::default() }
+    }
+
+    /// Makes everything that an answer says short enough.
+    pub(crate) fn fit(&self, answer: &mut HookAnswer) {
+        let texts = answer.blocks.iter_mut().chain(&mut answer.context).chain(&mut answer.notices);
+        let reason = match &mut answer.permission {
+            Some(HookPermission::Deny(reason) | HookPermission::Ask(reason)) => Some(reason),
+            Some(HookPermission::Allow | HookPermission::Defer) | None => None,
+        };
+        for text in texts.chain(&mut answer.stop).chain(reason) {
+            self.shorten(text);
+        }
+    }
+
+    pub(crate) fn shorten(&self, text: &mut String) {
+        if text.len() <= LETTERS_MAX || text.chars().count() <= LETTERS_MAX {
+            return;
+        }
+        let preview: String = text.chars().take(PREVIEW).collect();
+        let letters = text.chars().count();
+        *text = match self.write(text) {
+            Some(file) => format!(
+                "{preview}\n… ({letters} letters in all; everything is in the file {})",
+                file.display()
+            ),
+            None => format!("{preview}\n… ({letters} letters in all; the rest could not be kept)"),
+        };
+    }
+
+    fn write(&self, text: &str) -> Option<PathBuf> {
+        let directory = self.directory()?;
+        // A number that another process took already is passed over.
+        for _ in 0..100 {
+            let number = self.count.fetch_add(1, Ordering::Relaxed);
+            let path = directory.join(format!("hook-{}-{number}.txt", std::process::id()));
+            let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            match file {
+                Ok(mut file) => return file.write_all(text.as_bytes()).is_ok().then_some(path),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => (),
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        if let Some(directory) = &self.directory {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+            return made.is_ok().then_some(directory.as_path());
+        }
+        let own = self.own.get_or_init(|| tempfile::Builder::new().prefix("windlass-hooks-").tempdir().ok());
+        own.as_ref().map(TempDir::path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_kept_in_a_file_and_begins_in_the_conversation() {
+        let place = tempfile::tempdir().unwrap();
+        let spill = Spill::new(Some(place.path().join("outputs")));
+        let mut short = "é".repeat(LETTERS_MAX);
+        spill.shorten(&mut short);
+        assert_eq!(short.chars().count(), LETTERS_MAX);
+
+        let whole = "é".repeat(LETTERS_MAX + 1);
+        let mut long = whole.clone();
+        spill.shorten(&mut long);
+        assert!(long.starts_with(&"é".repeat(PREVIEW)) && long.contains("10001 letters"), "{long}");
+        let file = std::fs::read_dir(place.path().join("outputs")).unwrap().next().unwrap().unwrap();
+        assert!(long.contains(file.path().to_str().unwrap()));
+        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), whole);
+    }
+
+    #[test]
+    fn without_a_place_of_its_own_a_private_one_is_made() {
+        let spill = Spill::new(None);
+        let mut long = "x".repeat(LETTERS_MAX + 1);
+        spill.shorten(&mut long);
+        let path = long.rsplit_once("the file ").unwrap().1.trim_end_matches(')').to_owned();
+        assert!(Path::new(&path).exists());
+        drop(spill);
+        assert!(!Path::new(&path).exists());
+    }
+}

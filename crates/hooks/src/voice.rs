@@ -1,0 +1,110 @@
+//! What one handler's run means for the answer: its words, its objection, or the way it failed.
+
+use std::time::Duration;
+
+use windlass_protocol::{HookAnswer, HookEvent, HookPermission, RawValue};
+
+use crate::events;
+use crate::handler::{Handler, Kind};
+use crate::output::{self, NO_REASON, Spoken};
+
+/// How a handler failed to have a say. Each is told in its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// It could not be started, or not be reached.
+    NotStarted(String),
+    /// It ended in a way that says nothing.
+    Crashed(String),
+    /// It took too long.
+    TimedOut(Duration),
+    /// What it printed is no answer.
+    Misspoke(String),
+}
+
+impl Failed {
+    fn words(&self) -> String {
+        match self {
+            Self::NotStarted(why) => format!("could not be started: {why}"),
+            Self::Crashed(how) => format!("crashed: {how}"),
+            Self::TimedOut(time) => {
+                format!("took longer than {} s and was ended", time.as_secs_f64())
+            }
+            Self::Misspoke(why) => format!("gave an answer that cannot be read: {why}"),
+        }
+    }
+}
+
+/// A handler that failed is told. What it guards is blocked if it is set to, and if a host that was to be asked did not answer in
+/// time.
+pub(crate) fn failed(handler: &Handler, failed: &Failed) -> HookAnswer {
+    let told = format!("{} {}", handler.name(), failed.words());
+    let is_silent_host = matches!((&handler.kind, failed), (Kind::Callback(_), Failed::TimedOut(_)))
+        && matches!(handler.event, HookEvent::PreToolUse | HookEvent::UserPromptSubmit);
+    // An end that fails to be judged is an end: otherwise a broken hook would keep a run going.
+    let can_block = events::can_block(handler.event)
+        && !matches!(handler.event, HookEvent::Stop | HookEvent::SubagentStop);
+    if can_block && (handler.blocks_on_failure || is_silent_host) {
+        let block = format!("{told}. Nothing passes without it.");
+        return HookAnswer { notices: vec![block.clone()], ..blocked(handler.event, block) };
+    }
+    HookAnswer { notices: vec![format!("{told}. It had no say.")], ..HookAnswer::default() }
+}
+
+/// What a handler said in an object.
+pub(crate) fn spoke(handler: &Handler, spoken: Spoken) -> HookAnswer {
+    let mut answer = spoken.answer;
+    let denied = match &answer.permission {
+        Some(HookPermission::Deny(why)) => Some(why.clone()),
+        _ => None,
+    };
+    let objections: Vec<String> = denied.into_iter().chain(answer.blocks.iter().cloned()).collect();
+    answer.notices.extend(objections.iter().map(|why| format!("{} objects: {why}", handler.name())));
+    answer
+}
+
+/// A handler objects by its exit code. What it printed cannot take that back.
+pub(crate) fn objected(handler: &Handler, spoken: Option<Spoken>, stderr: &str) -> HookAnswer {
+    let spoken = spoken.unwrap_or_default();
+    let reason = match (&spoken.reason, stderr.trim()) {
+        (Some(reason), _) => reason.clone(),
+        (None, "") => NO_REASON.to_owned(),
+        (None, stderr) => stderr.to_owned(),
+    };
+    let mut answer = HookAnswer { permission: None, blocks: Vec::new(), input: None, ..spoken.answer };
+    answer.notices.push(format!("{} objects: {reason}", handler.name()));
+    if events::takes_objections(handler.event) {
+        let HookAnswer { blocks, permission, .. } = blocked(handler.event, reason);
+        (answer.blocks, answer.permission) = (blocks, permission);
+    }
+    answer
+}
+
+/// Plain output is for the model where a session or a prompt begins, and for nobody elsewhere.
+pub(crate) fn plain(handler: &Handler, text: &str) -> HookAnswer {
+    let text = text.trim();
+    let context = (events::takes_plain_text(handler.event) && !text.is_empty()).then(|| text.to_owned());
+    HookAnswer { context: context.into_iter().collect(), ..HookAnswer::default() }
+}
+
+/// What a handler printed, if it is an object: `None` if it is plain text. What begins like an object and is none is plain text
+/// only where plain text has a meaning: elsewhere it may be a refusal that went wrong.
+pub(crate) fn read(handler: &Handler, text: &str) -> Option<Result<Spoken, String>> {
+    let text = text.trim();
+    if !text.starts_with('{') {
+        return None;
+    }
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(_) => Some(output::read(handler.event, text, &handler.origin)),
+        Err(_) if events::takes_plain_text(handler.event) => None,
+        Err(error) => Some(Err(error.to_string())),
+    }
+}
+
+fn blocked(event: HookEvent, reason: String) -> HookAnswer {
+    match event {
+        HookEvent::PreToolUse | HookEvent::PermissionRequest => {
+            HookAnswer { permission: Some(HookPermission::Deny(reason)), ..HookAnswer::default() }
+        }
+        _ => HookAnswer { blocks: vec![reason], ..HookAnswer::default() },
+    }
+}
