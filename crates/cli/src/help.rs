@@ -21,6 +21,7 @@ Commands:
   config            Show the settings that hold here and where each comes from, and what settings there are
   permissions       Say what would become of a call, by which rule and why; nothing is run
   trust             Show what this project's settings would make act, and agree to it or not
+  sandbox           Run a program in the sandbox, or say what the sandbox can hold here
   help              Show this text
   help environment  List the environment variables
 

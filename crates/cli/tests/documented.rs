@@ -160,7 +160,8 @@ fn commands_that_only_look_run_unasked() {
 fn stages_stand_in_the_order_of_the_program() {
     let (_, list) = STAGES.split_once("const STAGES").unwrap();
     let (list, _) = list.split_once("];").unwrap();
-    let program: Vec<&str> = list.lines().skip(1).map(|line| line.trim().trim_end_matches(',')).collect();
+    let name = |line: &'static str| line.trim().trim_end_matches(',').rsplit("::").next().unwrap();
+    let program: Vec<&str> = list.lines().skip(1).map(name).collect();
     let comment = |line: &'static str| line.split_once("<!-- ")?.1.split_once(" -->");
     let page: Vec<&str> = PAGE.lines().filter_map(comment).map(|(name, _)| name).collect();
     assert_eq!(page, program);
