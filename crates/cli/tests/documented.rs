@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
-use windlass_core::{PROTECTED_DIRECTORIES, PROTECTED_FILES};
+use windlass_engine::{PROTECTED_DIRECTORIES, PROTECTED_FILES};
 use windlass_testkit::Project;
 
 const WINDLASS: &str = env!("CARGO_BIN_EXE_windlass");
