@@ -45,12 +45,13 @@ impl PathPattern {
             _ => (text, false),
         };
         let (places, body) = places(text, restricts, anchors)?;
-        let rest = body.strip_suffix("/**");
+        let rest = if body == "**" { Some("") } else { body.strip_suffix("/**") };
         // A directory that nothing may be read in is not listed either.
         let below = rest.is_some() && !restricts;
         let body = rest.unwrap_or(body);
         let anchored = text.starts_with(['/', '~']) || text.starts_with("./") || text.starts_with("../");
-        let floats = !anchored && (is_name(text) || restricts && rest.is_some_and(is_name));
+        let floats =
+            !anchored && !body.is_empty() && (is_name(text) || restricts && rest.is_some_and(is_name));
         let form = |place: &PathBuf| compile(place, body, floats, restricts);
         let forms = places.iter().map(form).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { forms, below, directory, folded: restricts })
