@@ -106,6 +106,10 @@ impl PathPattern {
     /// Whether a path, or a directory above it, is what the pattern says.
     fn meets(&self, name: &Path, is_directory: bool) -> bool {
         self.tries(name, |form, text| {
+            // Everything there is.
+            if form.is_empty() {
+                return !self.below || text.len() > 1;
+            }
             let mut walk = Walk::new(form);
             let mut chars = text.chars().peekable();
             while let Some(c) = chars.next() {
