@@ -10,7 +10,7 @@ use windlass_ports::ExamineContext;
 use windlass_tools::describe;
 
 use super::Wanted;
-use crate::complain;
+use crate::{complain, confine};
 use crate::guard::{self, Said};
 use crate::visible::visible;
 
@@ -57,7 +57,9 @@ fn explain(wanted: &Wanted) -> Result<String, String> {
         Ok(facts) => facts,
         Err(problem) => return Err(format!("{tool} is never run so: {problem}.")),
     };
+    let sandbox = confine::sandboxing(&config);
     let mut permissions = config.permissions;
+    permissions.sandbox = sandbox;
     permissions.asking = Asking::Person;
     let case = Case { input: &raw, cwd: &place.cwd, ..Case::new(tool, &facts, &permissions, &roots) };
     let ruling = judge(&case);
