@@ -219,8 +219,8 @@ fn arbiter(config: &Config) -> Arbiter {
         list.iter().map(|host| host.value.clone()).collect::<Vec<_>>()
     };
     let mut hosts = Hosts::default();
-    hosts.allow(texts(&wanted.allowed_domains));
-    hosts.deny(texts(&wanted.denied_domains));
+    hosts.allow(&texts(&wanted.allowed_domains));
+    hosts.deny(&texts(&wanted.denied_domains));
     if wanted.managed_domains_only.is_none() {
         hosts.add_rules(&config.permissions.rules);
     }

@@ -12,7 +12,9 @@ use anyhow::Context as _;
 use serde_json::Value;
 use uuid::Uuid;
 use windlass_config::{Config, ModelChoice};
-use windlass_engine::{Asking, Block, CallId, Outcome, PermissionMode, Permissions, Rules, Update};
+use windlass_engine::{
+    Asking, Block, CallId, Outcome, PermissionMode, Permissions, Rules, SessionSeed, Update,
+};
 use windlass_models::{Script, ScriptModel, model_card};
 use windlass_protocol::{BlockKind, ModelCard, ToolUse};
 
@@ -96,7 +98,7 @@ fn engine(folder: &Path) -> anyhow::Result<windlass_engine::Engine> {
         config,
         ModelSet::only(Arc::new(ScriptModel::new(script)), card),
         Form::default(),
-        &Kept::nowhere(Uuid::new_v4()),
+        &Kept::nowhere(SessionSeed(Uuid::new_v4().as_u128()).into()),
     );
     Ok(wired.map_err(anyhow::Error::msg)?.engine)
 }

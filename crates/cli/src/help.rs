@@ -18,6 +18,10 @@ Commands:
   sessions          List, show, search, export and remove sessions
   trace SESSION     Draw a session as a page for a browser: timeline, context, cost
   replay SESSION    Play a session again without a model, and find the first difference
+  config            Show the settings that hold here and where each comes from, and what settings there are
+  permissions       Say what would become of a call, by which rule and why; nothing is run
+  trust             Show what this project's settings would make act, and agree to it or not
+  sandbox           Run a program in the sandbox, or say what the sandbox can hold here
   help              Show this text
   help environment  List the environment variables
 

@@ -15,6 +15,7 @@ mod drive;
 mod escape;
 mod guard;
 mod help;
+mod hooking;
 mod hooks;
 mod jobs;
 mod layout;

@@ -176,7 +176,8 @@ impl Opening {
     pub(crate) fn kept(&self) -> Kept {
         let paths = self.paths.as_ref();
         Kept {
-            id: self.key.id,
+            key: self.key,
+            log: paths.map(|paths| paths.file().to_owned()),
             results: paths.map(SessionPaths::results),
             output: paths.map(|paths| paths.side().join("output")),
             resumed: self.loaded.is_some(),

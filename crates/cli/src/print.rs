@@ -5,7 +5,8 @@ use std::io::{IsTerminal as _, Write as _};
 use uuid::Uuid;
 use windlass_config::{Config, ConfigError, SettingsPlaces};
 use windlass_engine::{Asking, Outcome, Session, SessionSeed};
-use windlass_protocol::SessionKey;
+use windlass_hooks::SettingsHooks;
+use windlass_protocol::{EndReason, SessionKey};
 use windlass_wire::{Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
@@ -157,7 +158,7 @@ fn refuse(arguments: &Arguments, error: &str) {
 
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
     let signals = Signals::listen()?;
-    let Wired { setup, mut warnings, may_compact, .. } = ready.wired;
+    let Wired { setup, mut warnings, may_compact, hooks, .. } = ready.wired;
     let (key, Opened { mut session, notices, again, keep }) = (ready.key, ready.opened);
     warnings.extend(notices);
     if format != Format::StreamJson {
@@ -187,26 +188,32 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             let view = Box::new(view);
             let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
             let end = talk(&mut stage, &mut session, &mut person, first).await;
-            finish(session, keep);
+            finish(session, keep, hooks, EndReason::PromptInputExit).await;
             return Ok((end, stage.signals));
         }
         Input::Prompt(_) | Input::GoOn => {
             let job = only_job(ready.input);
             let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
             let end = stage.perform(job, &mut session, std::future::pending()).await;
-            finish(session, keep);
+            finish(session, keep, hooks, EndReason::Other).await;
             return Ok((end, stage.signals));
         }
     };
     let view = conversation.noticing(view);
     let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
     let end = serve(&mut stage, &mut session, conversation).await;
-    finish(session, keep);
+    finish(session, keep, hooks, EndReason::Other).await;
     Ok((end, stage.signals))
 }
 
-/// The session is done, and so is its log.
-fn finish(session: Session, keep: Keep) {
+/// The session is done, and so is its log. Hooks hear of it first.
+async fn finish(mut session: Session, keep: Keep, hooks: Option<SettingsHooks>, reason: EndReason) {
+    for notice in session.end(reason).await {
+        complain(&notice);
+    }
+    if let Some(hooks) = hooks {
+        hooks.end_background();
+    }
     drop(session);
     for notice in keep.close() {
         complain(&notice);

@@ -8,12 +8,13 @@ use std::time::Duration;
 use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
 use windlass_engine::{Engine, EngineBuilder, Source, UnknownTool, answer_schema};
+use windlass_hooks::SettingsHooks;
 use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
     model_card, resolve_family,
 };
 use windlass_ports::{AnyTool, BoxStream, ModelClient};
-use windlass_protocol::{ModelCard, ModelEvent, ModelRequest};
+use windlass_protocol::{ModelCard, ModelEvent, ModelRequest, SessionKey};
 use windlass_sandbox::{Launcher, Sandbox};
 use windlass_secrets::Redactor;
 use windlass_tools::{
@@ -23,11 +24,12 @@ use windlass_wire::Setup;
 
 use crate::commands;
 use crate::confine;
+use crate::hooking::settings_hooks;
 use crate::hooks::ScriptedHooks;
 use crate::suggest::closest;
 
 /// This very program, even when its file has been replaced since.
-const SELF: &str = "/proc/self/exe";
+pub(crate) const SELF: &str = "/proc/self/exe";
 
 const NO_KEY: &str = "there is no key and no model of your own. Set ANTHROPIC_API_KEY to a key; \
      or set ANTHROPIC_BASE_URL to a local server that speaks the Messages API; or try `windlass demo`, which needs neither.";
@@ -39,6 +41,8 @@ pub(crate) struct Wired {
     pub(crate) warnings: Vec<String>,
     /// Whether the user may ask for a compaction.
     pub(crate) may_compact: bool,
+    /// What runs hooks.
+    pub(crate) hooks: Option<SettingsHooks>,
 }
 
 /// The models that an engine asks.
@@ -65,7 +69,9 @@ pub(crate) fn wire(config: Config, form: Form, session: &Kept) -> Result<Wired, 
 /// The one session that is meant: commands are told its id.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
-    pub(crate) id: Uuid,
+    pub(crate) key: SessionKey,
+    /// Where its log is.
+    pub(crate) log: Option<PathBuf>,
     /// Where results go that are too large for the transcript; they are kept as long as the session.
     pub(crate) results: Option<PathBuf>,
     /// Where the output of commands goes; it is kept as long as the session.
@@ -76,8 +82,8 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// A session that leaves nothing.
-    pub(crate) fn nowhere(id: Uuid) -> Self {
-        Self { id, results: None, output: None, resumed: false }
+    pub(crate) fn nowhere(key: SessionKey) -> Self {
+        Self { key, log: None, results: None, output: None, resumed: false }
     }
 }
 
@@ -102,10 +108,13 @@ pub(crate) fn wire_models(
         output => Tasks::new(output.clone()),
     };
     let sandbox = confine::prepare(&mut config)?;
-    let tools = tools(&config, session.id, &tasks, sandbox);
+    let tools = tools(&config, session.key.id, &tasks, sandbox);
     let mut warnings: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
     warnings.extend(config.warnings.iter().cloned());
+    let small = models.small.clone().unwrap_or_else(|| models.main.clone());
+    let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small));
+    warnings.extend(problems);
     let may_compact = config.settings.context.compact_command;
     let setup = setup(&config, &models.main, form);
     let mut builder = limits(Engine::builder(models.client, models.main), &config)?
@@ -125,6 +134,8 @@ pub(crate) fn wire_models(
     }
     if !config.scripted_hooks.is_empty() {
         builder = builder.hooks(Arc::new(ScriptedHooks::new(config.scripted_hooks)));
+    } else if let Some(hooks) = &hooks {
+        builder = builder.hooks(Arc::new(hooks.clone()));
     }
     for path in config.added_directories {
         builder = builder.add_directory(path);
@@ -140,7 +151,7 @@ pub(crate) fn wire_models(
     warnings.extend(engine.unheeded());
     let tools = engine.tool_names().iter().map(ToString::to_string).collect();
     let cwd = shown(engine.working_directory());
-    Ok(Wired { engine, setup: Setup { tools, cwd, ..setup }, warnings, may_compact })
+    Ok(Wired { engine, setup: Setup { tools, cwd, ..setup }, warnings, may_compact, hooks })
 }
 
 /// Every number that was stated.

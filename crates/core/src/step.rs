@@ -180,7 +180,7 @@ impl Cx<'_> {
             match PermissionUpdate::from_json(json.get()) {
                 Ok(update) => updates.push(update),
                 Err(why) => {
-                    self.emit(Update::Notice(format!("A hook wants the permissions changed, but {why}.")))
+                    self.emit(Update::Notice(format!("A hook wants the permissions changed, but {why}.")));
                 }
             }
         }

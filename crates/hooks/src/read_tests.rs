@@ -75,11 +75,10 @@ fn an_event_that_nothing_reaches_is_told() {
             "s:1: hooks for {event} are configured, and nothing reaches that event yet; they never run; do not rely on them"
         )
     };
-    for (event, handlers) in [("SubagentStop", 1), ("PermissionDenied", 1), ("FileChanged", 0), ("Setup", 0)]
-    {
+    for (event, handlers) in [("SubagentStop", 1), ("SubagentStart", 1), ("FileChanged", 0), ("Setup", 0)] {
         check(&json!({event: one}), handlers, &[&text(event)]);
     }
-    check(&json!({"Stop": one}), 1, &[]);
+    check(&json!({"Stop": one, "PermissionDenied": one}), 2, &[]);
 }
 
 #[test]

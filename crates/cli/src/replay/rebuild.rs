@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 use windlass_config::{Config, Place, PromptText, Settings};
-use windlass_engine::Engine;
+use windlass_engine::{Asking, Engine, SessionSeed};
+use windlass_protocol::SessionKey;
 use windlass_session::Header;
 
 use crate::arguments::{self, Arguments, InputFormat, Request};
-use crate::guard::MANAGED;
+use crate::guard::{self, MANAGED};
 use crate::opening::{SUMS, Saved};
 use crate::wiring::{self, Form, Kept};
 
@@ -35,13 +36,19 @@ pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, String> {
         home: std::env::home_dir(),
         managed: MANAGED.into(),
     };
-    let config = Config::new(settings, &flags, &place).map_err(|error| error.to_string())?;
+    let files = guard::load(given.said(), &place, |_| false)?.effective.settings;
+    let mut config =
+        Config::with_files(settings, &flags, &place, files).map_err(|error| error.to_string())?;
+    if given.is_interactive() {
+        config.permissions.asking = Asking::Person;
+    }
     let form = Form {
         partial_messages: given.include_partial_messages,
         lines: given.input_format == InputFormat::StreamJson,
     };
     let models = wiring::silent_models(&config)?;
-    Ok(wiring::wire_models(config, models, form, &Kept::nowhere(id))?.engine)
+    Ok(wiring::wire_models(config, models, form, &Kept::nowhere(SessionKey { id, ..SessionSeed(0).into() }))?
+        .engine)
 }
 
 /// The flags the process was given.

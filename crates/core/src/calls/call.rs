@@ -174,7 +174,7 @@ impl Call {
         let undecided = |reason| Undecided { reason, repeated, can_ask };
         match ruling.verdict {
             Verdict::Deny if ruling.undecided => {
-                self.ask_permission_hooks(facts, undecided(ruling.reason), cx)
+                self.ask_permission_hooks(facts, undecided(ruling.reason), cx);
             }
             Verdict::Deny => self.deny(ruling.reason, /* by a person */ false, cx),
             _ if repeated && !can_ask => self.refuse_repetition(count),

@@ -116,14 +116,13 @@ impl Call {
             _ => permission::ask_in_place(&case, reason),
         };
         self.record(&ruling, cx);
-        match ruling.verdict {
-            Verdict::Allow => self.stage = Stage::Ready(facts),
-            _ => {
-                let can_ask = ruling.verdict == Verdict::Ask;
-                let undecided = Undecided { reason: ruling.reason, repeated: false, can_ask };
-                self.ask_permission_hooks(facts, undecided, cx);
-            }
+        if ruling.verdict == Verdict::Allow {
+            self.stage = Stage::Ready(facts);
+            return;
         }
+        let can_ask = ruling.verdict == Verdict::Ask;
+        let undecided = Undecided { reason: ruling.reason, repeated: false, can_ask };
+        self.ask_permission_hooks(facts, undecided, cx);
     }
 
     /// What the judge reads.

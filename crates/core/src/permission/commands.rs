@@ -1,9 +1,9 @@
 //! Command lines: every command of a line needs its own leave.
 
-use windlass_protocol::{CommandEffect, PathFact, PlainCommand, Ruling};
+use windlass_protocol::{CommandEffect, NamedPath, Naming, PathFact, PlainCommand, Ruling};
 
 use super::{Case, allow, by_rule};
-use crate::rules::Rule;
+use crate::rules::{Access, Rule};
 
 /// Why a command of a line may run.
 pub(super) enum Leave<'a> {
@@ -39,7 +39,14 @@ pub(super) fn allowed(case: &Case<'_>) -> Option<Ruling> {
         let reason = format!("Allowed by the rule {} ({}).", rule.text, rule.source);
         return Some(Ruling { rule: Some(by_rule(rule)), ..allow(reason) });
     }
-    let changes = leaves.iter().any(|leave| matches!(leave, Leave::Changes));
+    let mut written = commands.iter().flat_map(|command| &command.writes).filter(|named| named.redirected);
+    let freed =
+        |named: &NamedPath| case.allow_rules().find(|rule| rule.covers_path(Access::Edit, &named.path));
+    if let Some(rule) = written.clone().find_map(freed) {
+        let reason = format!("Allowed by the rule {} ({}).", rule.text, rule.source);
+        return Some(Ruling { rule: Some(by_rule(rule)), ..allow(reason) });
+    }
+    let changes = leaves.iter().any(|leave| matches!(leave, Leave::Changes)) || written.next().is_some();
     Some(allow(if changes {
         format!("The mode {} accepts changes of files inside the working directories.", case.mode().name())
     } else {
@@ -52,8 +59,8 @@ pub(super) fn leave<'a>(case: &Case<'a>, command: &'a PlainCommand) -> Result<Le
     if command.network {
         return Err(Lack::Person);
     }
-    let redirected = |list: &'a [windlass_protocol::NamedPath]| list.iter().filter(|named| named.redirected);
-    let may_change = |named: &&windlass_protocol::NamedPath| !is_free(case, named);
+    let redirected = |list: &'a [NamedPath]| list.iter().filter(|named| named.redirected);
+    let may_change = |named: &&NamedPath| !is_free(case, named);
     if let Some(named) = redirected(&command.writes).find(may_change) {
         return Err(if is_exact(named) { Lack::Write(&named.path) } else { Lack::Person });
     }
@@ -81,11 +88,11 @@ pub(super) fn leave<'a>(case: &Case<'a>, command: &'a PlainCommand) -> Result<Le
     }
 }
 
-fn is_exact(named: &windlass_protocol::NamedPath) -> bool {
-    named.naming == windlass_protocol::Naming::Exact
+fn is_exact(named: &NamedPath) -> bool {
+    named.naming == Naming::Exact
 }
 
-fn is_free(case: &Case<'_>, named: &windlass_protocol::NamedPath) -> bool {
+fn is_free(case: &Case<'_>, named: &NamedPath) -> bool {
     is_exact(named) && case.may_write(&named.path)
 }
 

@@ -43,14 +43,16 @@ pub(crate) fn is_protected(path: &PathFact, roots: &[PathBuf]) -> bool {
     is_listed(&path.lexical, roots) || path.resolved.as_deref().is_some_and(|name| is_listed(name, roots))
 }
 
-/// Whether a pattern of hidden names that a command changes may stand for a protected one. Of other patterns it is known
-/// what they stand for.
+/// Whether a pattern of names that a command changes may stand for a protected one.
 pub(crate) fn may_be_protected(path: &Path) -> bool {
     let names = PROTECTED_DIRECTORIES.iter().chain(&PROTECTED_FILES);
     path.components().any(|part| {
         let part = fold(&part.as_os_str().to_string_lossy());
-        let is_pattern = part.starts_with('.') && part.contains(['*', '?', '[']);
-        is_pattern && names.clone().any(|name| crate::rules::text_covers(&rough(&part), name))
+        let stands_for = |name: &&str| {
+            // The patterns of the shell stand for no hidden name unless they begin with its dot.
+            name.starts_with('.') == part.starts_with('.') && crate::rules::text_covers(&rough(&part), name)
+        };
+        part.contains(['*', '?', '[']) && names.clone().any(stands_for)
     })
 }
 

@@ -16,7 +16,7 @@ pub(super) fn critical<'a>(case: &'a Case<'_>) -> Option<&'a NamedPath> {
 fn is_critical(named: &NamedPath, case: &Case<'_>) -> bool {
     let lexical = &named.path.lexical;
     match named.naming {
-        Naming::Unknown => is_below_variable(lexical),
+        Naming::Unknown => is_below_variable(lexical) || is_unknown_at_top(lexical),
         Naming::Pattern => {
             let above = lexical.parent().unwrap_or(lexical);
             let is_all = lexical.file_name().is_some_and(|name| name == "*" || name == ".*");
@@ -40,6 +40,11 @@ fn is_precious(path: &Path, case: &Case<'_>) -> bool {
 /// A working directory or what holds one.
 fn is_work(path: &Path, case: &Case<'_>) -> bool {
     case.roots.iter().any(|root| root.starts_with(path)) || case.cwd.starts_with(path)
+}
+
+/// Right below the root, whatever the name turns out to be.
+fn is_unknown_at_top(path: &Path) -> bool {
+    path.components().nth(1).is_some_and(|part| part.as_os_str().to_string_lossy().contains(UNKNOWN_TEXT))
 }
 
 /// A slash or a pattern right behind text that is only known at run time: an empty variable makes it the root.

@@ -180,10 +180,10 @@ impl<'a> Walk<'a> {
     /// A star can stand for nothing, so what follows it is reached with it.
     fn enter(&mut self, place: usize) {
         let mut place = place;
-        self.places[place] = true;
-        while matches!(self.tokens.get(place), Some(Token::Any | Token::AnyInWord)) {
+        while !std::mem::replace(&mut self.places[place], true)
+            && matches!(self.tokens.get(place), Some(Token::Any | Token::AnyInWord))
+        {
             place += 1;
-            self.places[place] = true;
         }
     }
 

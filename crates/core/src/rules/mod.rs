@@ -189,6 +189,7 @@ impl Rule {
         let own = self.tool.names(subject.tool, self.behaviour);
         match &self.what {
             What::Every if own => Match::Yes,
+            What::Every => Match::sure(self.is_of_family(subject)),
             What::Commands(pattern) if own => match &subject.facts.commands {
                 Some(facts) => pattern.restricts(facts),
                 None => Match::No,
@@ -202,6 +203,17 @@ impl Rule {
             }
             What::Parameter(name, value) if own => Match::sure(tool::has_value(subject.input, name, value)),
             _ => Match::No,
+        }
+    }
+
+    /// Whether the rule is about a call, read generously; `None` if that cannot be told.
+    #[must_use]
+    pub fn is_about(&self, tool: &str, input: &RawValue, facts: &CallFacts) -> Option<bool> {
+        match self.restricts(&Subject::new(tool, input, facts)) {
+            Match::Yes => Some(true),
+            Match::May => None,
+            Match::No if facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some()) => None,
+            Match::No => Some(false),
         }
     }
 
@@ -268,6 +280,23 @@ impl Rule {
     /// Whether a rule that denies reading hides a path from searches.
     pub(crate) fn hides(&self, path: &PathFact) -> bool {
         matches!(&self.what, What::Paths(Access::Read, pattern) if pattern.restricts(path))
+    }
+
+    /// A ban of Edit is one of every tool that changes files, and one of Read of every tool that reads them.
+    fn is_of_family(&self, subject: &Subject<'_>) -> bool {
+        let commands = subject.facts.commands.as_deref();
+        let found = || commands.into_iter().flat_map(|commands| &commands.found);
+        if tool::is_foreign(subject.tool) {
+            return false;
+        }
+        match self.tool.text() {
+            "Edit" => {
+                subject.facts.kind == CallKind::Edit || found().any(|command| !command.writes.is_empty())
+            }
+            "Read" if commands.is_some() => found().any(|command| !command.reads.is_empty()),
+            "Read" => subject.facts.kind == CallKind::Read && !subject.facts.paths.is_empty(),
+            _ => false,
+        }
     }
 
     fn is_about_reading(&self) -> bool {

@@ -12,12 +12,12 @@ use super::{Anchors, Behaviour, Match};
 pub(crate) struct PathPattern {
     /// One pattern for each place it may be anchored at.
     forms: Vec<Vec<Token>>,
+    /// The same without case: a restriction must hold for every spelling, and for what it says as it is written.
+    folded: Vec<Vec<Token>>,
     /// Only what lies below what the pattern names.
     below: bool,
     /// Only directories, and what lies below them.
     directory: bool,
-    /// Compared without case: a restriction must hold for every spelling.
-    folded: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,15 +45,19 @@ impl PathPattern {
             _ => (text, false),
         };
         let (places, body) = places(text, restricts, anchors)?;
-        let rest = body.strip_suffix("/**");
+        let rest = if body == "**" { Some("") } else { body.strip_suffix("/**") };
         // A directory that nothing may be read in is not listed either.
         let below = rest.is_some() && !restricts;
         let body = rest.unwrap_or(body);
         let anchored = text.starts_with(['/', '~']) || text.starts_with("./") || text.starts_with("../");
-        let floats = !anchored && (is_name(text) || restricts && rest.is_some_and(is_name));
-        let form = |place: &PathBuf| compile(place, body, floats, restricts);
-        let forms = places.iter().map(form).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self { forms, below, directory, folded: restricts })
+        let floats =
+            !anchored && !body.is_empty() && (is_name(text) || restricts && rest.is_some_and(is_name));
+        let compiled = |folds: bool| {
+            let form = |place: &PathBuf| compile(place, body, floats, folds);
+            places.iter().map(form).collect::<Result<Vec<_>, _>>()
+        };
+        let folded = if restricts { compiled(true)? } else { Vec::new() };
+        Ok(Self { forms: compiled(false)?, folded, below, directory })
     }
 
     /// The same pattern for reading: whoever may read all that is in a directory may list it.
@@ -101,8 +105,11 @@ impl PathPattern {
 
     /// Whether a path, or a directory above it, is what the pattern says.
     fn meets(&self, name: &Path, is_directory: bool) -> bool {
-        let text = self.text(name);
-        self.forms.iter().any(|form| {
+        self.tries(name, |form, text| {
+            // Everything there is.
+            if form.is_empty() {
+                return !self.below || text.len() > 1;
+            }
             let mut walk = Walk::new(form);
             let mut chars = text.chars().peekable();
             while let Some(c) = chars.next() {
@@ -123,8 +130,7 @@ impl PathPattern {
     /// Whether some name that a pattern of the shell stands for, or that lies below it, is what this pattern says. When in
     /// doubt, it is.
     fn may_meet(&self, name: &Path, recursive: bool) -> bool {
-        let text = self.text(name);
-        self.forms.iter().any(|form| {
+        self.tries(name, |form, text| {
             let mut walk = Walk::new(form);
             let mut before = '/';
             for c in text.chars() {
@@ -145,9 +151,14 @@ impl PathPattern {
         })
     }
 
-    fn text(&self, name: &Path) -> String {
+    /// Whether one of the patterns fits a name, as it is written or without case.
+    fn tries(&self, name: &Path, fits: impl Fn(&[Token], &str) -> bool) -> bool {
         let text = name.to_string_lossy();
-        if self.folded { fold(&text) } else { text.into_owned() }
+        if self.forms.iter().any(|form| fits(form, &text)) {
+            return true;
+        }
+        let folded = if self.folded.is_empty() { String::new() } else { fold(&text) };
+        self.folded.iter().any(|form| fits(form, &folded))
     }
 }
 

@@ -27,12 +27,12 @@ pub enum Reach {
 
 impl Hosts {
     /// Lets these be reached. What is no host allows nothing.
-    pub fn allow(&mut self, hosts: Vec<String>) {
+    pub fn allow(&mut self, hosts: &[String]) {
         self.allowed.extend(hosts.iter().filter_map(|host| parse(host)));
     }
 
     /// Lets these not be reached, whatever allows them. What is no host is taken for every host.
-    pub fn deny(&mut self, hosts: Vec<String>) {
+    pub fn deny(&mut self, hosts: &[String]) {
         self.denied.extend(hosts.iter().map(|host| parse(host).unwrap_or((HostPattern::Every, None))));
     }
 
@@ -56,11 +56,10 @@ impl Hosts {
             return Reach::Denied;
         }
         let allowing: Vec<_> = self.allowed.iter().filter(means).collect();
-        match allowing.iter().any(|(pattern, _)| pattern.is_literal()) {
-            true => Reach::Named,
-            false if allowing.is_empty() => Reach::Unknown,
-            false => Reach::Allowed,
+        if allowing.is_empty() {
+            return Reach::Unknown;
         }
+        if allowing.iter().any(|(pattern, _)| pattern.is_literal()) { Reach::Named } else { Reach::Allowed }
     }
 }
 
@@ -80,10 +79,10 @@ mod tests {
 
     #[test]
     fn denied_hosts_beat_allowed_ones_and_ports_count() {
-        let list = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        let list = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let mut hosts = Hosts::default();
-        hosts.allow(list("example.com *.docs.rs:443 127.0.0.1:8080 [::1]:443"));
-        hosts.deny(list("bad.docs.rs"));
+        hosts.allow(&list("example.com *.docs.rs:443 127.0.0.1:8080 [::1]:443"));
+        hosts.deny(&list("bad.docs.rs"));
         let check =
             |host: HostFact, port, expected| assert_eq!(hosts.judge(&host, port), expected, "{host}:{port}");
         let name = |name: &str| HostFact::Name(name.into());
@@ -95,7 +94,7 @@ mod tests {
         check(HostFact::V4([127, 0, 0, 1].into()), 8080, Reach::Named);
         check(HostFact::V4([127, 0, 0, 1].into()), 80, Reach::Unknown);
         check(HostFact::V6(std::net::Ipv6Addr::LOCALHOST), 443, Reach::Named);
-        hosts.deny(list("https://nonsense/"));
+        hosts.deny(&list("https://nonsense/"));
         assert_eq!(hosts.judge(&name("example.com"), 80), Reach::Denied);
     }
 }

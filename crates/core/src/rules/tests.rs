@@ -71,7 +71,9 @@ fn rules_about_paths_hold_for_every_tool_that_touches_them() {
     check("Edit(src/**)", "Read", "{}", &read, (true, false));
     check("Write(src/**)", "Write", "{}", &edit, (false, true));
     check("Write(src/**)", "Edit", "{}", &edit, (false, true));
-    check("Edit", "Write", "{}", &edit, (false, false));
+    check("Edit", "Write", "{}", &edit, (false, true));
+    check("Read", "Grep", "{}", &read, (false, true));
+    check("Write", "Edit", "{}", &edit, (false, false));
     check("Read(src/**)", "mcp__srv__read", "{}", &read, (false, true));
 }
 

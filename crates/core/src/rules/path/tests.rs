@@ -69,6 +69,8 @@ fn patterns_are_anchored_and_read_like_ignore_files() {
     check("/srv/app", "/srv/app2/x", false, false);
     check("//srv/app", "/srv/app2/x", false, false);
     check("**", "/srv/app/a/b", true, true);
+    check("**", "/srv/app", false, true);
+    check("//**", "/", false, true);
     check("./**", "/srv/app/a", true, true);
     check("*", "/srv/app/a/b", true, true);
     check("a?c", "/srv/app/abc", true, true);

@@ -1,0 +1,93 @@
+//! The hooks of settings files, with everything they need of this program.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+use windlass_config::{Config, Level};
+use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
+use windlass_engine::protocol::{ModelCard, RawValue};
+use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleSource, Update};
+use windlass_hooks::{AskModel, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
+use windlass_sandbox::Launcher;
+use windlass_tools::describe;
+
+use crate::wiring::{Kept, SELF};
+
+/// The hooks, if there are any, and what is wrong with those that are none.
+pub(crate) fn settings_hooks(
+    config: &Config,
+    session: &Kept,
+    model: (Arc<dyn ModelClient>, ModelCard),
+) -> (Option<SettingsHooks>, Vec<String>) {
+    let mut set = HookSet::default();
+    let mut problems = Vec::new();
+    for group in &config.files.hooks {
+        let origin = group.origin.to_string();
+        let source = match group.origin.level {
+            Level::Managed => HookSource::managed(&origin),
+            _ => HookSource::settings(&origin),
+        };
+        let found = set.read(&json!({ &group.event: [group.group] }), &source);
+        problems.extend(found.iter().map(ToString::to_string));
+    }
+    if set.is_empty() {
+        return (None, problems);
+    }
+    let texts = |list: &Option<Vec<windlass_config::Sourced<String>>>| {
+        list.as_ref().map(|list| list.iter().map(|item| item.value.clone()).collect())
+    };
+    let environment = config.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut host = HookHost::new(config.cwd.clone())
+        .environment(environment, config.settings.shell.pass.clone())
+        .home(config.permissions.anchors.home.clone())
+        .http(texts(&config.files.hook_urls), texts(&config.files.hook_variables))
+        .rules(rule_match(config.permissions.anchors.clone()))
+        .model(Arc::new(OneQuestion { client: model.0, card: model.1 }))
+        .launcher(Launcher::supervised(SELF.into()));
+    if let Some(results) = &session.results {
+        host = host.outputs(results.clone());
+    }
+    let hooks = SettingsHooks::new(set, host);
+    hooks.bind(session.key, session.log.clone());
+    (Some(hooks), problems)
+}
+
+/// Whether a permission rule is about a call: a handler with a condition runs only then, or where nobody can tell.
+fn rule_match(anchors: Anchors) -> RuleMatch {
+    Arc::new(move |rule: &str, tool: &str, input: &RawValue, cwd: &Path| {
+        let rule = Rule::parse(Behaviour::Ask, rule, RuleSource::named("a hook"), &anchors).ok()?;
+        let value: Value = serde_json::from_str(input.get()).ok()?;
+        let cx = ExamineContext::new(cwd.to_owned(), anchors.roots.clone().into());
+        rule.is_about(tool, input, &describe(tool, &value, &cx).ok()?)
+    })
+}
+
+/// Asks a model one question in a session of its own that nobody keeps.
+struct OneQuestion {
+    client: Arc<dyn ModelClient>,
+    card: ModelCard,
+}
+
+impl AskModel for OneQuestion {
+    fn ask(&self, model: Option<&str>, prompt: String) -> BoxFuture<'static, Result<String, String>> {
+        let card = model.map_or_else(|| self.card.clone(), windlass_models::model_card);
+        let built = Engine::builder(self.client.clone(), card).system_prompt(String::new()).build();
+        Box::pin(async move {
+            let engine = built.map_err(|error| error.to_string())?;
+            let mut session = engine.session();
+            let mut run = session.run(prompt);
+            while let Some(update) = run.next().await {
+                if let Update::Done(outcome) = update {
+                    return answer(*outcome);
+                }
+            }
+            Err("the model did not answer".into())
+        })
+    }
+}
+
+fn answer(outcome: Outcome) -> Result<String, String> {
+    if outcome.terminal.is_success() { Ok(outcome.text) } else { Err(outcome.errors.join(" ")) }
+}
