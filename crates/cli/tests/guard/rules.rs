@@ -50,7 +50,8 @@ fn a_restriction_never_widens_and_a_permission_lifts_no_restriction() {
             for behaviour in kinds {
                 for _ in 0..DRAWN {
                     tried += 1;
-                    wrong.extend(complaint(&before, &setting, behaviour, rng.pick(&rules)));
+                    let rule: &String = rng.pick(&rules);
+                    wrong.extend(complaint(&before, &setting, behaviour, rule));
                 }
             }
         }

@@ -154,8 +154,8 @@ fn damaged_inputs_do_no_harm() {
             for value in input.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
                 *value = another(&mut rng, value, other.input.get());
             }
-            let mut case =
-                Given { input: serde_json::value::to_raw_value(&input).unwrap(), ..(*case).clone() };
+            let mut case = Given::clone(case);
+            case.input = serde_json::value::to_raw_value(&input).unwrap();
             case.mode.clone_from(&other.mode);
             case.rules = other.rules.clone();
             let Some(setting) = case.setting() else { continue };
