@@ -1,7 +1,7 @@
 //! Which files a program may read, write or remove, by its arguments. Too many is fine, too few is not.
 
-use super::below;
 use super::word::Argument;
+use super::{below, unwrap};
 use crate::effect::has_name as has;
 use crate::places::{Places, named};
 use crate::{FoundCommand, NamedPath};
@@ -35,13 +35,16 @@ pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
     if text.is_empty() || text == "-" || text == "/dev/null" {
         return Vec::new();
     }
+    if argument.is_other_home {
+        // That other user may be the one who runs it; `~-` and `~1` are directories that were visited before.
+        let (user, below) = text.split_at(text.find('/').unwrap_or(text.len()));
+        let other = named(&format!("\0{below}"), argument.is_pattern, places);
+        let is_user = !user[1..].starts_with(|c: char| !c.is_alphabetic() && c != '_');
+        let own = is_user.then(|| named(&format!("~{below}"), argument.is_pattern, places));
+        return other.into_iter().chain(own.into_iter().flatten()).collect();
+    }
     let is_file = text.starts_with('~') && !argument.is_home;
-    let text = match text.split_once('/') {
-        Some((_, below)) if argument.is_other_home => format!("\0/{below}"),
-        None if argument.is_other_home => "\0".to_owned(),
-        _ if is_file => format!("./{text}"),
-        _ => text.clone(),
-    };
+    let text = if is_file { format!("./{text}") } else { text.clone() };
     named(&text, argument.is_pattern, places)
 }
 
@@ -83,7 +86,25 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
     if matches!(base, "rm" | "rmdir" | "unlink") {
         command.removes = all(operands);
     }
+    if matches!(base, "find" | "fd" | "fdfind") && arguments.iter().any(|word| word.text == "-delete") {
+        let removed = unwrap::roots(&arguments[1..]);
+        let is_all = !arguments.iter().any(|word| is_filter(&word.text));
+        for root in removed {
+            let text = if is_all { root.text.clone() } else { below_root(&root.text) };
+            command.removes.extend(below(path(&Argument { text, ..root }, places), true));
+        }
+    }
     command
+}
+
+/// Something that is only known at run time, in a directory.
+pub(super) fn below_root(root: &str) -> String {
+    format!("{}/\0", root.trim_end_matches('/'))
+}
+
+/// Whether a word of `find` leaves some files out.
+fn is_filter(word: &str) -> bool {
+    word.starts_with('-') && !has("-delete -depth -d -print -xdev -mount -L -P -H -ls -print0", word)
 }
 
 /// What the operands in front would be called inside the last one.

@@ -1,5 +1,6 @@
 //! What a command runs that stands in its own arguments.
 
+use super::files::below_root;
 use super::word::Argument;
 use crate::effect::has_name as has;
 use crate::places::Places;
@@ -25,6 +26,8 @@ pub(super) struct Inside {
     pub(super) scripts: Vec<String>,
     /// Variables it sets.
     pub(super) sets: Vec<String>,
+    /// It may set any variable.
+    pub(super) sets_anything: bool,
     pub(super) enters: Option<Places>,
     pub(super) runs_input: bool,
     pub(super) unseen: Option<&'static str>,
@@ -79,6 +82,9 @@ const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-com
 /// Programs in whose code calls are looked for.
 const INTERPRETERS: &str = "python python2 python3 perl ruby node nodejs deno bun php lua awk gawk mawk nawk";
 
+/// So many places where `find` begins are told apart.
+const ROOTS_MAX: usize = 8;
+
 /// How many words may begin the command of a runner.
 const CANDIDATES_MAX: usize = 6;
 
@@ -125,11 +131,19 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
         "at" | "batch" => input(seen, &mut inside),
         "hash" | "enable" => inside.unseen = Some("it changes what a name means"),
         "read" | "mapfile" | "readarray" | "getopts" | "unset" | "declare" | "local" | "typeset"
-        | "export" | "printf" => {
+        | "readonly" | "export" | "let" | "printf" | "wait" => {
             inside.sets.extend(seen.arguments.iter().map(|word| name_of(&word.text)));
+            // What is only known at run time may be any name, and another name may stand for a variable.
+            let is_any = |word: &Argument| {
+                word.text.starts_with('\0')
+                    || word.is_pattern
+                    || (word.text.starts_with('-') && word.text.contains('n'))
+            };
+            inside.sets_anything = base != "printf" && seen.arguments.iter().any(is_any);
         }
         _ => {}
     }
+    inside.sets_anything |= matches!(base, "eval" | "source" | ".");
     run_options(seen.arguments, &mut inside);
     inside
 }
@@ -293,11 +307,23 @@ fn candidates(arguments: &[Argument]) -> impl Iterator<Item = usize> + '_ {
     arguments.iter().enumerate().filter(may_begin).map(|(at, _)| at).take(CANDIDATES_MAX)
 }
 
+/// Where `find` begins.
+pub(super) fn roots(arguments: &[Argument]) -> Vec<Argument> {
+    let is_option = |word: &&Argument| has("-L -P -H", &word.text) || word.text.starts_with("-O");
+    let is_root = |word: &&Argument| !word.text.starts_with(['-', '(', '!']);
+    let mut roots: Vec<Argument> =
+        arguments.iter().skip_while(is_option).take_while(is_root).take(ROOTS_MAX).cloned().collect();
+    if roots.is_empty() {
+        roots.push(Argument { text: ".".to_owned(), ..Argument::default() });
+    } else if roots.len() == ROOTS_MAX {
+        roots.push(Argument { text: "\0".to_owned(), ..Argument::default() });
+    }
+    roots
+}
+
 /// `find -exec`: what it found stands for `{}`.
 fn executed(seen: &Seen<'_>, inside: &mut Inside) {
-    let roots = seen.arguments.iter().take_while(|word| !word.text.starts_with(['-', '(', '!']));
-    let root =
-        roots.map(|word| word.text.trim_end_matches('/').to_owned()).next().unwrap_or_else(|| ".".to_owned());
+    let roots = roots(seen.arguments);
     let mut words = seen.arguments.iter();
     while let Some(word) = words.next() {
         if !matches!(
@@ -306,12 +332,21 @@ fn executed(seen: &Seen<'_>, inside: &mut Inside) {
         ) {
             continue;
         }
-        let mut command = Vec::new();
-        for word in words.by_ref().take_while(|word| !matches!(word.text.as_str(), ";" | "+")) {
-            let text = word.text.replace("{}", &format!("{root}/\0"));
-            command.push(Argument { text, ..word.clone() });
+        let command: Vec<&Argument> =
+            words.by_ref().take_while(|word| !matches!(word.text.as_str(), ";" | "+")).collect();
+        // Without the mark, the names come last in some of these programs.
+        let has_mark = command.iter().any(|word| word.text.contains("{}"));
+        for root in roots.iter().take(if has_mark { roots.len() } else { 1 }) {
+            let found = below_root(&root.text);
+            let put = |word: &&Argument| {
+                let is_name = word.text.starts_with("{}");
+                let text = word.text.replace("{}", &found);
+                let is_home = word.is_home || (is_name && root.is_home);
+                let is_other_home = word.is_other_home || (is_name && root.is_other_home);
+                Argument { text, is_home, is_other_home, is_pattern: word.is_pattern }
+            };
+            inside.commands.push(command.iter().map(put).collect());
         }
-        inside.commands.push(command);
     }
 }
 
