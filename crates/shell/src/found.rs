@@ -169,6 +169,9 @@ impl Walk {
         for word in &words[..assignments] {
             let Some((name, value)) = word.assignment() else { continue };
             self.substitutions(&value, places);
+            if unwrap::names_program(&name) {
+                self.script(value.trim_start_matches(['|', '!']), places);
+            }
             if assignments == words.len() && targets.is_empty() && way.is_certain && self.depth == 0 {
                 self.variables.set(&name, &value);
             }

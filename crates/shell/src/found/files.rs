@@ -2,7 +2,7 @@
 
 use super::word::Argument;
 use super::{below, unwrap};
-use crate::effect::has_name as has;
+use crate::effect::{FROM_COMMAND, has_name as has};
 use crate::places::{Places, named};
 use crate::{FoundCommand, NamedPath};
 
@@ -32,7 +32,7 @@ const RECURSES: &str = "find fd rg ag ack tree du tar zip rsync mv";
 /// The path an argument names, once for each directory it may be relative to.
 pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
     let text = &argument.text;
-    if text.is_empty() || text == "-" || text == "/dev/null" {
+    if text.is_empty() || matches!(text.as_str(), "-" | "/dev/null" | FROM_COMMAND) {
         return Vec::new();
     }
     if argument.is_other_home {
@@ -72,6 +72,7 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
             command.reads.extend(below(named(".", false, places), true));
         }
     }
+    command.reads.extend(named_by_options(base, &arguments[1..], places));
     command.writes = match base {
         _ if has(WRITES, base) => all(operands),
         _ if has(WRITES_BUT_FIRST, base) => all(operands.get(1..).unwrap_or_default()),
@@ -193,6 +194,39 @@ fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<NamedPath> {
         is_other_home: false,
     };
     parts.iter().filter(|part| !part.is_empty()).flat_map(|part| path(&argument(part), places)).collect()
+}
+
+/// Files that single options or the code of a program say to read.
+fn named_by_options(base: &str, arguments: &[Argument], places: &Places) -> Vec<NamedPath> {
+    let (letters, long) = match base {
+        "xargs" => ("a", "--arg-file"),
+        "date" => ("fr", "--file --reference"),
+        _ if base.ends_with("awk") => {
+            let quoted = |word: &Argument| -> Vec<String> {
+                let parts = word.text.split('"').skip(1).step_by(2);
+                parts.take(if word.text.contains("getline") { 64 } else { 0 }).map(str::to_owned).collect()
+            };
+            let texts = arguments.iter().flat_map(quoted);
+            return texts.flat_map(|text| path(&Argument { text, ..Argument::default() }, places)).collect();
+        }
+        _ => return Vec::new(),
+    };
+    let mut paths = Vec::new();
+    for (at, word) in arguments.iter().enumerate() {
+        let (name, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
+        let is_long = name.len() > 2 && long.split(' ').any(|long| long.starts_with(name));
+        let group = word.text.strip_prefix('-').filter(|group| !group.starts_with('-'));
+        let attached = group.and_then(|group| group.split_once(|c| letters.contains(c)));
+        let value = match attached {
+            Some((_, value)) => value,
+            None if is_long => value,
+            None => continue,
+        };
+        let attached = Argument { text: value.to_owned(), ..Argument::default() };
+        let next = arguments.get(at + 1).filter(|_| value.is_empty());
+        paths.extend(path(next.unwrap_or(&attached), places));
+    }
+    paths
 }
 
 /// Files that options say to write.

@@ -7,6 +7,7 @@ mod quote;
 
 use super::word::Draft;
 use super::{Target, Walk, Way};
+use crate::effect::FROM_COMMAND;
 use crate::places::Places;
 
 /// More levels are not told apart.
@@ -55,6 +56,8 @@ struct Level {
     is_piped: bool,
     /// How many groups, loops and conditions are open.
     blocks: usize,
+    /// Behind `coproc`.
+    in_coprocess: bool,
     /// The next command depends on the one before, or runs beside the shell.
     is_uncertain: bool,
 }
@@ -93,6 +96,7 @@ impl Level {
             fallback: None,
             is_piped: false,
             blocks: 0,
+            in_coprocess: false,
             is_uncertain: false,
         }
     }
@@ -356,7 +360,8 @@ impl Scanner<'_, '_> {
     fn angle(&mut self, c: char) {
         while self.take_if("\\\n") {}
         if self.take_if("(") {
-            self.draft().push_unknown();
+            let draft = self.draft();
+            FROM_COMMAND.chars().for_each(|c| draft.push(c, false));
             return self.open(Kind::Commands);
         }
         let level = self.top();
@@ -438,6 +443,12 @@ impl Scanner<'_, '_> {
         {
             return;
         }
+        if self.top().in_coprocess && self.names_coprocess(&word) {
+            self.top().words.clear();
+            self.top().in_coprocess = false;
+            self.top().word = Some(word);
+            return self.end_word();
+        }
         let level = self.top();
         level.in_test &= word.bare().as_deref() != Some("]]");
         level.words.push(word);
@@ -457,6 +468,12 @@ impl Scanner<'_, '_> {
         }
     }
 
+    /// Whether the word before this one is the name of a coprocess, since a group or a loop follows it.
+    fn names_coprocess(&mut self, word: &Draft) -> bool {
+        const STARTS: [&str; 9] = ["{", "if", "while", "until", "for", "case", "select", "[[", "(("];
+        self.top().words.len() == 1 && word.bare().is_some_and(|bare| STARTS.contains(&bare.as_str()))
+    }
+
     /// Takes a word of the grammar where a command begins; whether it was one.
     fn keyword(&mut self, bare: &str) -> bool {
         let level = self.top();
@@ -471,7 +488,10 @@ impl Scanner<'_, '_> {
         match bare {
             "if" | "while" | "until" | "{" => level.blocks += 1,
             "fi" | "done" | "}" => level.blocks = level.blocks.saturating_sub(1),
-            "coproc" => level.is_uncertain = true,
+            "coproc" => {
+                level.is_uncertain = true;
+                level.in_coprocess = true;
+            }
             _ => {}
         }
         level.in_test |= bare == "[[";
@@ -577,6 +597,7 @@ impl Scanner<'_, '_> {
         let level = self.top();
         level.redirection = None;
         level.in_test = false;
+        level.in_coprocess = false;
         let is_piped = std::mem::take(&mut level.is_piped);
         let is_redirected = std::mem::take(&mut level.is_redirected);
         let words = std::mem::take(&mut level.words);
