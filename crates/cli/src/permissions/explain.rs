@@ -10,9 +10,9 @@ use windlass_ports::ExamineContext;
 use windlass_tools::describe;
 
 use super::Wanted;
-use crate::{complain, confine};
 use crate::guard::{self, Said};
 use crate::visible::visible;
+use crate::{complain, confine};
 
 /// Says what would become of the call, and gives the exit code.
 pub(super) fn run(wanted: &Wanted) -> i32 {
