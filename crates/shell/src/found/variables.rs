@@ -77,10 +77,11 @@ impl Variables {
         }
     }
 
-    /// What a variable is known to hold. Outside quotes it must stay one word.
+    /// What a variable is known to hold. Outside quotes no names of files may take its place.
     pub(super) fn get(&self, name: &str, in_quotes: bool) -> Option<&str> {
         let value = self.values.get(name).map(String::as_str)?;
-        let stays = !value.contains(|c: char| c.is_whitespace() || matches!(c, '*' | '?' | '[' | '\\'));
+        let stays =
+            !value.contains(['*', '?', '[', '\\']) && !value.trim_matches([' ', '\t', '\n']).is_empty();
         (in_quotes || stays).then_some(value)
     }
 
