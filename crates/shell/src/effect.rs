@@ -177,6 +177,11 @@ impl Context<'_> {
         paths
     }
 
+    /// The directories that bash looks into to put names in place of patterns.
+    fn listed<'a>(&self, words: impl IntoIterator<Item = &'a Word>) -> Vec<NamedPath> {
+        self.paths(words.into_iter().filter(|word| word.is_pattern), false)
+    }
+
     /// The working directory itself.
     fn here(&self, is_recursive: bool) -> Vec<NamedPath> {
         let path = |from: &Place| NamedPath {
@@ -212,12 +217,16 @@ impl Tool {
     fn reads(&self, parsed: &Parsed<'_>, context: &Context<'_>) -> Option<Vec<NamedPath>> {
         let is_recursive = self.recursive == "*" || parsed.has(self.recursive);
         let operands = &parsed.operands[..];
+        // There `@file` is more arguments.
+        if has_name(self.names, "strings") && operands.iter().any(|word| word.text.starts_with(['@', '\0'])) {
+            return None;
+        }
         let has_text = parsed.has(self.text_options);
         let first = operands.first();
         let paths = match self.operands {
             Operands::None if operands.is_empty() => return Some(Vec::new()),
             Operands::None => return None,
-            Operands::Text => return Some(Vec::new()),
+            Operands::Text => return Some(context.listed(operands.iter().copied())),
             Operands::OnePath => {
                 let one = operands.len() <= 1 && !first.is_some_and(|word| word.is_pattern || word.is_split);
                 return one.then(|| context.paths(operands.iter().copied(), false));

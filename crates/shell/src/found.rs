@@ -5,12 +5,12 @@ mod scan;
 #[cfg(test)]
 mod tests;
 mod unwrap;
+mod variables;
 mod word;
-
-use std::collections::BTreeMap;
 
 use crate::places::Places;
 use crate::{FoundCommand, NamedPath, PlainCommand};
+use variables::Variables;
 use word::{Argument, Draft};
 
 /// Scripts inside scripts are looked at this deep.
@@ -20,13 +20,24 @@ const WORDS_MIN: usize = 1 << 15;
 /// And so many more for each byte of it.
 const WORDS_PER_BYTE: usize = 2;
 
-/// Reads a line.
+/// Reads a line. What it sets variables to counts only in a second reading, once it is known that nothing else sets them.
 pub(crate) fn walk(line: &str) -> Walk {
+    let variables = Variables::of(line);
+    let first = pass(line, variables.forgotten());
+    if variables.is_empty() || first.sets_anything || !line.contains('$') {
+        return first;
+    }
+    pass(line, variables.without(&first.sets))
+}
+
+fn pass(line: &str, variables: Variables) -> Walk {
     let mut walk = Walk {
         commands: Vec::new(),
         unseen: None,
         written: Vec::new(),
-        variables: BTreeMap::new(),
+        variables,
+        sets: Vec::new(),
+        sets_anything: false,
         depth: 0,
         budget: WORDS_MIN + line.len() * WORDS_PER_BYTE,
         last: Vec::new(),
@@ -44,12 +55,24 @@ pub(crate) struct Walk {
     pub(crate) unseen: Option<String>,
     /// The commands of the line itself, as they are written, without those in scripts and behind wrappers.
     written: Vec<Vec<String>>,
-    /// What the line sets variables to; nothing if that is not certain.
-    variables: BTreeMap<String, Option<String>>,
+    variables: Variables,
+    /// Variables that builtins set.
+    sets: Vec<String>,
+    /// Any variable may be set by something that is not followed.
+    sets_anything: bool,
     depth: usize,
     budget: usize,
     /// The arguments of the last command.
     last: Vec<Argument>,
+}
+
+/// How a command comes to run.
+#[derive(Clone, Copy)]
+struct Way {
+    /// Something is piped into it.
+    is_piped: bool,
+    /// It runs once in any case, and in the shell itself.
+    is_certain: bool,
 }
 
 /// A redirection with its target.
@@ -133,43 +156,24 @@ impl Walk {
         self.depth -= 1;
     }
 
-    /// What a variable is known to hold.
-    fn variable(&self, name: &str) -> Option<String> {
-        self.variables.get(name).cloned().flatten()
-    }
-
-    fn set_variable(&mut self, name: &str, value: &str) {
-        let known = (!value.contains('\0')).then(|| value.to_owned());
-        match self.variables.get_mut(name) {
-            // Which of two values counts depends on what ran.
-            Some(old) if *old != known => *old = None,
-            Some(_) => {}
-            None => {
-                self.variables.insert(name.to_owned(), known);
-            }
-        }
-    }
-
-    fn forget_variable(&mut self, name: Option<&Draft>) {
-        if let Some(name) = name {
-            self.variables.insert(name.text(), None);
-        }
+    /// What a variable is known to hold. Using it costs as much as if it had been written there.
+    fn variable(&mut self, name: &str, in_quotes: bool) -> Option<String> {
+        let value = self.variables.get(name, in_quotes)?;
+        self.budget = self.budget.checked_sub(value.len())?;
+        Some(value.to_owned())
     }
 
     /// Takes in one command as it was written.
-    fn command(
-        &mut self,
-        words: &[Draft],
-        targets: &[Target],
-        places: &Places,
-        is_piped: bool,
-    ) -> Consequence {
+    fn command(&mut self, words: &[Draft], targets: &[Target], places: &Places, way: Way) -> Consequence {
         let assignments = words.iter().take_while(|word| word.assignment().is_some()).count();
         for word in &words[..assignments] {
             let Some((name, value)) = word.assignment() else { continue };
             self.substitutions(&value, places);
-            if assignments == words.len() {
-                self.set_variable(&name, &value);
+            if unwrap::names_program(&name) {
+                self.script(value.trim_start_matches(['|', '!']), places);
+            }
+            if assignments == words.len() && targets.is_empty() && way.is_certain && self.depth == 0 {
+                self.variables.set(&name, &value);
             }
         }
         let arguments: Vec<Argument> = words[assignments..].iter().flat_map(Draft::expand).collect();
@@ -181,7 +185,7 @@ impl Walk {
         if arguments.is_empty() {
             self.push(FoundCommand::default());
         } else {
-            consequence = self.run(arguments, places, is_piped);
+            consequence = self.run(arguments, places, way.is_piped);
         }
         self.redirect(at, targets, places, consequence.runs_input);
         consequence
@@ -251,9 +255,8 @@ impl Walk {
             for script in inner.scripts {
                 self.script(&script, places);
             }
-            for name in inner.sets {
-                self.variables.insert(name, None);
-            }
+            self.sets_anything |= inner.sets_anything;
+            self.sets.extend(inner.sets);
             consequence.runs_input |= inner.runs_input;
             consequence.enters = consequence.enters.or(inner.enters);
             pending.extend(inner.commands.into_iter().rev());
@@ -289,10 +292,15 @@ fn agree(plain: &[crate::Word], found: &[String]) -> bool {
     if let Some(at) = found.iter().position(|word| word == "\0") {
         let rest = found.len() - at - 1;
         return plain.len() >= at
-            && plain[..at].iter().zip(found).all(|(one, other)| one.text == *other || other.contains('\0'))
+            && plain[..at]
+                .iter()
+                .zip(found)
+                .all(|(one, other)| one.text == *other || one.text.contains('\0') || other.contains('\0'))
             && plain.len() >= rest;
     }
-    let same = |(one, other): (&crate::Word, &String)| one.text == *other || other.contains('\0');
+    let same = |(one, other): (&crate::Word, &String)| {
+        one.text == *other || one.text.contains('\0') || other.contains('\0')
+    };
     plain.len() == found.len() && plain.iter().zip(found).all(same)
 }
 

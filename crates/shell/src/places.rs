@@ -69,8 +69,26 @@ pub(crate) fn path_text(word: &Word) -> String {
     if word.text.starts_with('~') && !word.is_home { format!("./{}", word.text) } else { word.text.clone() }
 }
 
+/// A pattern without the parts that may fit `..`, which older shells let them: nobody knows where those lead.
+fn without_climbing(text: &str) -> String {
+    let may_climb = |part: &str| {
+        let Some(rest) = part.strip_prefix('.') else { return false };
+        let is_open = rest.starts_with(['*', '?', '[']) && !rest.starts_with("??");
+        is_open && rest.ends_with(['*', '?', ']', '.'])
+    };
+    let parts: Vec<&str> = text.split('/').map(|part| if may_climb(part) { "\0" } else { part }).collect();
+    parts.join("/")
+}
+
 /// The path a word names, once for each directory it may be relative to.
 pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<NamedPath> {
+    let cleaned: String;
+    let text = if is_pattern && (text.starts_with('.') || text.contains("/.")) {
+        cleaned = without_climbing(text);
+        cleaned.as_str()
+    } else {
+        text
+    };
     let path = |from: &Place| NamedPath {
         text: text.to_owned(),
         from: from.clone(),
@@ -130,6 +148,26 @@ fn clean(path: &str) -> Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patterns_that_may_lead_up_are_unknown() {
+        let check = |text: &str, expected: &str| {
+            let paths = named(text, true, &Places::default());
+            assert_eq!(paths[0].text, expected, "{text:?}");
+        };
+        check(".*", "\0");
+        check(".?", "\0");
+        check(".[.a]", "\0");
+        check(".[a-z]*", "\0");
+        check("a/.*/b", "a/\0/b");
+        check(".*/*", "\0/*");
+        check(".*.", "\0");
+        check(".??*", ".??*");
+        check(".*rc", ".*rc");
+        check(".g*/x", ".g*/x");
+        check("*", "*");
+        check("../*", "../*");
+    }
 
     #[test]
     fn directories_are_followed() {

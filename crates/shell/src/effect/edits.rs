@@ -89,7 +89,9 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         "rmdir" if parsed.has("p parents") => return None,
         _ => (Vec::new(), all()),
     };
-    Some(Facts { effect: Effect::ChangesFiles, reads, writes, ..Facts::default() })
+    // Nobody knows what is written into the files.
+    let effect = if name == "tee" { Effect::Unknown } else { Effect::ChangesFiles };
+    Some(Facts { effect, reads, writes, ..Facts::default() })
 }
 
 /// What a loop goes through is known, but not what each of it would be called elsewhere.
@@ -116,7 +118,20 @@ fn transfer(
     if sources.is_empty() || target.is_pattern {
         return None;
     }
-    let mut targets = context.paths([target], is_recursive);
+    // Into a directory that is there, only what is called as the sources are is written, unless everything in them is taken.
+    // A name that ends with a slash may become a copy of the source itself.
+    let is_directory = given.is_some()
+        || matches!(target.text.as_str(), "." | "..")
+        || target.text.ends_with("/.")
+        || (target.text.ends_with('/') && !is_recursive);
+    let has_name = |source: &&Word| {
+        let name = source.text.rsplit('/').next().unwrap_or_default();
+        !matches!(name, "" | "." | "..") && !source.is_pattern
+    };
+    let mut targets = Vec::new();
+    if !(is_directory && sources.iter().all(has_name)) {
+        targets = context.paths([target], is_recursive);
+    }
     for source in sources {
         let name = source
             .text

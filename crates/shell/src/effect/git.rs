@@ -183,7 +183,7 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     let (subcommand, rest) = arguments[at..].split_first()?;
     let context = Context { here: &places, ..*context };
     let parsed = parse(literal(subcommand)?, rest)?;
-    if parsed.options.iter().any(|(_, value)| value.as_ref().is_some_and(|value| value.contains("%G"))) {
+    if parsed.options.iter().any(|(_, value)| value.as_ref().is_some_and(|value| checks_signature(value))) {
         // Signatures are checked by another program.
         return None;
     }
@@ -205,6 +205,11 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     }
     facts.directory = Some(place);
     Some(facts)
+}
+
+/// Whether a format asks for a signature, in any of its spellings.
+fn checks_signature(format: &str) -> bool {
+    format.contains("%G") || format.contains("signature")
 }
 
 /// Options in front of the subcommand: where git runs, what it looks at there, and how many words that is.
@@ -249,6 +254,11 @@ fn parse<'a>(subcommand: &str, arguments: &'a [Word]) -> Option<Parsed<'a>> {
             let parsed = parse_shown(&tool, long, rest)?;
             let names_ref = |word: &&Word| word.text.starts_with("HEAD") || first == Some("show");
             return parsed.operands.iter().all(names_ref).then_some(parsed);
+        }
+        "symbolic-ref" => return symbolic_ref(arguments),
+        "submodule" => {
+            let tool = Tool { flags: "q", long: "quiet cached recursive", ..LOOKS };
+            return if first? == "status" { tool.parse(&arguments[1..]) } else { None };
         }
         "worktree" => {
             let tool = Tool { flags: "vz", long: "porcelain verbose", operands: Operands::None, ..LOOKS };
@@ -332,6 +342,13 @@ fn remote(arguments: &[Word]) -> Option<Parsed<'_>> {
         }
         _ => None,
     }
+}
+
+/// With a second operand it would be set.
+fn symbolic_ref(arguments: &[Word]) -> Option<Parsed<'_>> {
+    const SYMBOLIC_REF: Tool = Tool { flags: "q", long: "quiet short recurse no-recurse", ..LOOKS };
+    let parsed = SYMBOLIC_REF.parse(arguments)?;
+    (parsed.operands.len() == 1 && literal(parsed.operands[0]).is_some()).then_some(parsed)
 }
 
 fn config(arguments: &[Word]) -> Option<Parsed<'_>> {

@@ -13,7 +13,7 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
             Some((last, arguments)) if literal(last) == Some("]") => test(arguments, context),
             _ => None,
         },
-        "printf" => is_plain_format(arguments).then(|| looks(Vec::new())),
+        "printf" => is_plain_format(arguments).then(|| looks(context.listed(arguments))),
         "date" => date(arguments),
         "command" => command(arguments),
         "env" => arguments.is_empty().then(|| looks(Vec::new())),

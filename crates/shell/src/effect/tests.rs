@@ -90,6 +90,18 @@ fn what_is_looked_at_is_named() {
     check_looks("find a | while read -r f; do cat \"$f\"; done", "a/**");
     check_looks("find a | while read f; do cat \"$f\"; done", "?");
     check_looks("echo a b > /dev/null", "");
+    check_looks("echo ~/.ssh/* a", "~~/.ssh/*");
+    check_looks("echo ../*", "~../*");
+    check_looks("printf '%s\\n' /etc/* a", "~/etc/*");
+    check_looks("basename -a /etc/*", "~/etc/*");
+    check_looks("cat .*/id_rsa", "~?/id_rsa");
+    check_looks("ls .?", "~?");
+    check_looks("diff <(ls a) <(ls b)", "");
+    check_looks("git symbolic-ref --short HEAD", "HEAD");
+    check_looks("git submodule status", "");
+    let lists = commands("for f in /etc/* a; do echo $f; done");
+    assert_eq!(names(&lists[0].reads), "~/etc/*");
+    assert_eq!(lists[0].words, []);
 }
 
 #[test]
@@ -104,12 +116,21 @@ fn changes_are_named() {
     check_changes("cp a b", "b b/a");
     check_changes("cp -r a b/", "b//** b/a/**");
     check_changes("cp a/b c ~/d", "~/d ~/d/b ~/d/c");
-    check_changes("cp -t d a", "d d/a");
+    check_changes("cp -t d a", "d/a");
+    check_changes("cp a b/", "b/a");
+    check_changes("cp a/b c .", "./b ./c");
+    check_changes("cp -r lib/x .", "./x/**");
+    check_changes("mv src/a.rs .", "src/a.rs/** ./a.rs/**");
+    check_changes("cp -r evil/. .", "./**");
+    check_changes("cp -r evil/ .", "./** ./evil/**");
+    check_changes("cp -r evil/* .", "./** ~./*/**");
+    check_changes("cp a .{x,git}/y", ".git/y .git/y/a .git/y/y");
+    check_changes("rm -rf .*", "~?/**");
+    check_changes("rm -r a/.[a-z]*", "~a/?/**");
     check_changes("mv a b", "a/** b/** b/a/**");
     check_changes("sed -i s/a/b/ f g", "f g");
     check_changes("sed -i.bak s/a/b/ f", "f f.bak");
     check_changes("sed -n -i p f", "f");
-    check_changes("echo x | tee -a a", "a");
     check_changes("for f in a b; do rm \"$f\"; done", "a b");
     check_changes("NODE_ENV=x timeout 5 rm a", "a");
 }
@@ -147,6 +168,19 @@ fn everything_else_is_unknown() {
         "install a b",
         "dd of=a",
         "tee $x",
+        "tee f",
+        "strings @f",
+        "strings a \"$x\"",
+        "file -S a",
+        "who f",
+        "git for-each-ref --format='%(signature)'",
+        "git log --format=%G?",
+        "git grep -f f",
+        "git ls-files -X f",
+        "git symbolic-ref HEAD refs/heads/x",
+        "git symbolic-ref -d HEAD",
+        "git submodule update",
+        "git submodule",
         "unknown",
         "./ls",
         "ls/",
@@ -155,6 +189,14 @@ fn everything_else_is_unknown() {
         let commands = commands(line);
         assert_eq!(commands.last().unwrap().effect, Effect::Unknown, "{line:?}");
     }
+}
+
+#[test]
+fn what_tee_writes_is_named_though_anything_may_be_in_it() {
+    let commands = commands("echo x | tee -a a");
+    assert_eq!(names(&commands[1].writes), "a");
+    assert_eq!(commands[1].effect, Effect::Unknown);
+    check_looks("ls | tee /dev/null", "");
 }
 
 #[test]

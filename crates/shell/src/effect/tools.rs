@@ -159,7 +159,7 @@ const FILES: &[Tool] = &[
     },
     Tool {
         names: "file",
-        flags: "bhIikLNnrSv0",
+        flags: "bhIikLNnrv0",
         valued: "eFP",
         long: "help version brief dereference mime mime-encoding mime-type no-buffer no-dereference no-pad raw",
         long_valued: "exclude separator",
@@ -379,7 +379,7 @@ const SAYINGS: &[Tool] = &[
         ..SAYS
     },
     Tool { names: "lscpu", flags: "aeJpx", long: "help version all json", operands: Operands::None, ..SAYS },
-    Tool { names: "who", flags: "abdHlmpqrsTtu", ..SAYS },
+    Tool { names: "who", flags: "abdHlmpqrsTtu", operands: Operands::None, is_harmless: false, ..SAYS },
     Tool { names: "pgrep", flags: "aflnovwx", valued: "dgGPstuU", ..Tool { is_harmless: false, ..SAYS } },
     Tool { names: "pidof", flags: "csx", valued: "o", ..SAYS },
     Tool { names: "jobs", flags: "lnprs", ..Tool { is_harmless: false, ..SAYS } },

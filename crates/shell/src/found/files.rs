@@ -1,8 +1,8 @@
 //! Which files a program may read, write or remove, by its arguments. Too many is fine, too few is not.
 
-use super::below;
 use super::word::Argument;
-use crate::effect::has_name as has;
+use super::{below, unwrap};
+use crate::effect::{FROM_COMMAND, has_name as has};
 use crate::places::{Places, named};
 use crate::{FoundCommand, NamedPath};
 
@@ -32,16 +32,19 @@ const RECURSES: &str = "find fd rg ag ack tree du tar zip rsync mv";
 /// The path an argument names, once for each directory it may be relative to.
 pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
     let text = &argument.text;
-    if text.is_empty() || text == "-" || text == "/dev/null" {
+    if text.is_empty() || matches!(text.as_str(), "-" | "/dev/null" | FROM_COMMAND) {
         return Vec::new();
     }
+    if argument.is_other_home {
+        // That other user may be the one who runs it; `~-` and `~1` are directories that were visited before.
+        let (user, below) = text.split_at(text.find('/').unwrap_or(text.len()));
+        let other = named(&format!("\0{below}"), argument.is_pattern, places);
+        let is_user = !user[1..].starts_with(|c: char| !c.is_alphabetic() && c != '_');
+        let own = is_user.then(|| named(&format!("~{below}"), argument.is_pattern, places));
+        return other.into_iter().chain(own.into_iter().flatten()).collect();
+    }
     let is_file = text.starts_with('~') && !argument.is_home;
-    let text = match text.split_once('/') {
-        Some((_, below)) if argument.is_other_home => format!("\0/{below}"),
-        None if argument.is_other_home => "\0".to_owned(),
-        _ if is_file => format!("./{text}"),
-        _ => text.clone(),
-    };
+    let text = if is_file { format!("./{text}") } else { text.clone() };
     named(&text, argument.is_pattern, places)
 }
 
@@ -69,6 +72,7 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
             command.reads.extend(below(named(".", false, places), true));
         }
     }
+    command.reads.extend(named_by_options(base, &arguments[1..], places));
     command.writes = match base {
         _ if has(WRITES, base) => all(operands),
         _ if has(WRITES_BUT_FIRST, base) => all(operands.get(1..).unwrap_or_default()),
@@ -83,7 +87,25 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
     if matches!(base, "rm" | "rmdir" | "unlink") {
         command.removes = all(operands);
     }
+    if matches!(base, "find" | "fd" | "fdfind") && arguments.iter().any(|word| word.text == "-delete") {
+        let removed = unwrap::roots(&arguments[1..]);
+        let is_all = !arguments.iter().any(|word| is_filter(&word.text));
+        for root in removed {
+            let text = if is_all { root.text.clone() } else { below_root(&root.text) };
+            command.removes.extend(below(path(&Argument { text, ..root }, places), true));
+        }
+    }
     command
+}
+
+/// Something that is only known at run time, in a directory.
+pub(super) fn below_root(root: &str) -> String {
+    format!("{}/\0", root.trim_end_matches('/'))
+}
+
+/// Whether a word of `find` leaves some files out.
+fn is_filter(word: &str) -> bool {
+    word.starts_with('-') && !has("-delete -depth -d -print -xdev -mount -L -P -H -ls -print0", word)
 }
 
 /// What the operands in front would be called inside the last one.
@@ -172,6 +194,39 @@ fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<NamedPath> {
         is_other_home: false,
     };
     parts.iter().filter(|part| !part.is_empty()).flat_map(|part| path(&argument(part), places)).collect()
+}
+
+/// Files that single options or the code of a program say to read.
+fn named_by_options(base: &str, arguments: &[Argument], places: &Places) -> Vec<NamedPath> {
+    let (letters, long) = match base {
+        "xargs" => ("a", "--arg-file"),
+        "date" => ("fr", "--file --reference"),
+        _ if base.ends_with("awk") => {
+            let quoted = |word: &Argument| -> Vec<String> {
+                let parts = word.text.split('"').skip(1).step_by(2);
+                parts.take(if word.text.contains("getline") { 64 } else { 0 }).map(str::to_owned).collect()
+            };
+            let texts = arguments.iter().flat_map(quoted);
+            return texts.flat_map(|text| path(&Argument { text, ..Argument::default() }, places)).collect();
+        }
+        _ => return Vec::new(),
+    };
+    let mut paths = Vec::new();
+    for (at, word) in arguments.iter().enumerate() {
+        let (name, value) = word.text.split_once('=').unwrap_or((&word.text, ""));
+        let is_long = name.len() > 2 && long.split(' ').any(|long| long.starts_with(name));
+        let group = word.text.strip_prefix('-').filter(|group| !group.starts_with('-'));
+        let attached = group.and_then(|group| group.split_once(|c| letters.contains(c)));
+        let value = match attached {
+            Some((_, value)) => value,
+            None if is_long => value,
+            None => continue,
+        };
+        let attached = Argument { text: value.to_owned(), ..Argument::default() };
+        let next = arguments.get(at + 1).filter(|_| value.is_empty());
+        paths.extend(path(next.unwrap_or(&attached), places));
+    }
+    paths
 }
 
 /// Files that options say to write.

@@ -6,7 +6,8 @@
 mod quote;
 
 use super::word::Draft;
-use super::{Target, Walk};
+use super::{Target, Walk, Way};
+use crate::effect::FROM_COMMAND;
 use crate::places::Places;
 
 /// More levels are not told apart.
@@ -53,6 +54,12 @@ struct Level {
     fallback: Option<Places>,
     /// The last command printed into the next one.
     is_piped: bool,
+    /// How many groups, loops and conditions are open.
+    blocks: usize,
+    /// Behind `coproc`.
+    in_coprocess: bool,
+    /// The next command depends on the one before, or runs beside the shell.
+    is_uncertain: bool,
 }
 
 struct Document {
@@ -88,6 +95,9 @@ impl Level {
             places,
             fallback: None,
             is_piped: false,
+            blocks: 0,
+            in_coprocess: false,
+            is_uncertain: false,
         }
     }
 }
@@ -283,8 +293,7 @@ impl Scanner<'_, '_> {
                 if text.contains("@P") {
                     self.walk.note_unseen("a variable is expanded like a prompt");
                 }
-                let known = self.walk.variable(&text);
-                self.draft().push_variable(&text, known.as_deref(), in_quotes);
+                self.variable(&text, in_quotes);
             }
         }
     }
@@ -324,7 +333,14 @@ impl Scanner<'_, '_> {
             self.walk.note_unseen("a list of values is not closed");
             self.top().kind = Kind::Commands;
         }
+        let is_beside = is_pipe || (c == '&' && !is_double);
+        self.top().is_uncertain |= is_beside;
         self.end_command();
+        if is_beside && !is_pipe {
+            // The whole chain ran beside the shell, with what it set.
+            self.walk.variables.forget_values();
+        }
+        self.top().is_uncertain = c != ';' && (is_double || is_pipe);
         if !(c == '&' && is_double) {
             self.end_chain();
         }
@@ -344,7 +360,8 @@ impl Scanner<'_, '_> {
     fn angle(&mut self, c: char) {
         while self.take_if("\\\n") {}
         if self.take_if("(") {
-            self.draft().push_unknown();
+            let draft = self.draft();
+            FROM_COMMAND.chars().for_each(|c| draft.push(c, false));
             return self.open(Kind::Commands);
         }
         let level = self.top();
@@ -426,6 +443,12 @@ impl Scanner<'_, '_> {
         {
             return;
         }
+        if self.top().in_coprocess && self.names_coprocess(&word) {
+            self.top().words.clear();
+            self.top().in_coprocess = false;
+            self.top().word = Some(word);
+            return self.end_word();
+        }
         let level = self.top();
         level.in_test &= word.bare().as_deref() != Some("]]");
         level.words.push(word);
@@ -445,6 +468,12 @@ impl Scanner<'_, '_> {
         }
     }
 
+    /// Whether the word before this one is the name of a coprocess, since a group or a loop follows it.
+    fn names_coprocess(&mut self, word: &Draft) -> bool {
+        const STARTS: [&str; 9] = ["{", "if", "while", "until", "for", "case", "select", "[[", "(("];
+        self.top().words.len() == 1 && word.bare().is_some_and(|bare| STARTS.contains(&bare.as_str()))
+    }
+
     /// Takes a word of the grammar where a command begins; whether it was one.
     fn keyword(&mut self, bare: &str) -> bool {
         let level = self.top();
@@ -455,6 +484,15 @@ impl Scanner<'_, '_> {
         }
         if level.in_pattern {
             return false;
+        }
+        match bare {
+            "if" | "while" | "until" | "{" => level.blocks += 1,
+            "fi" | "done" | "}" => level.blocks = level.blocks.saturating_sub(1),
+            "coproc" => {
+                level.is_uncertain = true;
+                level.in_coprocess = true;
+            }
+            _ => {}
         }
         level.in_test |= bare == "[[";
         matches!(
@@ -498,8 +536,11 @@ impl Scanner<'_, '_> {
             return;
         }
         if !self.top().in_pattern {
+            // A line may go on behind `&&`, `||` and `|`.
+            let has_command = !self.top().words.is_empty();
             self.end_command();
             self.end_chain();
+            self.top().is_uncertain &= !has_command;
         }
         let documents = std::mem::take(&mut self.top().documents);
         for document in documents {
@@ -556,6 +597,7 @@ impl Scanner<'_, '_> {
         let level = self.top();
         level.redirection = None;
         level.in_test = false;
+        level.in_coprocess = false;
         let is_piped = std::mem::take(&mut level.is_piped);
         let is_redirected = std::mem::take(&mut level.is_redirected);
         let words = std::mem::take(&mut level.words);
@@ -566,11 +608,15 @@ impl Scanner<'_, '_> {
         }
         let header = words.first().and_then(Draft::bare).filter(|_| !is_redirected);
         if matches!(header.as_deref(), Some("for" | "select" | "case")) {
-            self.walk.forget_variable(words.get(1));
+            self.top().blocks += usize::from(header.as_deref() != Some("case"));
             return;
         }
-        let places = self.top().places.clone();
-        let result = self.walk.command(&words, &targets, &places, is_piped);
+        let is_nested = self.levels.len() > 1;
+        let level = self.top();
+        let is_certain =
+            !(is_nested || is_piped || level.is_uncertain || level.blocks > 0 || level.cases > 0);
+        let places = level.places.clone();
+        let result = self.walk.command(&words, &targets, &places, Way { is_piped, is_certain });
         let level = self.top();
         if let Some(entered) = result.enters {
             level.fallback =

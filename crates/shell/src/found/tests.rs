@@ -167,16 +167,90 @@ const BEHIND: &[&str] = &[
     "jobs -x rm x",
     "at now <<< 'rm x'",
     "ssh host <<'E'\nrm x\nE",
+    "flock .l -c 'rm x'",
+    "flock --command 'rm x' .l",
+    "coproc X { rm x; }",
+    "coproc X while rm x; do ls; done",
+    "coproc X (rm x)",
+    "coproc { rm x; }",
+    "eval -- rm x",
+    "env - rm x",
+    "env -vS 'rm x'",
+    "env -iS'rm x'",
+    "env -S rm x",
+    "env -S 'A=1 rm' x",
+    "trap -- 'rm x' 0",
+    "csh -c 'rm x'",
+    "tcsh -fc 'rm x'",
+    "pwsh -c 'rm x'",
+    "pwsh -Command 'rm x'",
+    "fish -c 'rm x'",
+    "zsh -c 'rm x'",
+    "batch <<< 'rm x'",
+    "echo 'rm x' | at now",
+    "at now <<E\nrm x\nE",
+    "tmux new -d 'rm x'",
+    "tmux new-session -d rm x",
+    "screen -dm sh -c 'rm x'",
+    "npx -c 'rm x'",
+    "npm exec -c 'rm x'",
+    "npm exec -- rm x",
+    "tar -I 'rm x' -xf y",
+    "tar -cI'rm x' -f y",
+    "tar --use-compress-program 'rm x' -xf y",
+    "man -P 'rm x' y",
+    "GIT_PAGER='rm x' git log",
+    "GIT_EDITOR='rm x' git commit",
+    "export PAGER='rm x'",
+    "PAGER='rm x'; man y",
+    "env EDITOR='rm x' crontab -e",
+    "LESSOPEN='|rm x' less y",
+    "git grep -O'rm x' y",
+    "git grep --open-files-in-pager='rm x' y",
+    "vim -c '!rm x'",
+    "vim '+!rm x' y",
+    "vi -c ':silent !rm x'",
+    "docker compose exec box rm x",
+    "docker --context a exec box rm x",
+    "kubectl -n a exec pod -- rm x",
 ];
+
+#[test]
+fn options_in_front_hide_no_subcommand() {
+    for line in [
+        "git -C x push a",
+        "git -c a=b push a",
+        "git --no-pager push a",
+        "git --git-dir=x --work-tree y -p push a",
+        "sudo git -C x push a",
+        "/usr/bin/git -C x push a",
+    ] {
+        check(line, "git push a");
+    }
+    check("docker --context a push b", "docker push b");
+    check("kubectl -n a --context=b delete pod", "kubectl delete pod");
+    check("npm --prefix a publish", "npm publish");
+    check("cargo +nightly --offline publish", "cargo publish");
+    check("gh -R a/b pr merge", "gh pr merge");
+}
 
 #[test]
 fn commands_are_found_behind_what_runs_them() {
     for line in BEHIND {
         check(line, "rm x");
     }
+    for line in [
+        "compgen -C 'rm x'",
+        "complete -C 'rm x' y",
+        "mapfile -C 'rm x' -c1 y < f",
+        "readarray -c1 -C'rm x' y",
+    ] {
+        check(line, "rm x ?");
+    }
     check("xargs rm -f", "rm -f ?");
     check("ls | xargs -0 -n1 rm", "rm ?");
     check("find . -exec rm {} \\;", "rm ./?");
+    check("find a b -exec rm {} \\;", "rm b/?");
     check("find src -type f -execdir rm -f {} +", "rm -f src/?");
     check("find / -ok rm {} ';'", "rm /?");
     check("sudo env X=1 /bin/rm -rf x", "/bin/rm -rf x");
@@ -193,6 +267,15 @@ fn words_are_no_commands() {
         "grep 'rm x' f",
         "git log --grep='rm x'",
         "time ls rm",
+        "docker rm x",
+        "docker image rm x",
+        "npm run rm",
+        "npm rm x",
+        "npm run test -- --grep 'rm x'",
+        "kubectl rm x",
+        "yarn rm x",
+        "uv pip install rm",
+        "git log -O",
     ] {
         let found = found(line);
         assert!(!found.iter().any(|command| command.starts_with("rm")), "{line:?} holds {found:?}");
@@ -235,6 +318,25 @@ fn what_cannot_be_found_is_said() {
         "xargs $X",
         "env $X",
         "x\0y",
+        "ls | xargs -I{} {} a",
+        "ls | xargs -I % sh -c '% a'",
+        "ls | xargs -i {} a",
+        "ls | xargs --replace {} a",
+        "sed '1e rm a' f",
+        "sed e f",
+        "sed -n '$!e date' f",
+        "sed 's/a/b/e' f",
+        "sed 's|a|b|ge' f",
+        "crontab -",
+        "echo '* * * * * rm x' | crontab -",
+        "crontab f",
+        "at -f f now",
+        "cat f | at now",
+        "perl -e '`rm x`'",
+        "ruby -e 'puts `rm x`'",
+        "ruby -e '%x(rm x)'",
+        "perl -e 'qx(rm x)'",
+        "pwsh -EncodedCommand x",
     ] {
         check(line, true);
     }
@@ -255,6 +357,13 @@ fn what_cannot_be_found_is_said() {
         "ls | grep x",
         "[[ -f a ]] && ls",
         "a=1; echo $a",
+        "sed -n 's/see/tree/gp' f",
+        "sed -e '1,5d' -e 's/a/the end/' f",
+        "sed -i 's/one/two/' file",
+        "sed '/^use /d' f",
+        "crontab -l",
+        "ls | xargs -I{} cp {} x",
+        "perl -ne 'print if /x/' f",
     ] {
         check(line, false);
     }
@@ -318,6 +427,14 @@ fn files_that_may_be_read() {
         "vim .env",
         "wc -l -- .env",
         "rg --file=.env x",
+        "xargs -a .env echo",
+        "xargs -0a.env echo",
+        "xargs --arg-file=.env echo",
+        "date -f .env",
+        "date --file .env",
+        "awk 'BEGIN{while((getline l < \".env\")>0) print l}'",
+        "cat .{x,env}",
+        "cat {.env,x}",
     ] {
         let paths = paths(line, |command| &command.reads);
         assert!(paths.iter().any(|path| path == ".env"), "{line:?} reads {paths:?}");
@@ -387,6 +504,8 @@ fn files_that_may_be_written() {
         let paths = paths(line, |command| &command.writes);
         assert!(paths.iter().any(|path| path == "f"), "{line:?} writes {paths:?}");
     }
+    assert_eq!(paths("diff <(ls a) <(ls b)", |command| &command.reads), ["a", "b"]);
+    assert_eq!(paths("ls | tee >(wc)", |command| &command.writes), Vec::<String>::new());
     let inside = paths("cp hooks/pre-commit .git/hooks", |command| &command.writes);
     assert!(inside.contains(&".git/hooks/pre-commit".to_owned()), "{inside:?}");
 }
@@ -407,6 +526,35 @@ fn what_may_be_removed() {
     check("rm -rf '~'", &["./~"]);
     check("cd a && rm -rf ..", &[".."]);
     check("cat a", &[]);
+    check("rm -rf ${HOME:?}", &["~"]);
+    check("rm -rf \"${HOME:?}\"/a", &["~/a"]);
+    check("rm -rf ${HOME:0:1}", &["?"]);
+    check("rm -rf ${PWD:-/}", &["."]);
+    check("rm -rf \"$(pwd)\"", &["."]);
+    check("rm -rf $(pwd -P)/..", &["./.."]);
+    check("rm -rf `pwd`", &["."]);
+    check("rm -rf ~+", &["."]);
+    check("rm -rf ~+/a", &["./a"]);
+    check("rm -rf ~-", &["?"]);
+    check("rm -rf ~dev", &["?", "~"]);
+    check("rm -rf ~dev/a", &["?/a", "~/a"]);
+    check("rm -rf /$X", &["/?"]);
+    check("rm -rf /*/*", &["/*/*"]);
+    check("x='-rf /'; rm $x", &["?"]);
+    check("x='a /'; rm -rf $x", &["?"]);
+    check("x=~; rm -rf $x", &["?"]);
+    check("x=$HOME; rm -rf $x", &["?"]);
+    check("for d in / /etc; do rm -rf $d; done", &["?"]);
+    check("bash -c \"rm -rf $HOME\"", &["?"]);
+    check("find / -exec rm -rf {} +", &["/?"]);
+    check("find a / -exec rm -rf {} +", &["a/?", "/?"]);
+    check("find -L / -exec rm -rf {} +", &["/?"]);
+    check("find / -delete", &["/"]);
+    check("find -L ~ a -delete", &["~", "a"]);
+    check("find / -name x -delete", &["/?"]);
+    check("find a -name x -delete", &["a/?"]);
+    check("find -name x -delete", &["./?"]);
+    check("find . -name x", &[]);
 }
 
 #[test]
@@ -430,4 +578,97 @@ fn directories_are_followed() {
     check("cd a && cat /f", &["Within(\"a\"):/f"]);
     check("pushd a && cat f", &["Within(\"a\"):f"]);
     check("popd && cat f", &["Unknown:f"]);
+}
+
+#[test]
+fn variables_are_known_only_if_nothing_else_sets_them() {
+    let check = |line: &str, expected: &str| {
+        let found = found(line);
+        assert_eq!(found.iter().rfind(|command| !command.is_empty()).unwrap(), expected, "{line:?}");
+    };
+    check("x=ls; $x a", "ls a");
+    check("x=ls\n$x a", "ls a");
+    check("x=ls && $x a", "ls a");
+    check("x='a b'; cat \"$x\"", "cat a b");
+    check("x=a; for i in 1 2; do cat $x; done", "cat a");
+    for line in [
+        "x='rm a'; $x",
+        "x='rm a'; nice $x",
+        "x=*; $x",
+        "x=; $x",
+        "x=ls | y; $x",
+        "x=ls & $x",
+        "x=ls && y & $x",
+        "false && x=ls; $x",
+        "a ||\nx=ls; $x",
+        "if a; then x=ls; fi; $x",
+        "while a; do x=ls; done; $x",
+        "for i in 1; do x=ls; done; $x",
+        "case a in b) x=ls;; esac; $x",
+        "f() { x=ls; }; $x",
+        "(x=ls); $x",
+        "$x; x=ls",
+        "x=ls; y=rm; declare -n y=x; $x",
+        "x=ls; source f; $x",
+        "x=ls; . f; $x",
+        "x=ls; eval \"$y\"; $x",
+        "x=ls; read x; $x",
+        "x=ls; read $y; $x",
+        "x=ls; readonly x=rm; $x",
+        "x=ls; : ${x:=rm}; $x",
+        "x=ls; printf -v $'\\x78' rm; $x",
+        "IFS=z; x=lsza; $x",
+        "x=ls; x=rm; $x",
+        "x=ls; x+=a; $x",
+        "x=~/a; $x",
+        "coproc x=ls; $x",
+        "x=ls > f; $x",
+    ] {
+        let unseen = analyse(line).unseen;
+        assert!(unseen.is_some(), "{line:?}: {:?}", found(line));
+    }
+    check("x='-rf /'; rm $x", "rm ?");
+    check("for d in / /etc; do rm -rf $d; done", "rm -rf ?");
+    check("x=ls; while :; do $x a; x=rm; done", "? a");
+    check("HOME=/; cat $HOME/a", "cat //a");
+    check("HOME=$x; cat $HOME/a", "cat ?/a");
+}
+
+/// The limit leaves room for a machine that is busy; what is not linear takes minutes here.
+#[test]
+fn time_goes_with_length() {
+    let time = |line: &str| {
+        let start = std::time::Instant::now();
+        let _ = analyse(line);
+        start.elapsed()
+    };
+    let mut doubling = "a=xx; a0=$a$a".to_owned();
+    for at in 0..60 {
+        doubling.push_str(&format!("; a{}=$a{at}$a{at}", at + 1));
+    }
+    let lines = [
+        format!("{doubling}; $a60"),
+        format!("{doubling}; cat {}", "$a9".repeat(30_000)),
+        format!("rm {}", "abc ".repeat(50_000)),
+        "sudo env ".repeat(10_000),
+        "$(".repeat(50_000),
+        "(".repeat(50_000),
+        "\"$(".repeat(30_000),
+        "`".repeat(50_000),
+        "cd a; ".repeat(20_000),
+        "a=b; ".repeat(20_000),
+        "x$y=1 ".repeat(20_000),
+        "cat <<E\n".repeat(10_000),
+        "{a,b}".repeat(10_000),
+        "sh -c 'ls' ".repeat(10_000),
+        "docker ".repeat(20_000),
+        "eval ".repeat(20_000),
+        "[[ ".repeat(20_000),
+        "case a in ".repeat(10_000),
+        "timeout --a ".repeat(10_000),
+    ];
+    for line in lines {
+        let took = time(&line);
+        assert!(took.as_secs() < 5, "{took:?} for {}…", &line[..20]);
+    }
 }

@@ -1,5 +1,6 @@
 //! What a command runs that stands in its own arguments.
 
+use super::files::below_root;
 use super::word::Argument;
 use crate::effect::has_name as has;
 use crate::places::Places;
@@ -25,6 +26,8 @@ pub(super) struct Inside {
     pub(super) scripts: Vec<String>,
     /// Variables it sets.
     pub(super) sets: Vec<String>,
+    /// It may set any variable.
+    pub(super) sets_anything: bool,
     pub(super) enters: Option<Places>,
     pub(super) runs_input: bool,
     pub(super) unseen: Option<&'static str>,
@@ -61,23 +64,37 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// Programs that run some of their last arguments, with options that are not known here: every word may begin the command.
-const RUNNERS: &str = "npx bunx pnpx pnpm yarn npm bun uv uvx poetry pipenv pipx hatch conda mamba mise asdf direnv nix nix-shell docker \
-    podman nerdctl kubectl oc lxc vagrant systemd-run firejail bwrap proot unshare nsenter numactl prlimit setarch linux32 \
+const RUNNERS: &str = "npx bunx pnpx uvx nix-shell systemd-run firejail bwrap proot unshare nsenter numactl prlimit setarch linux32 \
     linux64 setpriv gosu su-exec tini dumb-init torify torsocks proxychains proxychains4 xvfb-run dbus-run-session entr rlwrap \
     caffeinate cpulimit daemonize start-stop-daemon cross-env dotenv parallel runuser pkexec script ssh gdb valgrind perf \
-    hyperfine watchexec nodemon concurrently screen tmux at batch chpst softlimit cgexec sg newgrp setuidgid \
-    uvicorn bundle devbox rtx rustup rye pdm with-env op aws-vault chamber";
+    hyperfine watchexec nodemon concurrently screen tmux chpst softlimit cgexec sg newgrp setuidgid uvicorn with-env chamber";
+
+/// Programs that do the same only behind one of these words.
+const RUNNERS_BEHIND: &[(&str, &str)] = &[
+    ("docker podman nerdctl lxc kubectl oc", "exec run debug"),
+    ("npm pnpm yarn bun corepack", "exec x dlx"),
+    ("uv poetry pipenv pipx hatch pdm rye conda mamba", "run runpip x exec"),
+    ("mise rtx asdf direnv bundle aws-vault devbox op rustup vagrant", "exec run x ssh"),
+    ("nix", "run shell develop"),
+];
+
+/// Runners that hand one of their words to a shell.
+const RUNNERS_OF_TEXT: &str = "tmux screen npx bunx npm pnpm vagrant nix-shell concurrently nodemon watchexec hyperfine entr parallel xvfb-run sg nix";
 
 /// Programs that run text.
-const SHELLS: &str = "sh bash dash zsh ksh mksh ash rbash fish";
+const SHELLS: &str =
+    "sh bash dash zsh ksh mksh ash rbash fish csh tcsh pwsh powershell xonsh nu elvish rc es";
 
 /// Options whose value is run.
 const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-command --use-compress-program --rsh-command --info-script \
     --compress-program --pre --rsh --command --run --shell --tree-filter --index-filter --msg-filter --env-filter --commit-filter \
-    --parent-filter --tag-name-filter --pager --preview --filter --to-stdout-command --new-volume-script --shell-cmd";
+    --parent-filter --tag-name-filter --pager --open-files-in-pager --call --preview --filter --to-stdout-command --new-volume-script --shell-cmd";
 
 /// Programs in whose code calls are looked for.
 const INTERPRETERS: &str = "python python2 python3 perl ruby node nodejs deno bun php lua awk gawk mawk nawk";
+
+/// So many places where `find` begins are told apart.
+const ROOTS_MAX: usize = 8;
 
 /// How many words may begin the command of a runner.
 const CANDIDATES_MAX: usize = 6;
@@ -91,23 +108,32 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     } else if has(INTERPRETERS, base) {
         for argument in seen.arguments {
             inside.scripts.extend(calls(&argument.text));
+            let has_backquote = argument.text.contains('`') && has("perl ruby php lua", base);
+            if has_backquote
+                || (base == "perl" && argument.text.contains("qx"))
+                || (base == "ruby" && argument.text.contains("%x"))
+            {
+                inside.unseen = Some("code in it runs something");
+            }
         }
     }
     if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| has(wrapper.names, base)) {
         wrapped(wrapper, seen, &mut inside);
     }
-    if has(RUNNERS, base) {
-        let starts = candidates(seen.arguments);
-        inside.commands.extend(starts.map(|at| seen.arguments[at..].to_vec()));
-    }
+    runners(seen, &mut inside);
+    subcommands(seen, &mut inside);
+    known_options(seen, &mut inside);
     match base {
         "eval" => {
-            inside.scripts.push(joined(seen.arguments));
+            inside.scripts.push(joined(without_dashes(seen.arguments)));
             if seen.arguments.iter().any(|word| word.is_pattern) {
                 inside.unseen = Some("it evaluates names of files");
             }
         }
-        "trap" => inside.scripts.extend(seen.arguments.first().map(|first| first.text.clone())),
+        "trap" => {
+            let script = without_dashes(seen.arguments).first();
+            inside.scripts.extend(script.map(|script| script.text.clone()));
+        }
         "alias" => inside.scripts.extend(seen.arguments.iter().filter_map(after_equals)),
         "source" | "." => sourced(seen, &mut inside),
         "cd" | "pushd" | "popd" => inside.enters = Some(entered(seen)),
@@ -122,14 +148,30 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
             inside.scripts.push(remote(base, seen.arguments));
             inside.runs_input = matches!(base, "ssh" | "su");
         }
-        "at" | "batch" => input(seen, &mut inside),
+        "at" | "batch" | "crontab" => scheduled(seen, &mut inside),
+        "sed" if seen.arguments.iter().any(|word| may_run_script(&word.text)) => {
+            inside.unseen = Some("`sed` runs something");
+        }
+        "vim" | "vi" | "nvim" | "view" | "ex" | "ed" | "emacs" | "gvim" => {
+            let shells = seen.arguments.iter().filter_map(|word| word.text.split_once('!'));
+            inside.scripts.extend(shells.map(|(_, script)| script.to_owned()));
+        }
         "hash" | "enable" => inside.unseen = Some("it changes what a name means"),
         "read" | "mapfile" | "readarray" | "getopts" | "unset" | "declare" | "local" | "typeset"
-        | "export" | "printf" => {
+        | "readonly" | "export" | "let" | "printf" | "wait" => {
             inside.sets.extend(seen.arguments.iter().map(|word| name_of(&word.text)));
+            seen.arguments.iter().for_each(|word| assigned(&word.text, &mut inside));
+            // What is only known at run time may be any name, and another name may stand for a variable.
+            let is_any = |word: &Argument| {
+                word.text.starts_with('\0')
+                    || word.is_pattern
+                    || (word.text.starts_with('-') && word.text.contains('n'))
+            };
+            inside.sets_anything = base != "printf" && seen.arguments.iter().any(is_any);
         }
         _ => {}
     }
+    inside.sets_anything |= matches!(base, "eval" | "source" | ".");
     run_options(seen.arguments, &mut inside);
     inside
 }
@@ -158,8 +200,12 @@ fn shell(seen: &Seen<'_>, inside: &mut Inside) {
             if matches!(text, "--rcfile" | "--init-file") {
                 words.next();
             }
+            is_script |= matches!(text, "--command" | "--commands");
         } else if text.starts_with(['-', '+']) && text.len() > 1 && text != "--" {
-            is_script |= text.starts_with('-') && text.contains('c');
+            is_script |= text.starts_with('-') && text.contains(['c', 'C']);
+            if text.to_ascii_lowercase().starts_with("-enc") || text == "-ec" {
+                inside.unseen = Some("a shell runs a script that is encoded");
+            }
             if text.ends_with(['o', 'O']) {
                 words.next();
             }
@@ -231,11 +277,14 @@ fn wrapped(wrapper: &Wrapper, seen: &Seen<'_>, inside: &mut Inside) {
             at += 1;
             break;
         }
-        if text.starts_with('-') && text.len() > 1 {
+        if text.starts_with('-') && (text.len() > 1 || seen.base == "env") {
             at += 1;
             at += usize::from(takes_next(wrapper, text));
-            strings(seen.base, text, arguments.get(at.saturating_sub(1)), inside);
+            if seen.base == "env" {
+                split_string(text, &arguments[at.saturating_sub(1).min(arguments.len())..], inside);
+            }
         } else if is_assignment(text) && has("sudo env doas", seen.base) {
+            assigned(text, inside);
             at += 1;
         } else if operands > 0 {
             operands -= 1;
@@ -249,6 +298,11 @@ fn wrapped(wrapper: &Wrapper, seen: &Seen<'_>, inside: &mut Inside) {
     let Some(rest) = arguments.get(at..).filter(|rest| !rest.is_empty()) else { return };
     let mut command = rest.to_vec();
     if seen.base == "xargs" {
+        if let Some(mark) = replaced(&arguments[..at]) {
+            for word in &mut command {
+                word.text = word.text.replace(&mark, "\0");
+            }
+        }
         command.push(Argument { text: "\0".to_owned(), ..Argument::default() });
     }
     inside.commands.push(command);
@@ -261,12 +315,64 @@ fn wrapped(wrapper: &Wrapper, seen: &Seen<'_>, inside: &mut Inside) {
     }
 }
 
+/// A program that is run because a variable names it.
+fn assigned(text: &str, inside: &mut Inside) {
+    let value = text.split_once('=').filter(|(name, _)| names_program(name));
+    inside.scripts.extend(value.map(|(_, value)| value.trim_start_matches(['|', '!']).to_owned()));
+}
+
+/// What `xargs` replaces by what comes in.
+fn replaced(options: &[Argument]) -> Option<String> {
+    for (at, option) in options.iter().enumerate() {
+        let text = option.text.as_str();
+        if let Some(mark) = text.strip_prefix("--replace") {
+            return Some(mark.strip_prefix('=').filter(|mark| !mark.is_empty()).unwrap_or("{}").to_owned());
+        }
+        let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else {
+            continue;
+        };
+        if let Some((_, mark)) = letters.split_once('I') {
+            let next = options.get(at + 1).map(|word| word.text.clone());
+            return if mark.is_empty() {
+                next.filter(|mark| !mark.is_empty())
+            } else {
+                Some(mark.to_owned())
+            };
+        }
+        if let Some((_, mark)) = letters.split_once('i') {
+            return Some(if mark.is_empty() { "{}".to_owned() } else { mark.to_owned() });
+        }
+    }
+    None
+}
+
 fn takes_next(wrapper: &Wrapper, option: &str) -> bool {
-    if option.starts_with("--") {
+    if option.starts_with("--") || option == "-" {
         return false;
     }
     let position = option[1..].find(|c| wrapper.valued.contains(c));
     position.is_some_and(|position| option[1..].len() == position + 1)
+}
+
+/// Whether programs run what a variable holds.
+pub(super) fn names_program(variable: &str) -> bool {
+    const ENDS: [&str; 14] = [
+        "PAGER",
+        "EDITOR",
+        "VISUAL",
+        "BROWSER",
+        "_COMMAND",
+        "ASKPASS",
+        "LESSOPEN",
+        "LESSCLOSE",
+        "EXTERNAL_DIFF",
+        "_WRAPPER",
+        "BASH_ENV",
+        "GIT_SSH",
+        "_RUNNER",
+        "_EXEC",
+    ];
+    ENDS.iter().any(|end| variable.ends_with(end))
 }
 
 fn is_assignment(text: &str) -> bool {
@@ -274,14 +380,163 @@ fn is_assignment(text: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Options of wrappers whose value is a script: `env -S`, `flock -c`.
-fn strings(base: &str, option: &str, value: Option<&Argument>, inside: &mut Inside) {
-    if base == "env" && (option.starts_with("-S") || option.starts_with("--split-string")) {
-        let attached = option.strip_prefix("-S").unwrap_or_default();
-        inside.scripts.push(attached.to_owned());
-        inside.scripts.extend(value.map(|value| value.text.clone()));
-        inside.scripts.extend(option.split_once('=').map(|(_, script)| script.to_owned()));
+/// `env -S`: its value is split into words, which the words behind it follow.
+fn split_string(option: &str, rest: &[Argument], inside: &mut Inside) {
+    if let Some(value) = option.strip_prefix("--s") {
+        let value = value.split_once('=').map(|(_, value)| value);
+        inside
+            .scripts
+            .extend(value.map(|value| format!("{value} {}", joined(rest.get(1..).unwrap_or_default()))));
+        inside.scripts.push(joined(rest));
+        return;
     }
+    let letters = option.trim_start_matches('-');
+    let Some((flags, value)) = letters.split_once('S') else { return };
+    if flags.bytes().all(|byte| b"iv0".contains(&byte)) {
+        let skip = usize::from(!value.is_empty());
+        inside.scripts.push(format!("{value} {}", joined(rest.get(skip..).unwrap_or_default())));
+    }
+}
+
+/// The words of a builtin without the dashes that end its options.
+fn without_dashes(arguments: &[Argument]) -> &[Argument] {
+    match arguments {
+        [dashes, rest @ ..] if dashes.text == "--" => rest,
+        _ => arguments,
+    }
+}
+
+/// Commands behind a runner.
+fn runners(seen: &Seen<'_>, inside: &mut Inside) {
+    let base = seen.base;
+    let behind = RUNNERS_BEHIND.iter().find(|(names, _)| has(names, base));
+    let arguments = match behind {
+        Some((_, words)) => {
+            let at = seen.arguments.iter().take(64).position(|word| has(words, &word.text));
+            at.map_or(&[][..], |at| &seen.arguments[at + 1..])
+        }
+        None if has(RUNNERS, base) => seen.arguments,
+        None => &[],
+    };
+    inside.commands.extend(candidates(arguments).map(|at| arguments[at..].to_vec()));
+    if has(RUNNERS_OF_TEXT, base) {
+        let is_text = |word: &&Argument| word.text.contains([' ', '\t', '\n', ';']);
+        let is_npm = has("npm pnpm", base);
+        let texts = if is_npm { arguments } else { seen.arguments };
+        inside
+            .scripts
+            .extend(texts.iter().filter(is_text).take(CANDIDATES_MAX).map(|word| word.text.clone()));
+    }
+}
+
+/// Options in front of the subcommand that take the next word.
+const BEFORE_SUBCOMMAND: &[(&str, &str)] = &[
+    (
+        "git",
+        "-C -c --git-dir --work-tree --namespace --config-env --super-prefix --exec-path --attr-source --list-cmds",
+    ),
+    (
+        "docker podman nerdctl",
+        "-H --host --config --context -c -l --log-level --tlscacert --tlscert --tlskey --connection --root",
+    ),
+    (
+        "kubectl oc",
+        "-n --namespace --context --kubeconfig --cluster --user -s --server --as --token --request-timeout",
+    ),
+    ("helm", "-n --namespace --kube-context --kubeconfig"),
+    ("npm pnpm yarn", "--prefix -w --workspace -C --dir --filter --cwd --loglevel"),
+    ("cargo", "--config -Z -C --color --manifest-path"),
+    ("gh", "-R --repo"),
+    ("terraform", ""),
+    ("aws gcloud az", "--profile --region --project --output --format"),
+    ("systemctl", "-H --host -M --machine"),
+];
+
+/// The same command without the options in front of its subcommand, which rules about the subcommand do not name.
+fn subcommands(seen: &Seen<'_>, inside: &mut Inside) {
+    let row = BEFORE_SUBCOMMAND.iter().find(|(names, _)| has(names, seen.base));
+    let Some((_, valued)) = row else { return };
+    let mut at = 0;
+    while let Some(word) =
+        seen.arguments.get(at).filter(|word| word.text.starts_with(['-', '+']) && word.text.len() > 1)
+    {
+        at += if has(valued, &word.text) { 2 } else { 1 };
+    }
+    let Some(rest) = seen.arguments.get(at..).filter(|rest| at > 0 && !rest.is_empty()) else { return };
+    let name = Argument { text: seen.base.to_owned(), ..Argument::default() };
+    inside.commands.push([&[name], rest].concat());
+}
+
+/// Options of single programs whose value is run.
+fn known_options(seen: &Seen<'_>, inside: &mut Inside) {
+    let letters = match seen.base {
+        "flock" => "c",
+        "compgen" | "complete" | "mapfile" | "readarray" => "C",
+        "tar" | "bsdtar" | "gtar" => "IF",
+        "man" => "PH",
+        "npx" | "npm" | "vagrant" => "c",
+        "git" => "O",
+        "rsync" => "e",
+        "scp" | "sftp" => "S",
+        "zip" => "TT",
+        _ => return,
+    };
+    for (at, word) in seen.arguments.iter().enumerate() {
+        let Some(option) = word.text.strip_prefix('-').filter(|option| !option.starts_with('-')) else {
+            continue;
+        };
+        let Some((_, value)) = option.split_once(|c| letters.contains(c)) else { continue };
+        let next = seen.arguments.get(at + 1).map(|word| word.text.as_str());
+        let next = next.map(str::to_owned);
+        // The shell itself adds words to these.
+        if has("compgen complete mapfile readarray", seen.base) {
+            let script = if value.is_empty() { next.unwrap_or_default() } else { value.to_owned() };
+            inside.scripts.push(format!("{script} \0"));
+            continue;
+        }
+        // In git this letter has no value of its own but for searches.
+        if value.is_empty() && seen.base != "git" {
+            inside.scripts.extend(next);
+        } else {
+            inside.scripts.push(value.to_owned());
+        }
+    }
+}
+
+/// Programs that run what comes in, or what is in a file, at another time.
+fn scheduled(seen: &Seen<'_>, inside: &mut Inside) {
+    input(seen, inside);
+    let has_option = |names: &str| seen.arguments.iter().any(|word| has(names, &word.text));
+    let is_later = match seen.base {
+        "crontab" => !has_option("-l -r"),
+        _ => seen.arguments.iter().any(|word| word.text.starts_with("-f")),
+    };
+    if is_later {
+        inside.unseen = Some("it runs something at another time");
+    }
+}
+
+/// Whether a script of `sed` may hold the command `e` or that flag of a replacement.
+fn may_run_script(word: &str) -> bool {
+    let mut before = '\n';
+    let mut commands = word.char_indices();
+    // The letter at the start of a command, behind a line number, a range or an expression.
+    let is_command = commands.any(|(at, c)| {
+        let next = word[at + c.len_utf8()..].chars().next();
+        let ends = next.is_none_or(|next| matches!(next, ' ' | '\t' | '\n' | ';' | '}'));
+        let starts =
+            matches!(before, '\n' | ';' | '{' | '}' | '/' | '$' | ' ' | '!' | ',') || before.is_ascii_digit();
+        let runs = c == 'e' && starts && (ends || before.is_ascii_digit());
+        before = c;
+        runs
+    });
+    let flags = word.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let is_replacement =
+        word.contains('s') && word.contains(['/', '|', ',', '#', '!', ':', '@', '~', '%', '+']);
+    let has_flag = flags.len() <= 4
+        && flags.contains('e')
+        && flags.bytes().all(|byte| b"gpiIeMmw0123456789".contains(&byte));
+    is_command || (is_replacement && has_flag)
 }
 
 /// Where the command of a runner may begin.
@@ -293,11 +548,23 @@ fn candidates(arguments: &[Argument]) -> impl Iterator<Item = usize> + '_ {
     arguments.iter().enumerate().filter(may_begin).map(|(at, _)| at).take(CANDIDATES_MAX)
 }
 
+/// Where `find` begins.
+pub(super) fn roots(arguments: &[Argument]) -> Vec<Argument> {
+    let is_option = |word: &&Argument| has("-L -P -H", &word.text) || word.text.starts_with("-O");
+    let is_root = |word: &&Argument| !word.text.starts_with(['-', '(', '!']);
+    let mut roots: Vec<Argument> =
+        arguments.iter().skip_while(is_option).take_while(is_root).take(ROOTS_MAX).cloned().collect();
+    if roots.is_empty() {
+        roots.push(Argument { text: ".".to_owned(), ..Argument::default() });
+    } else if roots.len() == ROOTS_MAX {
+        roots.push(Argument { text: "\0".to_owned(), ..Argument::default() });
+    }
+    roots
+}
+
 /// `find -exec`: what it found stands for `{}`.
 fn executed(seen: &Seen<'_>, inside: &mut Inside) {
-    let roots = seen.arguments.iter().take_while(|word| !word.text.starts_with(['-', '(', '!']));
-    let root =
-        roots.map(|word| word.text.trim_end_matches('/').to_owned()).next().unwrap_or_else(|| ".".to_owned());
+    let roots = roots(seen.arguments);
     let mut words = seen.arguments.iter();
     while let Some(word) = words.next() {
         if !matches!(
@@ -306,12 +573,21 @@ fn executed(seen: &Seen<'_>, inside: &mut Inside) {
         ) {
             continue;
         }
-        let mut command = Vec::new();
-        for word in words.by_ref().take_while(|word| !matches!(word.text.as_str(), ";" | "+")) {
-            let text = word.text.replace("{}", &format!("{root}/\0"));
-            command.push(Argument { text, ..word.clone() });
+        let command: Vec<&Argument> =
+            words.by_ref().take_while(|word| !matches!(word.text.as_str(), ";" | "+")).collect();
+        // Without the mark, the names come last in some of these programs.
+        let has_mark = command.iter().any(|word| word.text.contains("{}"));
+        for root in roots.iter().take(if has_mark { roots.len() } else { 1 }) {
+            let found = below_root(&root.text);
+            let put = |word: &&Argument| {
+                let is_name = word.text.starts_with("{}");
+                let text = word.text.replace("{}", &found);
+                let is_home = word.is_home || (is_name && root.is_home);
+                let is_other_home = word.is_other_home || (is_name && root.is_other_home);
+                Argument { text, is_home, is_other_home, is_pattern: word.is_pattern }
+            };
+            inside.commands.push(command.iter().map(put).collect());
         }
-        inside.commands.push(command);
     }
 }
 

@@ -41,32 +41,29 @@ impl Draft {
         }
     }
 
-    /// A variable: the working directory and the home directory are known, and what the line has set.
-    pub(super) fn push_variable(&mut self, text: &str, known: Option<&str>, in_quotes: bool) {
-        let is_start = self.letters.is_empty();
-        match (text, known) {
-            ("HOME", _) if is_start => {
-                self.is_home = true;
-                self.push('~', false);
-            }
-            ("PWD", _) if is_start => {
-                self.is_here = true;
-                self.push('.', false);
-            }
-            (_, Some(value)) => {
-                for c in value.chars() {
-                    self.push(c, !in_quotes);
-                }
-            }
-            _ => {
-                self.push_unknown();
-                // A default may be what it stands for.
-                let default =
-                    text.split_once(":-").or_else(|| text.split_once('-')).or_else(|| text.split_once(":="));
-                for c in default.map_or("", |(_, default)| default).chars() {
-                    self.push(c, false);
-                }
-            }
+    pub(super) fn is_start(&self) -> bool {
+        self.letters.is_empty()
+    }
+
+    /// A variable or a substitution that is the home directory, `~`, or the working directory, a dot.
+    pub(super) fn push_root(&mut self, root: char) {
+        self.is_home = root == '~';
+        self.is_here = root == '.';
+        self.push(root, false);
+    }
+
+    /// A variable, as far as the line tells what it holds.
+    pub(super) fn push_variable(&mut self, text: &str, known: Option<&str>) {
+        if let Some(value) = known {
+            value.chars().for_each(|c| self.push(c, false));
+            return;
+        }
+        self.push_unknown();
+        // A default may be what it stands for.
+        let default =
+            text.split_once(":-").or_else(|| text.split_once('-')).or_else(|| text.split_once(":="));
+        for c in default.map_or("", |(_, default)| default).chars() {
+            self.push(c, false);
         }
     }
 
@@ -136,6 +133,15 @@ impl Draft {
     fn argument(&self, letters: &[(char, bool)]) -> Argument {
         if is_sequence(letters) {
             return Argument { text: "\0".to_owned(), ..Argument::default() };
+        }
+        // `~+` is the working directory.
+        if self.is_home
+            && letters.get(1) == Some(&('+', true))
+            && letters.get(2).is_none_or(|(c, _)| *c == '/')
+        {
+            let below: String = letters[2..].iter().map(|(c, _)| *c).collect();
+            let is_pattern = is_pattern(&letters[2..]);
+            return Argument { text: format!(".{below}"), is_pattern, ..Argument::default() };
         }
         let is_directory =
             letters.first().is_some_and(|(c, _)| *c == '~') && letters.get(1).is_none_or(|(c, _)| *c == '/');

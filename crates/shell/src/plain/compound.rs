@@ -75,10 +75,13 @@ impl Reader<'_> {
         }
         self.keyword("in")?;
         let mut words = Vec::new();
+        self.peek()?;
+        let list_start = self.token_start;
         while let Token::Word(word) = self.peek()?.clone() {
             self.next()?;
             words.extend(word.expand()?);
         }
+        self.list_directories(list_start, &words);
         if words.iter().any(|word| word.is_unknown || word.is_split) {
             words.clear();
         }
@@ -93,6 +96,17 @@ impl Reader<'_> {
         self.bindings.pop();
         self.keyword("done")?;
         after_loop(&start, &body)
+    }
+
+    /// To put names in place of patterns, bash looks into directories.
+    fn list_directories(&mut self, start: usize, words: &[Word]) {
+        let patterns = words.iter().filter(|word| word.is_pattern);
+        let reads: Vec<NamedPath> =
+            patterns.flat_map(|word| named(&path_text(word), true, &self.here)).collect();
+        if !reads.is_empty() {
+            let facts = Facts { effect: Effect::Looks, ..Facts::default() };
+            self.push(start, Parts { reads, ..Parts::default() }, Vec::new(), facts);
+        }
     }
 
     /// A variable that two loops set has no value that is certain.

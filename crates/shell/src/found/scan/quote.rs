@@ -35,7 +35,9 @@ impl Scanner<'_, '_> {
             return self.open(Kind::Arithmetic { end: "))" });
         }
         if self.take_if("(") {
-            self.draft().push_unknown();
+            let inner = self.rest().get(..12).unwrap_or_else(|| self.rest());
+            let is_here = inner.split_once(')').is_some_and(|(inner, _)| is_pwd(inner));
+            self.substituted(is_here);
             return self.open(Kind::Commands);
         }
         if self.take_if("{") {
@@ -62,8 +64,23 @@ impl Scanner<'_, '_> {
         }
         let name = rest[..length].to_owned();
         self.at += length;
-        let known = self.walk.variable(&name);
-        self.draft().push_variable(&name, known.as_deref(), in_quotes);
+        self.variable(&name, in_quotes);
+    }
+
+    /// A variable, or what stands between the braces of one.
+    pub(super) fn variable(&mut self, text: &str, in_quotes: bool) {
+        let known = self.walk.variable(text, in_quotes);
+        // What is to be done if there is no such variable does not matter for these.
+        let end = text.find([':', '-', '?', '=']).unwrap_or(text.len());
+        let (name, default) = text.split_at(end);
+        let default = default.strip_prefix(':').unwrap_or(default);
+        let name = if default.is_empty() || default.starts_with(['-', '?', '=']) { name } else { text };
+        let is_start = self.draft().is_start();
+        match name {
+            "HOME" if is_start && !self.walk.variables.home_is_set() => self.draft().push_root('~'),
+            "PWD" if is_start && !self.walk.variables.here_is_set() => self.draft().push_root('.'),
+            _ => self.draft().push_variable(text, known.as_deref()),
+        }
     }
 
     pub(super) fn ansi_quoted(&mut self) {
@@ -105,8 +122,22 @@ impl Scanner<'_, '_> {
         if !is_closed {
             self.walk.note_unseen("a backquote is not closed");
         }
-        self.draft().push_unknown();
+        self.substituted(is_pwd(&text));
         let places = self.top().places.clone();
         self.walk.script(&text, &places);
     }
+
+    /// What a command prints: nobody knows, unless that is the working directory.
+    fn substituted(&mut self, is_here: bool) {
+        if is_here && self.draft().is_start() {
+            self.draft().push_root('.');
+        } else {
+            self.draft().push_unknown();
+        }
+    }
+}
+
+/// Whether a script prints the working directory.
+fn is_pwd(script: &str) -> bool {
+    matches!(script.trim(), "pwd" | "pwd -P" | "pwd -L")
 }
