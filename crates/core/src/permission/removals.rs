@@ -19,7 +19,7 @@ fn is_critical(named: &NamedPath, case: &Case<'_>) -> bool {
         Naming::Unknown => {
             is_below_variable(lexical)
                 || is_unknown_at_top(lexical)
-                || is_unknown_whole(lexical)
+                || is_unknown_whole(lexical, case)
                 || is_all_of(lexical, case)
         }
         Naming::Pattern => is_all_of(lexical, case),
@@ -38,8 +38,9 @@ fn is_all_of(pattern: &Path, case: &Case<'_>) -> bool {
 }
 
 /// Nothing at all is known of it, so it may be anything.
-fn is_unknown_whole(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().chars().all(|c| c == UNKNOWN_TEXT))
+fn is_unknown_whole(path: &Path, case: &Case<'_>) -> bool {
+    // As text: what lies below a directory that is named is known to be there.
+    path.as_os_str() == case.cwd.join(UNKNOWN_TEXT.to_string()).as_os_str()
 }
 
 /// The root, a directory right below it, the home directory or what holds it.
