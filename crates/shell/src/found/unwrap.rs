@@ -380,7 +380,7 @@ fn executed(seen: &Seen<'_>, inside: &mut Inside) {
                 let text = word.text.replace("{}", &found);
                 let is_home = word.is_home || (is_name && root.is_home);
                 let is_other_home = word.is_other_home || (is_name && root.is_other_home);
-                Argument { text, is_home, is_other_home, is_pattern: word.is_pattern }
+                Argument { text, is_home, is_other_home, is_pattern: word.is_pattern, choices: Vec::new() }
             };
             inside.commands.push(command.iter().map(put).collect());
         }
