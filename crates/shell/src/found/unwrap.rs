@@ -9,9 +9,7 @@ use crate::effect::has_name as has;
 use crate::places::Places;
 use runners::{runners, subcommands};
 pub(super) use texts::names_program;
-use texts::{
-    assigned, git, interpreted, known_options, may_run_script, run_options, scheduled, split_string,
-};
+use texts::{assigned, edits_may_run, git, interpreted, known_options, run_options, scheduled, split_string};
 
 /// A command as it was found.
 pub(super) struct Seen<'a> {
@@ -122,7 +120,7 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
             inside.runs_input = matches!(base, "ssh" | "su");
         }
         "at" | "batch" | "crontab" => scheduled(seen, &mut inside),
-        "sed" if seen.arguments.iter().any(|word| may_run_script(&word.text)) => {
+        "sed" | "gsed" if edits_may_run(seen.arguments) => {
             inside.unseen = Some("`sed` runs something");
         }
         "vim" | "vi" | "nvim" | "view" | "ex" | "ed" | "emacs" | "gvim" => {
