@@ -9,9 +9,7 @@ use crate::effect::has_name as has;
 use crate::places::Places;
 use runners::{runners, subcommands};
 pub(super) use texts::names_program;
-use texts::{
-    assigned, git, interpreted, known_options, may_run_script, run_options, scheduled, split_string,
-};
+use texts::{assigned, edits_may_run, git, interpreted, known_options, run_options, scheduled, split_string};
 
 /// A command as it was found.
 pub(super) struct Seen<'a> {
@@ -122,7 +120,7 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
             inside.runs_input = matches!(base, "ssh" | "su");
         }
         "at" | "batch" | "crontab" => scheduled(seen, &mut inside),
-        "sed" if seen.arguments.iter().any(|word| may_run_script(&word.text)) => {
+        "sed" | "gsed" if edits_may_run(seen.arguments) => {
             inside.unseen = Some("`sed` runs something");
         }
         "vim" | "vi" | "nvim" | "view" | "ex" | "ed" | "emacs" | "gvim" => {
@@ -380,7 +378,7 @@ fn executed(seen: &Seen<'_>, inside: &mut Inside) {
                 let text = word.text.replace("{}", &found);
                 let is_home = word.is_home || (is_name && root.is_home);
                 let is_other_home = word.is_other_home || (is_name && root.is_other_home);
-                Argument { text, is_home, is_other_home, is_pattern: word.is_pattern }
+                Argument { text, is_home, is_other_home, is_pattern: word.is_pattern, choices: Vec::new() }
             };
             inside.commands.push(command.iter().map(put).collect());
         }

@@ -81,7 +81,12 @@ impl Scanner<'_, '_> {
             "PWD" if is_start && !self.walk.variables.here_is_set() => self.draft().push_root('.'),
             _ => match known {
                 Some(value) if !in_quotes && value.contains(is_blank) => self.split(&value),
-                known => self.draft().push_variable(text, known.as_deref()),
+                Some(value) => self.draft().push_variable(text, Some(&value)),
+                None => {
+                    let choices = self.walk.choices(text);
+                    self.draft().push_variable(text, None);
+                    self.draft().choose(choices);
+                }
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use super::super::word::Argument;
 use super::{Inside, Seen, input, joined};
-use crate::effect::has_name as has;
+use crate::effect::{has_name as has, is_plain_sed};
 
 /// Options whose value is run.
 const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-command --use-compress-program --rsh-command --info-script \
@@ -57,27 +57,39 @@ pub(super) fn scheduled(seen: &Seen<'_>, inside: &mut Inside) {
     }
 }
 
-/// Whether a script of `sed` may hold the command `e` or that flag of a replacement.
-pub(super) fn may_run_script(word: &str) -> bool {
+/// Whether a script of `sed` may hold the command `e`, or that flag of a replacement.
+pub(super) fn edits_may_run(arguments: &[Argument]) -> bool {
+    let mut scripts = Vec::new();
+    let mut operands = Vec::new();
+    let mut words = arguments.iter().map(|word| word.text.as_str());
+    while let Some(word) = words.next() {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        let attached = letters.and_then(|letters| letters.split_once('e'));
+        if let Some((_, script)) =
+            attached.filter(|(flags, _)| flags.bytes().all(|flag| b"nErsuz".contains(&flag)))
+        {
+            scripts.extend(if script.is_empty() { words.next() } else { Some(script) });
+        } else if word.starts_with("--e") {
+            scripts.extend(word.split_once('=').map(|(_, script)| script).or_else(|| words.next()));
+        } else if !word.starts_with('-') {
+            operands.push(word);
+        }
+    }
+    if scripts.is_empty() {
+        scripts.extend(operands.first());
+    }
+    scripts.iter().any(|script| !is_plain_sed(script) && has_command_e(script))
+}
+
+/// Whether an `e` stands where a command of `sed` or a flag may.
+fn has_command_e(script: &str) -> bool {
     let mut before = '\n';
-    let mut commands = word.char_indices();
-    // The letter at the start of a command, behind a line number, a range or an expression.
-    let is_command = commands.any(|(at, c)| {
-        let next = word[at + c.len_utf8()..].chars().next();
-        let ends = next.is_none_or(|next| matches!(next, ' ' | '\t' | '\n' | ';' | '}'));
-        let starts =
-            matches!(before, '\n' | ';' | '{' | '}' | '/' | '$' | ' ' | '!' | ',') || before.is_ascii_digit();
-        let runs = c == 'e' && starts && (ends || before.is_ascii_digit());
+    script.chars().any(|c| {
+        let may_begin = !before.is_ascii_alphabetic() || b"gpiIMmw".contains(&(before as u8));
+        let runs = c == 'e' && may_begin;
         before = c;
         runs
-    });
-    let flags = word.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    let is_replacement =
-        word.contains('s') && word.contains(['/', '|', ',', '#', '!', ':', '@', '~', '%', '+']);
-    let has_flag = flags.len() <= 4
-        && flags.contains('e')
-        && flags.bytes().all(|byte| b"gpiIeMmw0123456789".contains(&byte));
-    is_command || (is_replacement && has_flag)
+    })
 }
 
 /// `--exec=…`, `--exec …` and their like, for any program; and settings that name a program.
