@@ -118,7 +118,7 @@ fn plain() -> impl Strategy<Value = PlainCommand> {
     let paths = || prop::collection::vec(named(), 0..2);
     (words, effect, paths(), paths(), any::<[bool; 4]>()).prop_map(|(words, effect, reads, writes, dice)| {
         PlainCommand {
-            text: words.join(" "),
+            text: format!("{words:?}"),
             whole: words.clone(),
             words,
             exact_only: dice == [true; 4],
