@@ -10,7 +10,7 @@ use super::*;
 const SEED: u64 = 7;
 
 /// The same cases each time; the seed is printed, and another one can be tried by changing it.
-fn seeded(cases: u32) -> ProptestConfig {
+pub(in crate::rules) fn seeded(cases: u32) -> ProptestConfig {
     let seed = SEED;
     println!("seed {seed}");
     let rng_seed = proptest::test_runner::RngSeed::Fixed(seed);
