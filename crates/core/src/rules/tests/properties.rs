@@ -1,4 +1,9 @@
 //! What holds for every rule and every command.
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test of how long something takes looks at a clock"
+)]
 
 use std::time::{Duration, Instant};
 

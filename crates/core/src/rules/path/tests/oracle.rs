@@ -3,6 +3,11 @@
 //! The two mean the same for whatever is written in both. Left out is what only one of them knows: anchors (`//`, `~`, `./`, `../`),
 //! comments, negations and blanks at the end, braces, sets that do not end or run backwards, a backslash at the very end, sets of
 //! what is not meant in paths of several parts, and patterns of nothing but stars.
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a test of how long something takes looks at a clock"
+)]
 
 use std::time::{Duration, Instant};
 
