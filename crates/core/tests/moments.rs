@@ -301,7 +301,7 @@ fn an_approved_input_is_decided_on_from_the_start_and_nobody_is_asked_twice() {
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
         > c1 is write a              ask h1 PermissionRequest write a
-        > h1 says allow              notice A hook approved a call and wants the permissions changed; the approval counts for this call alone. | run c1
+        > h1 says allow              notice A hook wants the permissions changed, but missing field `type` at line 1 column 2. | run c1
         ",
     );
 }

@@ -125,6 +125,9 @@ impl Match {
 /// A call as rules see it.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
+    /// As the model names it.
+    given: &'a str,
+    /// As rules do.
     pub(crate) tool: &'a str,
     pub(crate) input: &'a RawValue,
     pub(crate) facts: &'a CallFacts,
@@ -133,6 +136,7 @@ pub(crate) struct Subject<'a> {
 impl<'a> Subject<'a> {
     /// Tools have had other names, and rules go by the present one.
     pub(crate) fn new(tool: &'a str, input: &'a RawValue, facts: &'a CallFacts) -> Self {
+        let given = tool;
         let tool = match tool {
             "Task" => "Agent",
             "SlashCommand" => "Skill",
@@ -140,7 +144,7 @@ impl<'a> Subject<'a> {
             "Monitor" => "Bash",
             other => other,
         };
-        Self { tool, input, facts }
+        Self { given, tool, input, facts }
     }
 }
 
@@ -184,9 +188,13 @@ impl Rule {
         self.tool = ToolPattern::of(name);
     }
 
+    fn names(&self, subject: &Subject<'_>, behaviour: Behaviour) -> bool {
+        self.tool.names(subject.tool, behaviour) || self.tool.names(subject.given, behaviour)
+    }
+
     /// Whether a rule that denies or asks means a call.
     pub(crate) fn restricts(&self, subject: &Subject<'_>) -> Match {
-        let own = self.tool.names(subject.tool, self.behaviour);
+        let own = self.names(subject, self.behaviour);
         match &self.what {
             What::Every if own => Match::Yes,
             What::Every => Match::sure(self.is_of_family(subject)),
@@ -219,7 +227,7 @@ impl Rule {
 
     /// Whether a rule that allows covers a whole call. Command lines are covered part by part; see [`Rule::covers_command`].
     pub(crate) fn covers(&self, subject: &Subject<'_>) -> bool {
-        let own = self.tool.names(subject.tool, Behaviour::Allow);
+        let own = self.names(subject, Behaviour::Allow);
         match &self.what {
             What::Every => own,
             What::Commands(pattern) => {

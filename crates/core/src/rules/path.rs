@@ -45,7 +45,12 @@ impl PathPattern {
             _ => (text, false),
         };
         let (places, body) = places(text, restricts, anchors)?;
-        let rest = if body == "**" { Some("") } else { body.strip_suffix("/**") };
+        let mut rest = if body == "**" { Some("") } else { body.strip_suffix("/**") };
+        while let Some(again) =
+            rest.and_then(|rest| if rest == "**" { Some("") } else { rest.strip_suffix("/**") })
+        {
+            rest = Some(again);
+        }
         // A directory that nothing may be read in is not listed either.
         let below = rest.is_some() && !restricts;
         let body = rest.unwrap_or(body);
