@@ -45,7 +45,9 @@ impl PathPattern {
             _ => (text, false),
         };
         let (places, body) = places(text, restricts, anchors)?;
-        let mut rest = if body == "**" { Some("") } else { body.strip_suffix("/**") };
+        // Directories in a directory are not all that is in it.
+        let all = if directory && !restricts { "" } else { body };
+        let mut rest = if all == "**" { Some("") } else { all.strip_suffix("/**") };
         while let Some(again) =
             rest.and_then(|rest| if rest == "**" { Some("") } else { rest.strip_suffix("/**") })
         {
