@@ -1,7 +1,7 @@
 //! What a decision about a call costs, in this very process: the same code as in the binary, built the same way.
 
 use std::hint::black_box;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
@@ -42,11 +42,11 @@ fn rules() -> Vec<(Behaviour, String)> {
     rules
 }
 
-fn permissions(root: &PathBuf) -> Result<Permissions> {
+fn permissions(root: &Path) -> Result<Permissions> {
     let anchors = Anchors {
-        settings: root.clone(),
-        start: root.clone(),
-        roots: vec![root.clone()],
+        settings: root.to_owned(),
+        start: root.to_owned(),
+        roots: vec![root.to_owned()],
         home: std::env::home_dir(),
     };
     let mut permissions = Permissions { anchors: anchors.clone(), ..Permissions::default() };

@@ -105,12 +105,7 @@ pub(crate) fn prepare(config: &mut Config) -> Result<Option<Sandbox>, String> {
     };
     match Sandbox::prepare(&policy(config)) {
         Ok(sandbox) => {
-            let patterns = wanted.excluded_commands.iter().map(|pattern| pattern.value.as_str());
-            config.permissions.sandbox = Some(Sandboxing {
-                auto_allow: stated(&wanted.auto_allow_bash, true),
-                may_leave: stated(&wanted.allow_unsandboxed, true),
-                excluded: patterns.filter_map(CommandPattern::parse).collect(),
-            });
+            config.permissions.sandbox = sandboxing(config);
             if sandbox.is_reduced() {
                 config.warnings.push(sandbox.report().trim_end().replace('\n', "; "));
             }
@@ -125,6 +120,20 @@ pub(crate) fn prepare(config: &mut Config) -> Result<Option<Sandbox>, String> {
             Ok(None)
         }
     }
+}
+
+/// Which commands run in the sandbox and what that spares, if the settings ask for one.
+pub(crate) fn sandboxing(config: &Config) -> Option<Sandboxing> {
+    let wanted = &config.files.sandbox;
+    let stated = |switch: &Option<windlass_config::Sourced<bool>>, standard| {
+        switch.as_ref().map_or(standard, |switch| switch.value)
+    };
+    let patterns = wanted.excluded_commands.iter().map(|pattern| pattern.value.as_str());
+    stated(&wanted.enabled, false).then(|| Sandboxing {
+        auto_allow: stated(&wanted.auto_allow_bash, true),
+        may_leave: stated(&wanted.allow_unsandboxed, true),
+        excluded: patterns.filter_map(CommandPattern::parse).collect(),
+    })
 }
 
 /// What commands can reach, by the settings.

@@ -128,7 +128,8 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     let lines = arguments.input_format == InputFormat::StreamJson;
     let (key, origins) = (opening.key, Origins::new(&config, &flags));
     let form = Form { partial_messages: arguments.include_partial_messages, lines };
-    let wired = wiring::wire(config, form, &opening.kept())?;
+    let mut wired = wiring::wire(config, form, &opening.kept())?;
+    wired.setup.untrusted_settings = held.effective.skipped;
     let opened = opening.open(&wired.engine, origins)?;
     let input = if lines {
         Input::Lines { replays: arguments.replay_user_messages }

@@ -15,13 +15,16 @@ use crate::complain;
 use crate::lines::{Lines, Next};
 use crate::view::View;
 
+/// More questions than a response can have calls that run side by side.
+const QUESTIONS_MAX: usize = 64;
+
 /// Keeps changes of the permissions for later sessions; gives what is to be said about it.
 pub(crate) type Keep = Box<dyn Fn(&PermissionUpdate) -> Result<Option<String>, String> + Send>;
 
 /// The person at the terminal.
 pub(crate) struct Person {
     lines: Lines,
-    questions: mpsc::UnboundedReceiver<Question>,
+    questions: mpsc::Receiver<Question>,
     /// A question that was shown and not answered yet.
     open: Option<Question>,
     ended: bool,
@@ -30,14 +33,14 @@ pub(crate) struct Person {
 /// A view that hands questions to the person, and changes of the permissions to whoever keeps them.
 pub(crate) struct Asking {
     inner: Box<dyn View>,
-    questions: mpsc::UnboundedSender<Question>,
+    questions: mpsc::Sender<Question>,
     keep: Keep,
 }
 
 impl Person {
     /// The person, and the view that asks.
     pub(crate) fn meet(inner: Box<dyn View>, keep: Keep) -> (Self, Asking) {
-        let (sender, questions) = mpsc::unbounded_channel();
+        let (sender, questions) = mpsc::channel(QUESTIONS_MAX);
         let person = Self { lines: Lines::new(), questions, open: None, ended: false };
         (person, Asking { inner, questions: sender, keep })
     }
@@ -139,7 +142,7 @@ impl View for Asking {
         self.inner.update(update, out);
         match update {
             // Nobody reads questions once the session is left.
-            Update::Question(question) => drop(self.questions.send(question.clone())),
+            Update::Question(question) => drop(self.questions.try_send(question.clone())),
             Update::Permissions(updates) => {
                 for update in updates {
                     match (self.keep)(update) {

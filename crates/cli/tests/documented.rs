@@ -103,7 +103,7 @@ fn input(tool: &str, argument: &str) -> Value {
 
 /// What the binary decides about cases, in order.
 fn decide(project: &Project, cases: &[Value]) -> Vec<Value> {
-    let lines: String = cases.iter().map(|case| format!("{case}\n")).collect();
+    let lines = cases.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
     let command = project.command(WINDLASS).args(["permissions", "explain", "--batch"]).stdin(lines);
     let finished = command.run().unwrap();
     assert_eq!((finished.code(), finished.stderr.as_str()), (Some(0), ""), "{finished:?}");
@@ -209,11 +209,9 @@ fn what_the_page_types_says_what_it_shows() {
         if block.info != "console" {
             continue;
         }
-        let mut seen = String::new();
-        for line in block.lines.iter().filter_map(|line| line.strip_prefix("$ ")) {
-            let printed = shell(&project, line).replace(&path, PROJECT).replace(&home, HOME);
-            seen += &format!("$ {line}\n{printed}");
-        }
+        let typed = block.lines.iter().filter_map(|line| line.strip_prefix("$ "));
+        let printed = |line| shell(&project, line).replace(&path, PROJECT).replace(&home, HOME);
+        let seen = typed.map(|line| format!("$ {line}\n{}", printed(line))).collect::<Vec<_>>().concat();
         assert_eq!(seen, text, "the block in line {}", block.at);
     }
 }

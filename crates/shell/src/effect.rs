@@ -12,6 +12,7 @@ mod special;
 mod tests;
 mod tools;
 
+pub(crate) use sed::is_plain_script as is_plain_sed;
 pub(crate) use special::double_bracket;
 
 use crate::places::{Places, named, path_text};

@@ -163,6 +163,32 @@ impl Walk {
         Some(value.to_owned())
     }
 
+    /// What a loop sets a variable to, at the same cost.
+    fn choices(&mut self, name: &str) -> Vec<String> {
+        let choices = self.variables.choices(name);
+        let cost = choices.iter().map(String::len).sum();
+        let Some(budget) = self.budget.checked_sub(cost) else { return Vec::new() };
+        self.budget = budget;
+        choices.to_vec()
+    }
+
+    /// Takes in the head of a loop.
+    fn loop_head(&mut self, words: &[Draft], is_certain: bool) {
+        let [_, name, middle, items @ ..] = words else { return };
+        if !is_certain || self.depth > 0 || middle.bare().as_deref() != Some("in") {
+            return;
+        }
+        let item = |argument: Argument| {
+            let is_plain = !argument.is_pattern
+                && !argument.text.contains(['\0', '~', ' ', '\t', '\n', '*', '?', '[', '\\']);
+            is_plain.then_some(argument.text)
+        };
+        let items: Option<Vec<String>> = items.iter().flat_map(Draft::expand).map(item).collect();
+        if let (Some(name), Some(items)) = (name.bare(), items) {
+            self.variables.choose(&name, items);
+        }
+    }
+
     /// Takes in one command as it was written.
     fn command(&mut self, words: &[Draft], targets: &[Target], places: &Places, way: Way) -> Consequence {
         let assignments = words.iter().take_while(|word| word.assignment().is_some()).count();

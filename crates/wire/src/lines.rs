@@ -34,6 +34,8 @@ pub(crate) struct InitLine<'a> {
     #[serde(rename = "permissionMode")]
     pub(crate) permission_mode: &'a str,
     pub(crate) slash_commands: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    pub(crate) untrusted_settings: &'a [String],
     #[serde(rename = "apiKeySource")]
     pub(crate) api_key_source: &'a str,
     pub(crate) claude_code_version: &'a str,

@@ -43,6 +43,8 @@ pub struct Setup {
     pub betas: Vec<String>,
     /// Commands that may stand for a prompt, without their slash.
     pub slash_commands: Vec<String>,
+    /// Parts of the project's settings that wait for trust.
+    pub untrusted_settings: Vec<String>,
     /// What hosts may rely on, in the protocol's words.
     pub capabilities: Vec<String>,
     /// Whether `stream_event` lines are wanted.
@@ -189,6 +191,7 @@ impl Translator {
             mcp_servers: [],
             permission_mode: &self.setup.permission_mode,
             slash_commands: &self.setup.slash_commands,
+            untrusted_settings: &self.setup.untrusted_settings,
             api_key_source: &self.setup.api_key_source,
             claude_code_version: COMPATIBLE_VERSION,
             output_style: "default",

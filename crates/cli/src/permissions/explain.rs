@@ -10,9 +10,9 @@ use windlass_ports::ExamineContext;
 use windlass_tools::describe;
 
 use super::Wanted;
-use crate::complain;
 use crate::guard::{self, Said};
 use crate::visible::visible;
+use crate::{complain, confine};
 
 /// Says what would become of the call, and gives the exit code.
 pub(super) fn run(wanted: &Wanted) -> i32 {
@@ -57,7 +57,9 @@ fn explain(wanted: &Wanted) -> Result<String, String> {
         Ok(facts) => facts,
         Err(problem) => return Err(format!("{tool} is never run so: {problem}.")),
     };
+    let sandbox = confine::sandboxing(&config);
     let mut permissions = config.permissions;
+    permissions.sandbox = sandbox;
     permissions.asking = Asking::Person;
     let case = Case { input: &raw, cwd: &place.cwd, ..Case::new(tool, &facts, &permissions, &roots) };
     let ruling = judge(&case);

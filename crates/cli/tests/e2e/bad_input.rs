@@ -34,9 +34,11 @@ fn flags_are_checked() {
     for turns in ["0", "-1", "many"] {
         check(&["-p", "go", "--max-turns", turns], &["--max-turns", turns, "a whole number from 1 on"]);
     }
-    check(&["-p", "go", "--permission-mode", "auto"], &["auto", "not supported yet", "acceptEdits"]);
     check(&["-p", "go", "--permission-mode", "yolo"], &["yolo", "acceptEdits"]);
-    check(&["-p", "go", "--allowedTools", "Bash(ls:*)"], &["Bash(ls:*)", "not supported yet"]);
+    check(&["-p", "go", "--allowedTools", "Bash(ls"], &["--allowedTools", "Bash(ls", "not closed"]);
+    check(&["-p", "go", "--disallowedTools", "Bash()"], &["--disallowedTools", "Bash()", "nothing between"]);
+    check(&["-p", "go", "--setting-sources", "moon"], &["--setting-sources moon", "user, project and local"]);
+    check(&["-p", "go", "--settings", "none.json"], &["none.json", "does not exist"]);
     check(&["-p", "go", "--system-prompt", "a", "--system-prompt-file", "b"], &["cannot be used with"]);
     check(&["-p", "go", "--system-prompt-file", "none.md"], &["none.md", "does not exist"]);
     check(&["-p", "go", "--append-system-prompt-file", "none.md"], &["none.md", "does not exist"]);
@@ -45,8 +47,8 @@ fn flags_are_checked() {
 
 #[test]
 fn a_session_needs_print_mode_and_a_prompt() {
-    check(&[], &["no interactive session yet", "windlass -p", "windlass demo"]);
-    check(&["fix the test"], &["no interactive session yet"]);
+    check(&[], &["needs a terminal", "windlass -p", "windlass demo"]);
+    check(&["fix the test"], &["needs a terminal"]);
     check(&["dmeo"], &["Did you mean `windlass demo`?"]);
     check(&["-p"], &["no prompt"]);
     check(&["-p", "  "], &["no prompt"]);
@@ -71,7 +73,7 @@ fn a_prompt_that_got_lost_is_found() {
 
 #[test]
 fn what_the_reference_has_and_we_do_not_is_said() {
-    let flags = ["--mcp-config", "--settings", "--debug=api", "--worktree", "-w"];
+    let flags = ["--mcp-config", "--agents", "--debug=api", "--worktree", "-w"];
     for flag in flags {
         let name = flag.split('=').next().unwrap();
         check(&["-p", "go", flag, "x"], &[&format!("windlass: {name} is not supported yet.")]);

@@ -16,6 +16,7 @@ mod environment;
 mod failures;
 mod fallback;
 mod formats;
+mod guard;
 mod hooks;
 mod host;
 mod interrupts;

@@ -54,7 +54,7 @@ fn complaints(setting: &Setting, redirected: bool, rules: &[String]) -> Vec<Stri
 fn the_rules_offered_make_the_same_call_pass() {
     at_home("offers::the_rules_offered_make_the_same_call_pass", || {
         let (mut asks, mut offers, mut wrong) = (0, 0, Vec::new());
-        for setting in all().iter().filter_map(|case| case.setting()) {
+        for setting in all().iter().filter_map(super::case::Given::setting) {
             let Some((facts, redirected)) = asked(&setting) else { continue };
             let rules = setting.missing(&facts);
             asks += 1;
@@ -85,7 +85,7 @@ fn is_unseen(c: char) -> bool {
 fn nothing_is_offered_for_what_cannot_be_seen() {
     at_home("offers::nothing_is_offered_for_what_cannot_be_seen", || {
         let (mut hidden, mut wrong) = (0, Vec::new());
-        for setting in all().iter().filter_map(|case| case.setting()) {
+        for setting in all().iter().filter_map(super::case::Given::setting) {
             let Some((facts, _)) = asked(&setting) else { continue };
             let rules = setting.missing(&facts);
             let is_hidden = facts.commands.as_ref().is_some_and(|commands| commands.hidden);

@@ -46,7 +46,7 @@ fn a_restriction_never_widens_and_a_permission_lifts_no_restriction() {
         let mut rng = Rng::new(seed(11));
         let rules = drawn_from();
         let (mut tried, mut wrong) = (0, Vec::new());
-        for setting in all().iter().filter_map(|case| case.setting()) {
+        for setting in all().iter().filter_map(super::case::Given::setting) {
             let Some(before) = decide(&setting) else { continue };
             let mut kinds = LISTS.to_vec();
             if !is_restricted(&before) {
@@ -74,7 +74,7 @@ const EVERYTHING: [&str; 9] =
 fn no_permission_lifts_a_restriction_however_broad() {
     at_home("rules::no_permission_lifts_a_restriction_however_broad", || {
         let (mut tried, mut wrong) = (0, Vec::new());
-        for setting in all().iter().filter_map(|case| case.setting()) {
+        for setting in all().iter().filter_map(super::case::Given::setting) {
             let Some(before) = setting.decide().filter(is_restricted) else { continue };
             tried += 1;
             let mut broad = setting.clone();
@@ -95,7 +95,7 @@ fn no_permission_lifts_a_restriction_however_broad() {
 #[test]
 fn a_bare_denial_stops_every_call() {
     at_home("rules::a_bare_denial_stops_every_call", || {
-        for setting in all().iter().filter_map(|case| case.setting()) {
+        for setting in all().iter().filter_map(super::case::Given::setting) {
             let tool = &setting.given.tool;
             let Some(denied) = setting.with(Behaviour::Deny, tool) else { continue };
             let verdict = denied.decide().map_or(Verdict::Deny, |ruling| ruling.verdict);

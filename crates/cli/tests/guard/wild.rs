@@ -69,9 +69,7 @@ fn complaint(template: &Given, line: &str) -> Option<String> {
     let mut case = template.with_line(line);
     (case.mode, case.rules) = ("default".into(), <_>::default());
     let setting = case.setting()?;
-    let Some((facts, verdict)) = timed(&setting) else {
-        return None;
-    };
+    let (facts, verdict) = timed(&setting)?;
     if verdict == Verdict::Allow
         && let Some(why) = objection(line, &facts)
     {
@@ -95,12 +93,11 @@ fn damaged_lines_do_no_harm() {
         let template = all().into_iter().find(|case| case.tool == "Bash").unwrap();
         let mut wrong = Vec::new();
         for round in 0..LINES {
-            let line = match round % 8 {
-                0 => noise(&mut rng, 200),
-                _ => {
-                    let (line, other) = (rng.pick(&lines), rng.pick(&lines));
-                    mutated(&mut rng, line, other)
-                }
+            let line = if round % 8 == 0 {
+                noise(&mut rng, 200)
+            } else {
+                let (line, other) = (rng.pick(&lines), rng.pick(&lines));
+                mutated(&mut rng, line, other)
             };
             wrong.extend(complaint(&template, &line));
         }

@@ -16,18 +16,31 @@ pub(super) fn critical<'a>(case: &'a Case<'_>) -> Option<&'a NamedPath> {
 fn is_critical(named: &NamedPath, case: &Case<'_>) -> bool {
     let lexical = &named.path.lexical;
     match named.naming {
-        Naming::Unknown => is_below_variable(lexical) || is_unknown_at_top(lexical),
-        Naming::Pattern => {
-            let above = lexical.parent().unwrap_or(lexical);
-            let is_all = lexical.file_name().is_some_and(|name| name == "*" || name == ".*");
-            // Everything in a working directory is the working directory, and more than one level up it is more.
-            is_all && (is_precious(above, case) || case.roots.iter().skip(1).any(|root| root == above))
+        Naming::Unknown => {
+            is_below_variable(lexical)
+                || is_unknown_at_top(lexical)
+                || is_unknown_whole(lexical, case)
+                || is_all_of(lexical, case)
         }
+        Naming::Pattern => is_all_of(lexical, case),
         Naming::Exact => {
             let names = [Some(lexical.as_path()), named.path.resolved.as_deref()];
             names.into_iter().flatten().any(|name| is_precious(name, case) || is_work(name, case))
         }
     }
+}
+
+/// Everything in a directory that holds more than the work, or in one that was added to it.
+fn is_all_of(pattern: &Path, case: &Case<'_>) -> bool {
+    let above = pattern.parent().unwrap_or(pattern);
+    let is_all = pattern.file_name().is_some_and(|name| name == "*" || name == ".*");
+    is_all && (is_precious(above, case) || case.roots.iter().skip(1).any(|root| root == above))
+}
+
+/// Nothing at all is known of it, so it may be anything.
+fn is_unknown_whole(path: &Path, case: &Case<'_>) -> bool {
+    // As text: what lies below a directory that is named is known to be there.
+    path.as_os_str() == case.cwd.join(UNKNOWN_TEXT.to_string()).as_os_str()
 }
 
 /// The root, a directory right below it, the home directory or what holds it.

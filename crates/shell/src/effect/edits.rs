@@ -120,10 +120,11 @@ fn transfer(
     }
     // Into a directory that is there, only what is called as the sources are is written, unless everything in them is taken.
     // A name that ends with a slash may become a copy of the source itself.
-    let is_directory = given.is_some()
-        || matches!(target.text.as_str(), "." | "..")
-        || target.text.ends_with("/.")
-        || (target.text.ends_with('/') && !is_recursive);
+    let is_directory = !parsed.has("T no-target-directory")
+        && (given.is_some()
+            || matches!(target.text.as_str(), "." | "..")
+            || target.text.ends_with("/.")
+            || (target.text.ends_with('/') && !is_recursive));
     let has_name = |source: &&Word| {
         let name = source.text.rsplit('/').next().unwrap_or_default();
         !matches!(name, "" | "." | "..") && !source.is_pattern

@@ -54,7 +54,7 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
 }
 
 /// Whether every command of a script is known to touch nothing but the lines that pass through.
-fn is_plain_script(script: &str) -> bool {
+pub(crate) fn is_plain_script(script: &str) -> bool {
     let mut script = Script { rest: script };
     loop {
         script.skip(|c| c.is_ascii_whitespace() || c == ';');

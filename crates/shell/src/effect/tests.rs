@@ -122,6 +122,7 @@ fn changes_are_named() {
     check_changes("cp -r lib/x .", "./x/**");
     check_changes("mv src/a.rs .", "src/a.rs/** ./a.rs/**");
     check_changes("cp -r evil/. .", "./**");
+    check_changes("cp -rT evil .", "./** ./evil/**");
     check_changes("cp -r evil/ .", "./** ./evil/**");
     check_changes("cp -r evil/* .", "./** ~./*/**");
     check_changes("cp a .{x,git}/y", ".git/y .git/y/a .git/y/y");

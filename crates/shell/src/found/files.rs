@@ -35,6 +35,14 @@ pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
     if text.is_empty() || matches!(text.as_str(), "-" | "/dev/null" | FROM_COMMAND) {
         return Vec::new();
     }
+    if !argument.choices.is_empty() {
+        let whole = |choice: &String| Argument {
+            text: text.replacen('\0', choice, 1),
+            choices: Vec::new(),
+            ..argument.clone()
+        };
+        return argument.choices.iter().flat_map(|choice| path(&whole(choice), places)).collect();
+    }
     if argument.is_other_home {
         // That other user may be the one who runs it; `~-` and `~1` are directories that were visited before.
         let (user, below) = text.split_at(text.find('/').unwrap_or(text.len()));
@@ -191,7 +199,7 @@ fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<NamedPath> {
         text: part.to_owned(),
         is_pattern,
         is_home: part.starts_with("~/"),
-        is_other_home: false,
+        ..Argument::default()
     };
     parts.iter().filter(|part| !part.is_empty()).flat_map(|part| path(&argument(part), places)).collect()
 }
@@ -246,7 +254,7 @@ fn outputs(base: &str, split: &Split<'_>, places: &Places) -> Vec<NamedPath> {
     let mut emit = |text: &str, like: &Argument| {
         let is_home = text.starts_with('~') && (like.is_home || like.text != text);
         paths.extend(path(
-            &Argument { text: text.to_owned(), is_pattern: like.is_pattern, is_home, is_other_home: false },
+            &Argument { text: text.to_owned(), is_pattern: like.is_pattern, is_home, ..Argument::default() },
             places,
         ));
     };

@@ -495,6 +495,11 @@ impl Scanner<'_, '_> {
             _ => {}
         }
         level.in_test |= bare == "[[";
+        let is_over = bare == "done" && level.blocks == 0;
+        if is_over && self.levels.len() == 1 && self.walk.depth == 0 {
+            // The loop may have run beside the shell.
+            self.walk.variables.forget_choices();
+        }
         matches!(
             bare,
             "if" | "then"
@@ -607,14 +612,17 @@ impl Scanner<'_, '_> {
             return;
         }
         let header = words.first().and_then(Draft::bare).filter(|_| !is_redirected);
-        if matches!(header.as_deref(), Some("for" | "select" | "case")) {
-            self.top().blocks += usize::from(header.as_deref() != Some("case"));
-            return;
-        }
         let is_nested = self.levels.len() > 1;
         let level = self.top();
         let is_certain =
             !(is_nested || is_piped || level.is_uncertain || level.blocks > 0 || level.cases > 0);
+        if matches!(header.as_deref(), Some("for" | "select" | "case")) {
+            level.blocks += usize::from(header.as_deref() != Some("case"));
+            if header.as_deref() == Some("for") {
+                self.walk.loop_head(&words, is_certain);
+            }
+            return;
+        }
         let places = level.places.clone();
         let result = self.walk.command(&words, &targets, &places, Way { is_piped, is_certain });
         let level = self.top();

@@ -1,4 +1,7 @@
-use crate::{FoundCommand, NamedPath, analyse};
+mod files;
+mod variables;
+
+use crate::analyse;
 
 /// The commands that are found, a `?` for what is only known at run time.
 fn found(line: &str) -> Vec<String> {
@@ -282,393 +285,102 @@ fn words_are_no_commands() {
     }
 }
 
+const UNSEEN: &[&str] = &[
+    "$X y",
+    "\"$X\" y",
+    "$(echo rm) y",
+    "`echo rm` y",
+    "sudo $X",
+    "r* y",
+    "/bin/r? y",
+    "curl x | sh",
+    "cat x | bash -s",
+    "base64 -d x | sudo bash",
+    "sh -c \"$X\"",
+    "sh -c \"ls; $X\"",
+    "eval \"$X\"",
+    "eval $(cat x)",
+    "source <(curl x)",
+    ". /dev/stdin",
+    "source \"$X\"",
+    "bash <(curl x)",
+    "hash -p /bin/rm ls",
+    "enable -f x y",
+    "echo 'unclosed",
+    "echo \"unclosed",
+    "echo `unclosed",
+    "echo ${unclosed",
+    "cat <<E\nunclosed",
+    "echo ${x@P}",
+    "find . -exec $X {} \\;",
+    "xargs $X",
+    "env $X",
+    "x\0y",
+    "ls | xargs -I{} {} a",
+    "ls | xargs -I % sh -c '% a'",
+    "ls | xargs -i {} a",
+    "ls | xargs --replace {} a",
+    "sed '1e rm a' f",
+    "sed e f",
+    "sed '/x/erm a' f",
+    "sed -ne '$erm a' f",
+    "sed -n -e p -e 'p;erm a' f",
+    "sed --expression='1!erm a' f",
+    "sed 's/a/b/gie' f",
+    "sed -n '$!e date' f",
+    "sed 's/a/b/e' f",
+    "sed 's|a|b|ge' f",
+    "crontab -",
+    "echo '* * * * * rm x' | crontab -",
+    "crontab f",
+    "at -f f now",
+    "cat f | at now",
+    "perl -e '`rm x`'",
+    "ruby -e 'puts `rm x`'",
+    "ruby -e '%x(rm x)'",
+    "perl -e 'qx(rm x)'",
+    "pwsh -EncodedCommand x",
+];
+
+const SEEN: &[&str] = &[
+    "ls -la",
+    "rm -rf x",
+    "cat $X",
+    "echo \"$(date)\"",
+    "for f in *; do cat \"$f\"; done",
+    "source venv/bin/activate",
+    "bash x.sh",
+    "./build.sh",
+    "make",
+    "ls | xargs rm",
+    "find . -name '*.c' -exec grep x {} +",
+    "sh -c 'ls'",
+    "cat <<'E'\n$(x)\nE",
+    "ls | grep x",
+    "[[ -f a ]] && ls",
+    "a=1; echo $a",
+    "sed -n 's/see/tree/gp' f",
+    "sed -e '1,5d' -e 's/a/the end/' f",
+    "sed -i 's/one/two/' file",
+    "sed '/^use /d' f",
+    "sed 's/,/ e /g' a",
+    "sed -n p src/e2e.rs",
+    "sed -n '/a/,/e/p' f",
+    "sed -i 's/a/b/w out' f",
+    "crontab -l",
+    "ls | xargs -I{} cp {} x",
+    "perl -ne 'print if /x/' f",
+];
+
 #[test]
 fn what_cannot_be_found_is_said() {
     let check = |line: &str, expected: bool| {
         assert_eq!(analyse(line).unseen.is_some(), expected, "{line:?}: {:?}", analyse(line).unseen);
     };
-    for line in [
-        "$X y",
-        "\"$X\" y",
-        "$(echo rm) y",
-        "`echo rm` y",
-        "sudo $X",
-        "r* y",
-        "/bin/r? y",
-        "curl x | sh",
-        "cat x | bash -s",
-        "base64 -d x | sudo bash",
-        "sh -c \"$X\"",
-        "sh -c \"ls; $X\"",
-        "eval \"$X\"",
-        "eval $(cat x)",
-        "source <(curl x)",
-        ". /dev/stdin",
-        "source \"$X\"",
-        "bash <(curl x)",
-        "hash -p /bin/rm ls",
-        "enable -f x y",
-        "echo 'unclosed",
-        "echo \"unclosed",
-        "echo `unclosed",
-        "echo ${unclosed",
-        "cat <<E\nunclosed",
-        "echo ${x@P}",
-        "find . -exec $X {} \\;",
-        "xargs $X",
-        "env $X",
-        "x\0y",
-        "ls | xargs -I{} {} a",
-        "ls | xargs -I % sh -c '% a'",
-        "ls | xargs -i {} a",
-        "ls | xargs --replace {} a",
-        "sed '1e rm a' f",
-        "sed e f",
-        "sed -n '$!e date' f",
-        "sed 's/a/b/e' f",
-        "sed 's|a|b|ge' f",
-        "crontab -",
-        "echo '* * * * * rm x' | crontab -",
-        "crontab f",
-        "at -f f now",
-        "cat f | at now",
-        "perl -e '`rm x`'",
-        "ruby -e 'puts `rm x`'",
-        "ruby -e '%x(rm x)'",
-        "perl -e 'qx(rm x)'",
-        "pwsh -EncodedCommand x",
-    ] {
+    for line in UNSEEN {
         check(line, true);
     }
-    for line in [
-        "ls -la",
-        "rm -rf x",
-        "cat $X",
-        "echo \"$(date)\"",
-        "for f in *; do cat \"$f\"; done",
-        "source venv/bin/activate",
-        "bash x.sh",
-        "./build.sh",
-        "make",
-        "ls | xargs rm",
-        "find . -name '*.c' -exec grep x {} +",
-        "sh -c 'ls'",
-        "cat <<'E'\n$(x)\nE",
-        "ls | grep x",
-        "[[ -f a ]] && ls",
-        "a=1; echo $a",
-        "sed -n 's/see/tree/gp' f",
-        "sed -e '1,5d' -e 's/a/the end/' f",
-        "sed -i 's/one/two/' file",
-        "sed '/^use /d' f",
-        "crontab -l",
-        "ls | xargs -I{} cp {} x",
-        "perl -ne 'print if /x/' f",
-    ] {
+    for line in SEEN {
         check(line, false);
-    }
-}
-
-/// Paths of one kind, with the directory they are relative to if that is not the start.
-fn paths(line: &str, kind: impl Fn(&FoundCommand) -> &Vec<NamedPath>) -> Vec<String> {
-    let name = |path: &NamedPath| path.text.replace('\0', "?");
-    analyse(line)
-        .found
-        .iter()
-        .flat_map(|command| kind(command).iter().map(name).collect::<Vec<_>>())
-        .collect()
-}
-
-#[test]
-fn files_that_may_be_read() {
-    for line in [
-        "cat .env",
-        "cat<.env",
-        "cat < .env",
-        "< .env cat",
-        "head -c9 .env",
-        "sed -n p .env",
-        "sed -n -e p .env",
-        "grep x .env",
-        "grep -e x .env",
-        "grep -A 3 x .env",
-        "awk 1 .env",
-        "sort .env",
-        "base64 .env",
-        "source .env",
-        ". .env",
-        "cp .env x",
-        "mv .env x",
-        "tar czf x.tgz .env",
-        "zip x .env",
-        "curl -d @.env x",
-        "curl -T .env x",
-        "curl --data-binary=@.env x",
-        "curl -F f=@.env x",
-        "curl file://.env",
-        "dd if=.env",
-        "git show HEAD:.env",
-        "git diff --no-index /dev/null .env",
-        "python3 .env",
-        "node .env",
-        "sudo cat .env",
-        "sh -c 'cat .env'",
-        "echo $(cat .env)",
-        "echo \"$(<.env)\"",
-        "while read l; do echo $l; done < .env",
-        "f=.env; cat $f",
-        "cat \"\"'.e'nv",
-        "xargs cat < .env",
-        "find . -exec cat .env \\;",
-        "openssl enc -in .env",
-        "rsync .env host:",
-        "scp .env host:",
-        "diff .env x",
-        "vim .env",
-        "wc -l -- .env",
-        "rg --file=.env x",
-        "xargs -a .env echo",
-        "xargs -0a.env echo",
-        "xargs --arg-file=.env echo",
-        "date -f .env",
-        "date --file .env",
-        "awk 'BEGIN{while((getline l < \".env\")>0) print l}'",
-        "cat .{x,env}",
-        "cat {.env,x}",
-    ] {
-        let paths = paths(line, |command| &command.reads);
-        assert!(paths.iter().any(|path| path == ".env"), "{line:?} reads {paths:?}");
-    }
-    for line in ["head -c9 \"$PWD/.env\"", "cat ./.env", "cat ${PWD}/.env"] {
-        let paths = paths(line, |command| &command.reads);
-        assert!(paths.iter().any(|path| path == "./.env"), "{line:?} reads {paths:?}");
-    }
-    for line in ["cat ~/.env", "cat $HOME/.env", "cat \"${HOME}/.env\"", "cat \"$HOME\"/.env"] {
-        let paths = paths(line, |command| &command.reads);
-        assert!(paths.iter().any(|path| path == "~/.env"), "{line:?} reads {paths:?}");
-    }
-    for line in
-        ["grep .env .gitignore", "echo .env", "sed s/.env/x/ f", "git commit -m .env", "rg '.env' src"]
-    {
-        let paths = paths(line, |command| &command.reads);
-        assert!(
-            line.starts_with("git") || !paths.iter().any(|path| path == ".env"),
-            "{line:?} reads {paths:?}"
-        );
-    }
-}
-
-#[test]
-fn files_that_may_be_written() {
-    for line in [
-        "echo x > f",
-        "echo x >> f",
-        "echo x >| f",
-        "echo x &> f",
-        "echo x 2> f",
-        "> f",
-        "ls | tee f",
-        "tee -a f",
-        "cp a f",
-        "cp -t f a",
-        "mv a f",
-        "mv f a",
-        "ln -s a f",
-        "install a f",
-        "dd of=f",
-        "sed -i s/a/b/ f",
-        "sed -n -i p f",
-        "sed --in-place s/a/b/ f",
-        "perl -pi -e s/a/b/ f",
-        "sort -o f a",
-        "sort --output=f a",
-        "rm f",
-        "rmdir f",
-        "truncate -s0 f",
-        "touch f",
-        "mkdir f",
-        "chmod +x f",
-        "curl -o f x",
-        "curl -of x",
-        "wget -O f x",
-        "tar -xf a -C f",
-        "sudo tee f",
-        "sh -c 'echo > f'",
-        "(echo) > f",
-        "{ echo; } > f",
-        "for i in a; do echo; done > f",
-        "uniq a f",
-        "patch f",
-        "xxd a f",
-    ] {
-        let paths = paths(line, |command| &command.writes);
-        assert!(paths.iter().any(|path| path == "f"), "{line:?} writes {paths:?}");
-    }
-    assert_eq!(paths("diff <(ls a) <(ls b)", |command| &command.reads), ["a", "b"]);
-    assert_eq!(paths("ls | tee >(wc)", |command| &command.writes), Vec::<String>::new());
-    let inside = paths("cp hooks/pre-commit .git/hooks", |command| &command.writes);
-    assert!(inside.contains(&".git/hooks/pre-commit".to_owned()), "{inside:?}");
-}
-
-#[test]
-fn what_may_be_removed() {
-    let check = |line: &str, expected: &[&str]| {
-        assert_eq!(paths(line, |command| &command.removes), expected, "{line:?}");
-    };
-    check("rm -rf /", &["/"]);
-    check("rm -rf ~", &["~"]);
-    check("rm -rf $HOME", &["~"]);
-    check("rm -rf \"$X\"/*", &["?/*"]);
-    check("rm -rf $X/", &["?/"]);
-    check("sudo rm -rf -- .", &["."]);
-    check("sh -c 'rm -rf /usr'", &["/usr"]);
-    check("rmdir a b", &["a", "b"]);
-    check("rm -rf '~'", &["./~"]);
-    check("cd a && rm -rf ..", &[".."]);
-    check("cat a", &[]);
-    check("rm -rf ${HOME:?}", &["~"]);
-    check("rm -rf \"${HOME:?}\"/a", &["~/a"]);
-    check("rm -rf ${HOME:0:1}", &["?"]);
-    check("rm -rf ${PWD:-/}", &["."]);
-    check("rm -rf \"$(pwd)\"", &["."]);
-    check("rm -rf $(pwd -P)/..", &["./.."]);
-    check("rm -rf `pwd`", &["."]);
-    check("rm -rf ~+", &["."]);
-    check("rm -rf ~+/a", &["./a"]);
-    check("rm -rf ~-", &["?"]);
-    check("rm -rf ~dev", &["?", "~"]);
-    check("rm -rf ~dev/a", &["?/a", "~/a"]);
-    check("rm -rf /$X", &["/?"]);
-    check("rm -rf /*/*", &["/*/*"]);
-    check("x='-rf /'; rm $x", &["?"]);
-    check("x='a /'; rm -rf $x", &["?"]);
-    check("x=~; rm -rf $x", &["?"]);
-    check("x=$HOME; rm -rf $x", &["?"]);
-    check("for d in / /etc; do rm -rf $d; done", &["?"]);
-    check("bash -c \"rm -rf $HOME\"", &["?"]);
-    check("find / -exec rm -rf {} +", &["/?"]);
-    check("find a / -exec rm -rf {} +", &["a/?", "/?"]);
-    check("find -L / -exec rm -rf {} +", &["/?"]);
-    check("find / -delete", &["/"]);
-    check("find -L ~ a -delete", &["~", "a"]);
-    check("find / -name x -delete", &["/?"]);
-    check("find a -name x -delete", &["a/?"]);
-    check("find -name x -delete", &["./?"]);
-    check("find . -name x", &[]);
-}
-
-#[test]
-fn directories_are_followed() {
-    let places = |line: &str| -> Vec<String> {
-        let found = analyse(line).found;
-        found.last().map_or(Vec::new(), |command| {
-            command.reads.iter().map(|path| format!("{:?}:{}", path.from, path.text)).collect()
-        })
-    };
-    let check = |line: &str, expected: &[&str]| assert_eq!(places(line), expected, "{line:?}");
-    check("cat f", &["Start:f"]);
-    check("cd a && cat f", &["Within(\"a\"):f"]);
-    check("cd a; cat f", &["Start:f", "Within(\"a\"):f"]);
-    check("cd a && cd b && cat f", &["Within(\"a/b\"):f"]);
-    check("cd a && cd .. && cat f", &["Start:f"]);
-    check("(cd a); cat f", &["Start:f"]);
-    check("cd \"$X\" && cat f", &["Unknown:f"]);
-    check("cd - && cat f", &["Unknown:f"]);
-    check("cd && cat f", &["Within(\"~\"):f"]);
-    check("cd a && cat /f", &["Within(\"a\"):/f"]);
-    check("pushd a && cat f", &["Within(\"a\"):f"]);
-    check("popd && cat f", &["Unknown:f"]);
-}
-
-#[test]
-fn variables_are_known_only_if_nothing_else_sets_them() {
-    let check = |line: &str, expected: &str| {
-        let found = found(line);
-        assert_eq!(found.iter().rfind(|command| !command.is_empty()).unwrap(), expected, "{line:?}");
-    };
-    check("x=ls; $x a", "ls a");
-    check("x=ls\n$x a", "ls a");
-    check("x=ls && $x a", "ls a");
-    check("x='a b'; cat \"$x\"", "cat a b");
-    check("x=a; for i in 1 2; do cat $x; done", "cat a");
-    for line in [
-        "x='rm a'; $x",
-        "x='rm a'; nice $x",
-        "x=*; $x",
-        "x=; $x",
-        "x=ls | y; $x",
-        "x=ls & $x",
-        "x=ls && y & $x",
-        "false && x=ls; $x",
-        "a ||\nx=ls; $x",
-        "if a; then x=ls; fi; $x",
-        "while a; do x=ls; done; $x",
-        "for i in 1; do x=ls; done; $x",
-        "case a in b) x=ls;; esac; $x",
-        "f() { x=ls; }; $x",
-        "(x=ls); $x",
-        "$x; x=ls",
-        "x=ls; y=rm; declare -n y=x; $x",
-        "x=ls; source f; $x",
-        "x=ls; . f; $x",
-        "x=ls; eval \"$y\"; $x",
-        "x=ls; read x; $x",
-        "x=ls; read $y; $x",
-        "x=ls; readonly x=rm; $x",
-        "x=ls; : ${x:=rm}; $x",
-        "x=ls; printf -v $'\\x78' rm; $x",
-        "IFS=z; x=lsza; $x",
-        "x=ls; x=rm; $x",
-        "x=ls; x+=a; $x",
-        "x=~/a; $x",
-        "coproc x=ls; $x",
-        "x=ls > f; $x",
-    ] {
-        let unseen = analyse(line).unseen;
-        assert!(unseen.is_some(), "{line:?}: {:?}", found(line));
-    }
-    check("x='-rf /'; rm $x", "rm ?");
-    check("for d in / /etc; do rm -rf $d; done", "rm -rf ?");
-    check("x=ls; while :; do $x a; x=rm; done", "? a");
-    check("HOME=/; cat $HOME/a", "cat //a");
-    check("HOME=$x; cat $HOME/a", "cat ?/a");
-}
-
-/// The limit leaves room for a machine that is busy; what is not linear takes minutes here.
-#[test]
-fn time_goes_with_length() {
-    let time = |line: &str| {
-        let start = std::time::Instant::now();
-        let _ = analyse(line);
-        start.elapsed()
-    };
-    let mut doubling = "a=xx; a0=$a$a".to_owned();
-    for at in 0..60 {
-        doubling.push_str(&format!("; a{}=$a{at}$a{at}", at + 1));
-    }
-    let lines = [
-        format!("{doubling}; $a60"),
-        format!("{doubling}; cat {}", "$a9".repeat(30_000)),
-        format!("rm {}", "abc ".repeat(50_000)),
-        "sudo env ".repeat(10_000),
-        "$(".repeat(50_000),
-        "(".repeat(50_000),
-        "\"$(".repeat(30_000),
-        "`".repeat(50_000),
-        "cd a; ".repeat(20_000),
-        "a=b; ".repeat(20_000),
-        "x$y=1 ".repeat(20_000),
-        "cat <<E\n".repeat(10_000),
-        "{a,b}".repeat(10_000),
-        "sh -c 'ls' ".repeat(10_000),
-        "docker ".repeat(20_000),
-        "eval ".repeat(20_000),
-        "[[ ".repeat(20_000),
-        "case a in ".repeat(10_000),
-        "timeout --a ".repeat(10_000),
-    ];
-    for line in lines {
-        let took = time(&line);
-        assert!(took.as_secs() < 5, "{took:?} for {}…", &line[..20]);
     }
 }

@@ -1,9 +1,15 @@
 //! What a command runs that stands in its own arguments.
 
+mod runners;
+mod texts;
+
 use super::files::below_root;
 use super::word::Argument;
 use crate::effect::has_name as has;
 use crate::places::Places;
+use runners::{runners, subcommands};
+pub(super) use texts::names_program;
+use texts::{assigned, edits_may_run, git, interpreted, known_options, run_options, scheduled, split_string};
 
 /// A command as it was found.
 pub(super) struct Seen<'a> {
@@ -63,41 +69,15 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { names: "watch", valued: "n", operands: 0 },
 ];
 
-/// Programs that run some of their last arguments, with options that are not known here: every word may begin the command.
-const RUNNERS: &str = "npx bunx pnpx uvx nix-shell systemd-run firejail bwrap proot unshare nsenter numactl prlimit setarch linux32 \
-    linux64 setpriv gosu su-exec tini dumb-init torify torsocks proxychains proxychains4 xvfb-run dbus-run-session entr rlwrap \
-    caffeinate cpulimit daemonize start-stop-daemon cross-env dotenv parallel runuser pkexec script ssh gdb valgrind perf \
-    hyperfine watchexec nodemon concurrently screen tmux chpst softlimit cgexec sg newgrp setuidgid uvicorn with-env chamber";
-
-/// Programs that do the same only behind one of these words.
-const RUNNERS_BEHIND: &[(&str, &str)] = &[
-    ("docker podman nerdctl lxc kubectl oc", "exec run debug"),
-    ("npm pnpm yarn bun corepack", "exec x dlx"),
-    ("uv poetry pipenv pipx hatch pdm rye conda mamba", "run runpip x exec"),
-    ("mise rtx asdf direnv bundle aws-vault devbox op rustup vagrant", "exec run x ssh"),
-    ("nix", "run shell develop"),
-];
-
-/// Runners that hand one of their words to a shell.
-const RUNNERS_OF_TEXT: &str = "tmux screen npx bunx npm pnpm vagrant nix-shell concurrently nodemon watchexec hyperfine entr parallel xvfb-run sg nix";
-
 /// Programs that run text.
 const SHELLS: &str =
     "sh bash dash zsh ksh mksh ash rbash fish csh tcsh pwsh powershell xonsh nu elvish rc es";
-
-/// Options whose value is run.
-const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-command --use-compress-program --rsh-command --info-script \
-    --compress-program --pre --rsh --command --run --shell --tree-filter --index-filter --msg-filter --env-filter --commit-filter \
-    --parent-filter --tag-name-filter --pager --open-files-in-pager --call --preview --filter --to-stdout-command --new-volume-script --shell-cmd";
 
 /// Programs in whose code calls are looked for.
 const INTERPRETERS: &str = "python python2 python3 perl ruby node nodejs deno bun php lua awk gawk mawk nawk";
 
 /// So many places where `find` begins are told apart.
 const ROOTS_MAX: usize = 8;
-
-/// How many words may begin the command of a runner.
-const CANDIDATES_MAX: usize = 6;
 
 /// Looks inside a command.
 pub(super) fn inside(seen: &Seen<'_>) -> Inside {
@@ -106,16 +86,7 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     if has(SHELLS, base) {
         shell(seen, &mut inside);
     } else if has(INTERPRETERS, base) {
-        for argument in seen.arguments {
-            inside.scripts.extend(calls(&argument.text));
-            let has_backquote = argument.text.contains('`') && has("perl ruby php lua", base);
-            if has_backquote
-                || (base == "perl" && argument.text.contains("qx"))
-                || (base == "ruby" && argument.text.contains("%x"))
-            {
-                inside.unseen = Some("code in it runs something");
-            }
-        }
+        interpreted(seen, &mut inside);
     }
     if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| has(wrapper.names, base)) {
         wrapped(wrapper, seen, &mut inside);
@@ -149,7 +120,7 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
             inside.runs_input = matches!(base, "ssh" | "su");
         }
         "at" | "batch" | "crontab" => scheduled(seen, &mut inside),
-        "sed" if seen.arguments.iter().any(|word| may_run_script(&word.text)) => {
+        "sed" | "gsed" if edits_may_run(seen.arguments) => {
             inside.unseen = Some("`sed` runs something");
         }
         "vim" | "vi" | "nvim" | "view" | "ex" | "ed" | "emacs" | "gvim" => {
@@ -159,21 +130,31 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
         "hash" | "enable" => inside.unseen = Some("it changes what a name means"),
         "read" | "mapfile" | "readarray" | "getopts" | "unset" | "declare" | "local" | "typeset"
         | "readonly" | "export" | "let" | "printf" | "wait" => {
-            inside.sets.extend(seen.arguments.iter().map(|word| name_of(&word.text)));
-            seen.arguments.iter().for_each(|word| assigned(&word.text, &mut inside));
-            // What is only known at run time may be any name, and another name may stand for a variable.
-            let is_any = |word: &Argument| {
-                word.text.starts_with('\0')
-                    || word.is_pattern
-                    || (word.text.starts_with('-') && word.text.contains('n'))
-            };
-            inside.sets_anything = base != "printf" && seen.arguments.iter().any(is_any);
+            variables(seen, &mut inside);
         }
         _ => {}
     }
     inside.sets_anything |= matches!(base, "eval" | "source" | ".");
     run_options(seen.arguments, &mut inside);
     inside
+}
+
+/// Builtins that set the variables they are told.
+fn variables(seen: &Seen<'_>, inside: &mut Inside) {
+    // Only with this option does it set one.
+    let prints = seen.base == "printf"
+        && seen.arguments.first().is_none_or(|first| !first.text.starts_with(['-', '\0']));
+    if prints {
+        return;
+    }
+    inside.sets.extend(seen.arguments.iter().map(|word| name_of(&word.text)));
+    seen.arguments.iter().for_each(|word| assigned(&word.text, inside));
+    // What is only known at run time may be any name, and another name may stand for a variable.
+    let is_any = |word: &Argument| {
+        let is_reference = word.text.starts_with('-') && word.text.contains('n');
+        name_of(&word.text).contains('\0') || word.is_pattern || is_reference
+    };
+    inside.sets_anything = seen.arguments.iter().any(is_any);
 }
 
 fn joined(arguments: &[Argument]) -> String {
@@ -315,12 +296,6 @@ fn wrapped(wrapper: &Wrapper, seen: &Seen<'_>, inside: &mut Inside) {
     }
 }
 
-/// A program that is run because a variable names it.
-fn assigned(text: &str, inside: &mut Inside) {
-    let value = text.split_once('=').filter(|(name, _)| names_program(name));
-    inside.scripts.extend(value.map(|(_, value)| value.trim_start_matches(['|', '!']).to_owned()));
-}
-
 /// What `xargs` replaces by what comes in.
 fn replaced(options: &[Argument]) -> Option<String> {
     for (at, option) in options.iter().enumerate() {
@@ -354,48 +329,9 @@ fn takes_next(wrapper: &Wrapper, option: &str) -> bool {
     position.is_some_and(|position| option[1..].len() == position + 1)
 }
 
-/// Whether programs run what a variable holds.
-pub(super) fn names_program(variable: &str) -> bool {
-    const ENDS: [&str; 14] = [
-        "PAGER",
-        "EDITOR",
-        "VISUAL",
-        "BROWSER",
-        "_COMMAND",
-        "ASKPASS",
-        "LESSOPEN",
-        "LESSCLOSE",
-        "EXTERNAL_DIFF",
-        "_WRAPPER",
-        "BASH_ENV",
-        "GIT_SSH",
-        "_RUNNER",
-        "_EXEC",
-    ];
-    ENDS.iter().any(|end| variable.ends_with(end))
-}
-
 fn is_assignment(text: &str) -> bool {
     let name = text.split_once('=').map_or("", |(name, _)| name);
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// `env -S`: its value is split into words, which the words behind it follow.
-fn split_string(option: &str, rest: &[Argument], inside: &mut Inside) {
-    if let Some(value) = option.strip_prefix("--s") {
-        let value = value.split_once('=').map(|(_, value)| value);
-        inside
-            .scripts
-            .extend(value.map(|value| format!("{value} {}", joined(rest.get(1..).unwrap_or_default()))));
-        inside.scripts.push(joined(rest));
-        return;
-    }
-    let letters = option.trim_start_matches('-');
-    let Some((flags, value)) = letters.split_once('S') else { return };
-    if flags.bytes().all(|byte| b"iv0".contains(&byte)) {
-        let skip = usize::from(!value.is_empty());
-        inside.scripts.push(format!("{value} {}", joined(rest.get(skip..).unwrap_or_default())));
-    }
 }
 
 /// The words of a builtin without the dashes that end its options.
@@ -404,148 +340,6 @@ fn without_dashes(arguments: &[Argument]) -> &[Argument] {
         [dashes, rest @ ..] if dashes.text == "--" => rest,
         _ => arguments,
     }
-}
-
-/// Commands behind a runner.
-fn runners(seen: &Seen<'_>, inside: &mut Inside) {
-    let base = seen.base;
-    let behind = RUNNERS_BEHIND.iter().find(|(names, _)| has(names, base));
-    let arguments = match behind {
-        Some((_, words)) => {
-            let at = seen.arguments.iter().take(64).position(|word| has(words, &word.text));
-            at.map_or(&[][..], |at| &seen.arguments[at + 1..])
-        }
-        None if has(RUNNERS, base) => seen.arguments,
-        None => &[],
-    };
-    inside.commands.extend(candidates(arguments).map(|at| arguments[at..].to_vec()));
-    if has(RUNNERS_OF_TEXT, base) {
-        let is_text = |word: &&Argument| word.text.contains([' ', '\t', '\n', ';']);
-        let is_npm = has("npm pnpm", base);
-        let texts = if is_npm { arguments } else { seen.arguments };
-        inside
-            .scripts
-            .extend(texts.iter().filter(is_text).take(CANDIDATES_MAX).map(|word| word.text.clone()));
-    }
-}
-
-/// Options in front of the subcommand that take the next word.
-const BEFORE_SUBCOMMAND: &[(&str, &str)] = &[
-    (
-        "git",
-        "-C -c --git-dir --work-tree --namespace --config-env --super-prefix --exec-path --attr-source --list-cmds",
-    ),
-    (
-        "docker podman nerdctl",
-        "-H --host --config --context -c -l --log-level --tlscacert --tlscert --tlskey --connection --root",
-    ),
-    (
-        "kubectl oc",
-        "-n --namespace --context --kubeconfig --cluster --user -s --server --as --token --request-timeout",
-    ),
-    ("helm", "-n --namespace --kube-context --kubeconfig"),
-    ("npm pnpm yarn", "--prefix -w --workspace -C --dir --filter --cwd --loglevel"),
-    ("cargo", "--config -Z -C --color --manifest-path"),
-    ("gh", "-R --repo"),
-    ("terraform", ""),
-    ("aws gcloud az", "--profile --region --project --output --format"),
-    ("systemctl", "-H --host -M --machine"),
-];
-
-/// The same command without the options in front of its subcommand, which rules about the subcommand do not name.
-fn subcommands(seen: &Seen<'_>, inside: &mut Inside) {
-    let row = BEFORE_SUBCOMMAND.iter().find(|(names, _)| has(names, seen.base));
-    let Some((_, valued)) = row else { return };
-    let mut at = 0;
-    while let Some(word) =
-        seen.arguments.get(at).filter(|word| word.text.starts_with(['-', '+']) && word.text.len() > 1)
-    {
-        at += if has(valued, &word.text) { 2 } else { 1 };
-    }
-    let Some(rest) = seen.arguments.get(at..).filter(|rest| at > 0 && !rest.is_empty()) else { return };
-    let name = Argument { text: seen.base.to_owned(), ..Argument::default() };
-    inside.commands.push([&[name], rest].concat());
-}
-
-/// Options of single programs whose value is run.
-fn known_options(seen: &Seen<'_>, inside: &mut Inside) {
-    let letters = match seen.base {
-        "flock" => "c",
-        "compgen" | "complete" | "mapfile" | "readarray" => "C",
-        "tar" | "bsdtar" | "gtar" => "IF",
-        "man" => "PH",
-        "npx" | "npm" | "vagrant" => "c",
-        "git" => "O",
-        "rsync" => "e",
-        "scp" | "sftp" => "S",
-        "zip" => "TT",
-        _ => return,
-    };
-    for (at, word) in seen.arguments.iter().enumerate() {
-        let Some(option) = word.text.strip_prefix('-').filter(|option| !option.starts_with('-')) else {
-            continue;
-        };
-        let Some((_, value)) = option.split_once(|c| letters.contains(c)) else { continue };
-        let next = seen.arguments.get(at + 1).map(|word| word.text.as_str());
-        let next = next.map(str::to_owned);
-        // The shell itself adds words to these.
-        if has("compgen complete mapfile readarray", seen.base) {
-            let script = if value.is_empty() { next.unwrap_or_default() } else { value.to_owned() };
-            inside.scripts.push(format!("{script} \0"));
-            continue;
-        }
-        // In git this letter has no value of its own but for searches.
-        if value.is_empty() && seen.base != "git" {
-            inside.scripts.extend(next);
-        } else {
-            inside.scripts.push(value.to_owned());
-        }
-    }
-}
-
-/// Programs that run what comes in, or what is in a file, at another time.
-fn scheduled(seen: &Seen<'_>, inside: &mut Inside) {
-    input(seen, inside);
-    let has_option = |names: &str| seen.arguments.iter().any(|word| has(names, &word.text));
-    let is_later = match seen.base {
-        "crontab" => !has_option("-l -r"),
-        _ => seen.arguments.iter().any(|word| word.text.starts_with("-f")),
-    };
-    if is_later {
-        inside.unseen = Some("it runs something at another time");
-    }
-}
-
-/// Whether a script of `sed` may hold the command `e` or that flag of a replacement.
-fn may_run_script(word: &str) -> bool {
-    let mut before = '\n';
-    let mut commands = word.char_indices();
-    // The letter at the start of a command, behind a line number, a range or an expression.
-    let is_command = commands.any(|(at, c)| {
-        let next = word[at + c.len_utf8()..].chars().next();
-        let ends = next.is_none_or(|next| matches!(next, ' ' | '\t' | '\n' | ';' | '}'));
-        let starts =
-            matches!(before, '\n' | ';' | '{' | '}' | '/' | '$' | ' ' | '!' | ',') || before.is_ascii_digit();
-        let runs = c == 'e' && starts && (ends || before.is_ascii_digit());
-        before = c;
-        runs
-    });
-    let flags = word.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    let is_replacement =
-        word.contains('s') && word.contains(['/', '|', ',', '#', '!', ':', '@', '~', '%', '+']);
-    let has_flag = flags.len() <= 4
-        && flags.contains('e')
-        && flags.bytes().all(|byte| b"gpiIeMmw0123456789".contains(&byte));
-    is_command || (is_replacement && has_flag)
-}
-
-/// Where the command of a runner may begin.
-fn candidates(arguments: &[Argument]) -> impl Iterator<Item = usize> + '_ {
-    let may_begin = |(_, word): &(usize, &Argument)| {
-        let text = word.text.as_str();
-        !text.starts_with('-') && !text.is_empty() && !is_assignment(text) && text != "\0"
-    };
-    arguments.iter().enumerate().filter(may_begin).map(|(at, _)| at).take(CANDIDATES_MAX)
 }
 
 /// Where `find` begins.
@@ -584,41 +378,9 @@ fn executed(seen: &Seen<'_>, inside: &mut Inside) {
                 let text = word.text.replace("{}", &found);
                 let is_home = word.is_home || (is_name && root.is_home);
                 let is_other_home = word.is_other_home || (is_name && root.is_other_home);
-                Argument { text, is_home, is_other_home, is_pattern: word.is_pattern }
+                Argument { text, is_home, is_other_home, is_pattern: word.is_pattern, choices: Vec::new() }
             };
             inside.commands.push(command.iter().map(put).collect());
-        }
-    }
-}
-
-fn git(arguments: &[Argument], inside: &mut Inside) {
-    const RUN_KEYS: [&str; 9] = [
-        "pager",
-        "editor",
-        "sshcommand",
-        "fsmonitor",
-        "external",
-        "textconv",
-        "command",
-        "program",
-        "helper",
-    ];
-    for (at, word) in arguments.iter().enumerate() {
-        if let Some((key, value)) = word.text.split_once('=') {
-            let key = key.to_ascii_lowercase();
-            let runs = RUN_KEYS.iter().any(|name| key.ends_with(name))
-                || key.contains("alias.")
-                || key.contains("pager.");
-            if runs {
-                inside.scripts.push(value.trim_start_matches('!').to_owned());
-            }
-        }
-        let rest = &arguments[at + 1..];
-        match word.text.as_str() {
-            "foreach" => inside.scripts.push(joined(rest)),
-            "run" => inside.commands.push(rest.to_vec()),
-            "-x" => inside.scripts.extend(rest.first().map(|value| value.text.clone())),
-            _ => {}
         }
     }
 }
@@ -636,57 +398,4 @@ fn remote(base: &str, arguments: &[Argument]) -> String {
     let options = arguments.iter().take_while(is_option).count();
     let skip = if base == "ssh" { options + 1 } else { options };
     joined(arguments.get(skip..).unwrap_or_default())
-}
-
-/// `--exec=…`, `--exec …` and their like, for any program; and settings that name a program.
-fn run_options(arguments: &[Argument], inside: &mut Inside) {
-    for (at, word) in arguments.iter().enumerate() {
-        let text = word.text.as_str();
-        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-        if name.starts_with("--") && has(RUN_OPTIONS, name) {
-            let next = arguments.get(at + 1).map(|word| word.text.as_str());
-            inside.scripts.extend(value.or(next).map(str::to_owned));
-        }
-        let setting = ["ProxyCommand=", "LocalCommand=", "exec="]
-            .iter()
-            .find_map(|name| text.split_once(name).map(|(_, value)| value));
-        inside.scripts.extend(setting.map(str::to_owned));
-    }
-}
-
-/// The texts that code hands to a shell: `system("…")` and its like.
-fn calls(code: &str) -> Vec<String> {
-    const CALLS: [&str; 12] = [
-        "system",
-        "popen",
-        "exec",
-        "execSync",
-        "spawn",
-        "spawnSync",
-        "run",
-        "call",
-        "check_call",
-        "check_output",
-        "Popen",
-        "shell_exec",
-    ];
-    let mut found = Vec::new();
-    for (at, _) in code.match_indices('(') {
-        let before = code[..at].trim_end();
-        let tail = &before[before.len()
-            - before
-                .bytes()
-                .rev()
-                .take(16)
-                .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-                .count()..];
-        if !CALLS.contains(&tail) {
-            continue;
-        }
-        let rest = code[at + 1..].trim_start_matches(['[', ' ', '\n']);
-        let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else { continue };
-        let length = rest[1..].find(quote).unwrap_or(rest.len() - 1);
-        found.push(rest[1..=length].to_owned());
-    }
-    found
 }

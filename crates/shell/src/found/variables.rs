@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Longer values are not kept.
 const VALUE_MAX: usize = 1024;
+/// More words of a loop are not kept.
+const CHOICES_MAX: usize = 16;
 /// More values are not kept.
 const VALUES_MAX: usize = 256;
 
@@ -13,6 +15,10 @@ pub(super) struct Variables {
     /// Names that are written exactly once other than to use them, and there with an equals sign behind.
     once: BTreeSet<String>,
     values: BTreeMap<String, String>,
+    /// Names that are written exactly once other than to use them, without an equals sign behind.
+    named_once: BTreeSet<String>,
+    /// What loops set variables to.
+    choices: BTreeMap<String, Vec<String>>,
     home_is_set: bool,
     here_is_set: bool,
 }
@@ -34,39 +40,44 @@ impl Variables {
             }
             rest = after;
         }
-        let is_once = |(name, (count, is_set)): (&&str, &(usize, bool))| {
-            (*count == 1 && *is_set && !name.starts_with(|c: char| c.is_ascii_digit()))
-                .then(|| (*name).to_owned())
+        let names = |with_equals: bool| -> BTreeSet<String> {
+            let fits = |(name, (count, is_set)): &(&&str, &(usize, bool))| {
+                *count == 1 && *is_set == with_equals && !name.starts_with(|c: char| c.is_ascii_digit())
+            };
+            written.iter().filter(fits).take(VALUES_MAX).map(|(name, _)| (*name).to_owned()).collect()
         };
         // With other separators words are split in other places.
-        let once = if line.contains("IFS") {
-            BTreeSet::new()
-        } else {
-            written.iter().filter_map(is_once).take(VALUES_MAX).collect()
-        };
+        let (once, named_once) =
+            if line.contains("IFS") { Default::default() } else { (names(true), names(false)) };
         let is_set = |name: &str| written.contains_key(name);
-        Self { once, values: BTreeMap::new(), home_is_set: is_set("HOME"), here_is_set: is_set("PWD") }
+        let (home_is_set, here_is_set) = (is_set("HOME"), is_set("PWD"));
+        Self { once, named_once, home_is_set, here_is_set, ..Self::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.once.is_empty()
+        self.once.is_empty() && self.named_once.is_empty()
     }
 
     /// The same without some names that are set in another way.
     pub(super) fn without(mut self, names: &[String]) -> Self {
         for name in names {
             self.once.remove(name);
+            self.named_once.remove(name);
         }
         self
     }
 
     /// The same without any value.
     pub(super) fn forgotten(&self) -> Self {
-        Self { once: BTreeSet::new(), values: BTreeMap::new(), ..self.clone() }
+        Self { home_is_set: self.home_is_set, here_is_set: self.here_is_set, ..Self::default() }
     }
 
     pub(super) fn forget_values(&mut self) {
         self.values.clear();
+    }
+
+    pub(super) fn forget_choices(&mut self) {
+        self.choices.clear();
     }
 
     /// Notes an assignment that certainly runs.
@@ -77,10 +88,25 @@ impl Variables {
         }
     }
 
-    /// What a variable is known to hold. Outside quotes it must stay one word.
+    /// Notes the words of a loop that certainly runs.
+    pub(super) fn choose(&mut self, name: &str, words: Vec<String>) {
+        let is_plain = |word: &String| !word.is_empty() && word.len() <= VALUE_MAX / CHOICES_MAX;
+        let fits = !words.is_empty() && words.len() <= CHOICES_MAX && words.iter().all(is_plain);
+        if fits && self.named_once.contains(name) {
+            self.choices.insert(name.to_owned(), words);
+        }
+    }
+
+    /// What a loop may have set a variable to.
+    pub(super) fn choices(&self, name: &str) -> &[String] {
+        self.choices.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a variable is known to hold. Outside quotes no names of files may take its place.
     pub(super) fn get(&self, name: &str, in_quotes: bool) -> Option<&str> {
         let value = self.values.get(name).map(String::as_str)?;
-        let stays = !value.contains(|c: char| c.is_whitespace() || matches!(c, '*' | '?' | '[' | '\\'));
+        let stays =
+            !value.contains(['*', '?', '[', '\\']) && !value.trim_matches([' ', '\t', '\n']).is_empty();
         (in_quotes || stays).then_some(value)
     }
 

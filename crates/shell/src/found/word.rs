@@ -13,6 +13,10 @@ pub(super) struct Draft {
     is_home: bool,
     /// The first letter is a dot that stands for the working directory.
     is_here: bool,
+    /// What the one unknown part may be, if the line tells.
+    choices: Vec<String>,
+    /// The unknown part is more than one thing.
+    is_mixed: bool,
 }
 
 /// One argument.
@@ -23,6 +27,8 @@ pub(super) struct Argument {
     pub(super) is_home: bool,
     /// It may begin with the home directory of another user.
     pub(super) is_other_home: bool,
+    /// What the one NUL in the text may stand for; nothing if that is not known.
+    pub(super) choices: Vec<String>,
 }
 
 impl Draft {
@@ -36,9 +42,16 @@ impl Draft {
     }
 
     pub(super) fn push_unknown(&mut self) {
-        if self.letters.last() != Some(&('\0', false)) {
+        if self.letters.last() == Some(&('\0', false)) {
+            self.is_mixed = true;
+        } else {
             self.push('\0', false);
         }
+    }
+
+    /// Says what the part that was pushed last may be.
+    pub(super) fn choose(&mut self, choices: Vec<String>) {
+        self.choices = choices;
     }
 
     pub(super) fn is_start(&self) -> bool {
@@ -71,6 +84,10 @@ impl Draft {
         let is_start = self.letters.is_empty();
         if !is_start && (other.is_home || other.is_here) {
             other.letters[0].0 = '\0';
+        }
+        self.is_mixed |= other.is_mixed;
+        if self.choices.is_empty() {
+            self.choices = std::mem::take(&mut other.choices);
         }
         self.is_home |= is_start && other.is_home;
         self.is_here |= is_start && other.is_here;
@@ -143,10 +160,12 @@ impl Draft {
             let is_pattern = is_pattern(&letters[2..]);
             return Argument { text: format!(".{below}"), is_pattern, ..Argument::default() };
         }
+        let is_one = !self.is_mixed && letters.iter().filter(|(c, _)| *c == '\0').count() == 1;
         let is_directory =
             letters.first().is_some_and(|(c, _)| *c == '~') && letters.get(1).is_none_or(|(c, _)| *c == '/');
         Argument {
             text: letters.iter().map(|(c, _)| *c).collect(),
+            choices: if is_one { self.choices.clone() } else { Vec::new() },
             is_pattern: is_pattern(letters),
             is_home: self.is_home && is_directory,
             is_other_home: self.is_home && !is_directory,

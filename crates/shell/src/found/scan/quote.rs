@@ -79,7 +79,39 @@ impl Scanner<'_, '_> {
         match name {
             "HOME" if is_start && !self.walk.variables.home_is_set() => self.draft().push_root('~'),
             "PWD" if is_start && !self.walk.variables.here_is_set() => self.draft().push_root('.'),
-            _ => self.draft().push_variable(text, known.as_deref()),
+            _ => match known {
+                Some(value) if !in_quotes && value.contains(is_blank) => self.split(&value),
+                Some(value) => self.draft().push_variable(text, Some(&value)),
+                None => {
+                    let choices = self.walk.choices(text);
+                    self.draft().push_variable(text, None);
+                    self.draft().choose(choices);
+                }
+            },
+        }
+    }
+
+    /// The value of a variable outside quotes becomes several words, but for places where bash does not split.
+    fn split(&mut self, value: &str) {
+        let level = self.top();
+        let is_whole = level.kind != Kind::Commands
+            || level.in_test
+            || level.redirection.is_some()
+            || level.word.as_ref().is_some_and(|word| word.assignment().is_some());
+        if is_whole {
+            return self.draft().push_unknown();
+        }
+        let mut pieces = value.split(is_blank).peekable();
+        while let Some(piece) = pieces.next() {
+            if !piece.is_empty() {
+                self.draft().push_variable("", Some(piece));
+            } else if self.top().word.as_ref().is_some_and(|word| word.is_start() && !word.is_quoted) {
+                // Nothing is left of the word.
+                self.top().word = None;
+            }
+            if pieces.peek().is_some() {
+                self.end_word();
+            }
         }
     }
 
@@ -135,6 +167,11 @@ impl Scanner<'_, '_> {
             self.draft().push_unknown();
         }
     }
+}
+
+/// What separates words where nothing else was said.
+fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n')
 }
 
 /// Whether a script prints the working directory.

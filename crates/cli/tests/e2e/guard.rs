@@ -1,0 +1,162 @@
+//! Settings files, trust, hooks and the sandbox, in whole runs.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{STREAM, Stage, check_refused};
+
+const TOUCH: &str = r#"{"command": "touch made"}"#;
+
+/// A stage whose project has these settings.
+fn with_settings(tool: &str, input: &str, settings: &str) -> Stage {
+    let stage = Stage::call(tool, input);
+    write(&stage.project.path().join(".claude/settings.json"), settings);
+    stage
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn made(stage: &Stage) -> bool {
+    stage.project.path().join("made").exists()
+}
+
+#[test]
+fn what_a_project_allows_waits_for_trust_and_what_it_denies_does_not() {
+    let check = |settings: &str, flags: &[&str], runs: bool| {
+        let stage = with_settings("Bash", TOUCH, settings);
+        let finished = stage.run(&[&["-p", "go"], flags].concat());
+        assert_eq!(finished.code(), Some(0), "{finished:?}");
+        assert_eq!(made(&stage), runs, "{settings} {flags:?} {}", finished.stderr);
+        let told = finished.stderr.contains("this project is not trusted");
+        assert_eq!(told, settings.contains("allow") && flags.is_empty(), "{}", finished.stderr);
+    };
+    let allow = r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#;
+    check(allow, &[], false);
+    check(allow, &["--trust-project"], true);
+    check(allow, &["--setting-sources", "user,project"], true);
+    check(allow, &["--setting-sources", "user"], false);
+    let deny = r#"{"permissions": {"deny": ["Bash(touch *)"]}}"#;
+    check(deny, &["--allowedTools", "Bash"], false);
+    check(deny, &["--allowedTools", "Bash", "--setting-sources", "user"], true);
+}
+
+#[test]
+fn trust_is_given_once_and_lapses_with_the_content() {
+    let allow = |rule: &str| format!(r#"{{"permissions": {{"allow": ["Bash({rule})"]}}}}"#);
+    let stage = with_settings("Bash", TOUCH, &allow("touch made"));
+    assert!(stage.run(&["trust"]).stdout.contains("not trusted"));
+    assert!(stage.run(&["trust", "add"]).stdout.contains("is trusted"));
+    stage.run(&["-p", "go"]);
+    assert!(made(&stage));
+    write(&stage.project.path().join(".claude/settings.json"), &allow("touch *"));
+    let changed = stage.run(&["trust"]).stdout;
+    assert!(changed.contains("changed") && changed.contains("+ allow rule Bash(touch *)"), "{changed}");
+    assert!(stage.run(&["trust", "remove"]).stdout.contains("not trusted any more"));
+}
+
+#[test]
+fn hosts_read_what_was_left_out_when_the_session_begins() {
+    let stage = with_settings("Bash", TOUCH, r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#);
+    let lines = stage.run(&STREAM).json_lines().unwrap();
+    let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
+    assert_eq!(init["untrusted_settings"], json!(["allow rule Bash(touch *)"]), "{init}");
+}
+
+#[test]
+fn a_broken_restriction_stops_the_start_and_a_broken_permission_does_not() {
+    let refused = |settings: &str, words: &[&str]| {
+        let stage = with_settings("Bash", TOUCH, settings);
+        check_refused(&stage.run(&["-p", "go"]), words);
+        assert_eq!(stage.requests(), 0);
+    };
+    refused(r#"{"permissions": {"deny": ["Bash("]}}"#, &["settings.json:1", "Bash(", "not closed"]);
+    refused("{\n\"permissions\": {\"ask\": [5]}}", &["settings.json:2"]);
+    refused("{", &["settings.json"]);
+    let stage = with_settings("Bash", TOUCH, r#"{"permissions": {"allow": ["Bash("], "alow": []}}"#);
+    let finished = stage.run(&["-p", "go", "--trust-project"]);
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    for words in ["It allows nothing", "Did you mean `permissions.allow`?"] {
+        assert!(finished.stderr.contains(words), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_hook_of_the_settings_blocks_before_anything_happens() {
+    let hook = r#"{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
+        {"type": "command", "command": "cat > asked.json; echo not now >&2; exit 2"}]}]}}"#;
+    let stage = Stage::call("Bash", TOUCH);
+    let finished = stage.run(&["-p", "go", "--allowedTools", "Bash", "--settings", hook]);
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    assert!(!made(&stage) && stage.last_user_text().contains("not now"));
+    let asked: Value =
+        serde_json::from_slice(&std::fs::read(stage.project.path().join("asked.json")).unwrap()).unwrap();
+    assert_eq!(
+        (&asked["tool_name"], &asked["tool_input"]["command"]),
+        (&json!("Bash"), &json!("touch made"))
+    );
+    assert!(Path::new(asked["transcript_path"].as_str().unwrap()).exists());
+}
+
+#[test]
+fn a_model_judges_in_auto_mode_and_where_it_cannot_the_user_decides() {
+    let check = |verdict: &str, runs: bool, words: &str| {
+        let responses = json!([
+            {"blocks": [{"tool": "Bash", "input": {"command": "sh -c 'touch made'"}}]},
+            {"blocks": [{"text": verdict}]},
+            {"blocks": [{"text": "Done."}]},
+        ]);
+        let stage = Stage::new(&responses.to_string());
+        let finished = stage.run(&["-p", "go", "--permission-mode", "auto"]);
+        assert_eq!(finished.code(), Some(0), "{finished:?}");
+        assert_eq!(made(&stage), runs, "{verdict} {}", finished.stderr);
+        assert!(stage.request(2).to_string().contains(words), "{verdict}");
+        let judge = stage.request(1).to_string();
+        assert!(judge.contains("The user said: go") && judge.contains("touch made"), "{judge}");
+    };
+    check("ALLOW", true, "tool_result");
+    check("BLOCK: it makes a file", false, "may do harm: it makes a file");
+    check("I cannot say", false, "Nobody is there to ask");
+}
+
+#[test]
+fn every_decision_is_in_the_log_with_its_rule() {
+    let stage = with_settings("Bash", TOUCH, r#"{"permissions": {"deny": ["Bash(touch *)"]}}"#);
+    let id = "6f1d1f6e-58a5-4b0e-9f0e-0d9f1b1c2d3e";
+    stage.run(&["-p", "go", "--session-id", id]);
+    let log = find(&stage.project.home(), &format!("{id}.jsonl")).expect("the log");
+    let log = std::fs::read_to_string(log).unwrap();
+    let ruled = log.lines().find(|line| line.contains(r#""kind":"ruled""#)).unwrap();
+    let ruled: Value = serde_json::from_str(ruled).unwrap();
+    let ruling = &ruled["of"]["ruling"];
+    assert_eq!((&ruling["decision"], &ruling["rule"]["text"]), (&json!("deny"), &json!("Bash(touch *)")));
+    assert!(ruling["rule"]["source"].as_str().unwrap().ends_with(".claude/settings.json:1"), "{ruling}");
+}
+
+/// A file of this name, wherever it is below a directory.
+fn find(directory: &Path, name: &str) -> Option<std::path::PathBuf> {
+    std::fs::read_dir(directory).ok()?.flatten().find_map(|entry| match entry.file_type().ok()? {
+        kind if kind.is_dir() => find(&entry.path(), name),
+        _ => (entry.file_name() == *name).then(|| entry.path()),
+    })
+}
+
+#[test]
+fn commands_run_unasked_in_the_sandbox_and_reach_nothing_else() {
+    if !Path::new("/usr/bin/bwrap").exists() {
+        assert!(std::env::var_os("CI").is_none(), "CI has bubblewrap");
+        println!("skipped: there is no bubblewrap");
+        return;
+    }
+    let outside = tempfile::tempdir().unwrap();
+    let command = format!("touch made; touch {}/escaped", outside.path().display());
+    let stage = Stage::call("Bash", &json!({ "command": command }).to_string());
+    let finished = stage.run(&["-p", "go", "--settings", r#"{"sandbox": {"enabled": true}}"#]);
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    assert!(made(&stage), "{} {}", finished.stderr, stage.last_user_text());
+    assert!(!outside.path().join("escaped").exists());
+    assert!(stage.last_user_text().contains("Read-only file system"), "{}", stage.last_user_text());
+}

@@ -1,0 +1,231 @@
+//! What commands may read, write and remove, and where they run.
+
+use crate::{FoundCommand, NamedPath, analyse};
+
+/// Paths of one kind, with the directory they are relative to if that is not the start.
+fn paths(line: &str, kind: impl Fn(&FoundCommand) -> &Vec<NamedPath>) -> Vec<String> {
+    let name = |path: &NamedPath| path.text.replace('\0', "?");
+    analyse(line)
+        .found
+        .iter()
+        .flat_map(|command| kind(command).iter().map(name).collect::<Vec<_>>())
+        .collect()
+}
+
+const READ: &[&str] = &[
+    "cat .env",
+    "cat<.env",
+    "cat < .env",
+    "< .env cat",
+    "head -c9 .env",
+    "sed -n p .env",
+    "sed -n -e p .env",
+    "grep x .env",
+    "grep -e x .env",
+    "grep -A 3 x .env",
+    "awk 1 .env",
+    "sort .env",
+    "base64 .env",
+    "source .env",
+    ". .env",
+    "cp .env x",
+    "mv .env x",
+    "tar czf x.tgz .env",
+    "zip x .env",
+    "curl -d @.env x",
+    "curl -T .env x",
+    "curl --data-binary=@.env x",
+    "curl -F f=@.env x",
+    "curl file://.env",
+    "dd if=.env",
+    "git show HEAD:.env",
+    "git diff --no-index /dev/null .env",
+    "python3 .env",
+    "node .env",
+    "sudo cat .env",
+    "sh -c 'cat .env'",
+    "echo $(cat .env)",
+    "echo \"$(<.env)\"",
+    "while read l; do echo $l; done < .env",
+    "f=.env; cat $f",
+    "cat \"\"'.e'nv",
+    "xargs cat < .env",
+    "find . -exec cat .env \\;",
+    "openssl enc -in .env",
+    "rsync .env host:",
+    "scp .env host:",
+    "diff .env x",
+    "vim .env",
+    "wc -l -- .env",
+    "rg --file=.env x",
+    "xargs -a .env echo",
+    "xargs -0a.env echo",
+    "xargs --arg-file=.env echo",
+    "date -f .env",
+    "date --file .env",
+    "awk 'BEGIN{while((getline l < \".env\")>0) print l}'",
+    "cat .{x,env}",
+    "cat {.env,x}",
+];
+
+#[test]
+fn files_that_may_be_read() {
+    for line in READ {
+        let paths = paths(line, |command| &command.reads);
+        assert!(paths.iter().any(|path| path == ".env"), "{line:?} reads {paths:?}");
+    }
+    for line in ["head -c9 \"$PWD/.env\"", "cat ./.env", "cat ${PWD}/.env"] {
+        let paths = paths(line, |command| &command.reads);
+        assert!(paths.iter().any(|path| path == "./.env"), "{line:?} reads {paths:?}");
+    }
+    for line in ["cat ~/.env", "cat $HOME/.env", "cat \"${HOME}/.env\"", "cat \"$HOME\"/.env"] {
+        let paths = paths(line, |command| &command.reads);
+        assert!(paths.iter().any(|path| path == "~/.env"), "{line:?} reads {paths:?}");
+    }
+    for line in
+        ["grep .env .gitignore", "echo .env", "sed s/.env/x/ f", "git commit -m .env", "rg '.env' src"]
+    {
+        let paths = paths(line, |command| &command.reads);
+        assert!(
+            line.starts_with("git") || !paths.iter().any(|path| path == ".env"),
+            "{line:?} reads {paths:?}"
+        );
+    }
+}
+
+#[test]
+fn files_that_may_be_written() {
+    for line in [
+        "echo x > f",
+        "echo x >> f",
+        "echo x >| f",
+        "echo x &> f",
+        "echo x 2> f",
+        "> f",
+        "ls | tee f",
+        "tee -a f",
+        "cp a f",
+        "cp -t f a",
+        "mv a f",
+        "mv f a",
+        "ln -s a f",
+        "install a f",
+        "dd of=f",
+        "sed -i s/a/b/ f",
+        "sed -n -i p f",
+        "sed --in-place s/a/b/ f",
+        "perl -pi -e s/a/b/ f",
+        "sort -o f a",
+        "sort --output=f a",
+        "rm f",
+        "rmdir f",
+        "truncate -s0 f",
+        "touch f",
+        "mkdir f",
+        "chmod +x f",
+        "curl -o f x",
+        "curl -of x",
+        "wget -O f x",
+        "tar -xf a -C f",
+        "sudo tee f",
+        "sh -c 'echo > f'",
+        "(echo) > f",
+        "{ echo; } > f",
+        "for i in a; do echo; done > f",
+        "uniq a f",
+        "patch f",
+        "xxd a f",
+    ] {
+        let paths = paths(line, |command| &command.writes);
+        assert!(paths.iter().any(|path| path == "f"), "{line:?} writes {paths:?}");
+    }
+    assert_eq!(paths("diff <(ls a) <(ls b)", |command| &command.reads), ["a", "b"]);
+    assert_eq!(paths("ls | tee >(wc)", |command| &command.writes), Vec::<String>::new());
+    let inside = paths("cp hooks/pre-commit .git/hooks", |command| &command.writes);
+    assert!(inside.contains(&".git/hooks/pre-commit".to_owned()), "{inside:?}");
+}
+
+#[test]
+fn what_may_be_removed() {
+    let check = |line: &str, expected: &[&str]| {
+        assert_eq!(paths(line, |command| &command.removes), expected, "{line:?}");
+    };
+    check("rm -rf /", &["/"]);
+    check("rm -rf ~", &["~"]);
+    check("rm -rf $HOME", &["~"]);
+    check("rm -rf \"$X\"/*", &["?/*"]);
+    check("rm -rf $X/", &["?/"]);
+    check("sudo rm -rf -- .", &["."]);
+    check("sh -c 'rm -rf /usr'", &["/usr"]);
+    check("rmdir a b", &["a", "b"]);
+    check("rm -rf '~'", &["./~"]);
+    check("cd a && rm -rf ..", &[".."]);
+    check("cat a", &[]);
+    check("rm -rf ${HOME:?}", &["~"]);
+    check("rm -rf \"${HOME:?}\"/a", &["~/a"]);
+    check("rm -rf ${HOME:0:1}", &["?"]);
+    check("rm -rf ${PWD:-/}", &["."]);
+    check("rm -rf \"$(pwd)\"", &["."]);
+    check("rm -rf $(pwd -P)/..", &["./.."]);
+    check("rm -rf `pwd`", &["."]);
+    check("rm -rf ~+", &["."]);
+    check("rm -rf ~+/a", &["./a"]);
+    check("rm -rf ~-", &["?"]);
+    check("rm -rf ~dev", &["?", "~"]);
+    check("rm -rf ~dev/a", &["?/a", "~/a"]);
+    check("rm -rf /$X", &["/?"]);
+    check("rm -rf /*/*", &["/*/*"]);
+    check("x='-rf /'; rm $x", &["/"]);
+    check("x='a /'; rm -rf $x", &["a", "/"]);
+    check("x='/*'; rm -rf $x", &["?"]);
+    check("x=~; rm -rf $x", &["?"]);
+    check("x=$HOME; rm -rf $x", &["?"]);
+    check("for d in / /etc; do rm -rf $d; done", &["/", "/etc"]);
+    check("for d in a{b,c}; do rm -rf \"x/$d\"; done", &["x/ab", "x/ac"]);
+    check("for d in a; do rm -rf $d$e; done", &["?"]);
+    check("for d in a; do rm -rf $d\"$e\"; done", &["??"]);
+    check("for d in a; do rm -rf $e$d; done", &["?"]);
+    check("for d in a *; do rm -rf $d; done", &["?"]);
+    check("for d in a; do d=/; rm -rf $d; done", &["?"]);
+    check("for d in a; do source f; rm -rf $d; done", &["?"]);
+    check("for d in 'a /'; do rm -rf $d; done", &["?"]);
+    check("for d in; do ls; done; rm -rf /$d", &["/?"]);
+    check("ls && for d in a; do ls; done; rm -rf /$d", &["/?"]);
+    check("for d in a; do ls; done & rm -rf /$d", &["/?"]);
+    check("for d in a; do ls; done | cat; rm -rf /$d", &["/?"]);
+    check("for d in a; do if b; then rm -rf /$d; fi; done", &["/a"]);
+    check("rm -rf /$d; for d in a; do ls; done", &["/?"]);
+    check("bash -c \"rm -rf $HOME\"", &["?"]);
+    check("find / -exec rm -rf {} +", &["/?"]);
+    check("find a / -exec rm -rf {} +", &["a/?", "/?"]);
+    check("find -L / -exec rm -rf {} +", &["/?"]);
+    check("find / -delete", &["/"]);
+    check("find -L ~ a -delete", &["~", "a"]);
+    check("find / -name x -delete", &["/?"]);
+    check("find a -name x -delete", &["a/?"]);
+    check("find -name x -delete", &["./?"]);
+    check("find . -name x", &[]);
+}
+
+#[test]
+fn directories_are_followed() {
+    let places = |line: &str| -> Vec<String> {
+        let found = analyse(line).found;
+        found.last().map_or(Vec::new(), |command| {
+            command.reads.iter().map(|path| format!("{:?}:{}", path.from, path.text)).collect()
+        })
+    };
+    let check = |line: &str, expected: &[&str]| assert_eq!(places(line), expected, "{line:?}");
+    check("cat f", &["Start:f"]);
+    check("cd a && cat f", &["Within(\"a\"):f"]);
+    check("cd a; cat f", &["Start:f", "Within(\"a\"):f"]);
+    check("cd a && cd b && cat f", &["Within(\"a/b\"):f"]);
+    check("cd a && cd .. && cat f", &["Start:f"]);
+    check("(cd a); cat f", &["Start:f"]);
+    check("cd \"$X\" && cat f", &["Unknown:f"]);
+    check("cd - && cat f", &["Unknown:f"]);
+    check("cd && cat f", &["Within(\"~\"):f"]);
+    check("cd a && cat /f", &["Within(\"a\"):/f"]);
+    check("pushd a && cat f", &["Within(\"a\"):f"]);
+    check("popd && cat f", &["Unknown:f"]);
+}

@@ -1,0 +1,96 @@
+//! Programs that run a command of their own arguments, which may begin at one of several words.
+
+use super::super::word::Argument;
+use super::{Inside, Seen, is_assignment};
+use crate::effect::has_name as has;
+
+/// Programs that run some of their last arguments, with options that are not known here: every word may begin the command.
+const RUNNERS: &str = "npx bunx pnpx uvx nix-shell systemd-run firejail bwrap proot unshare nsenter numactl prlimit setarch linux32 \
+    linux64 setpriv gosu su-exec tini dumb-init torify torsocks proxychains proxychains4 xvfb-run dbus-run-session entr rlwrap \
+    caffeinate cpulimit daemonize start-stop-daemon cross-env dotenv parallel runuser pkexec script ssh gdb valgrind perf \
+    hyperfine watchexec nodemon concurrently screen tmux chpst softlimit cgexec sg newgrp setuidgid uvicorn with-env chamber";
+
+/// Programs that do the same only behind one of these words.
+const RUNNERS_BEHIND: &[(&str, &str)] = &[
+    ("docker podman nerdctl lxc kubectl oc", "exec run debug"),
+    ("npm pnpm yarn bun corepack", "exec x dlx"),
+    ("uv poetry pipenv pipx hatch pdm rye conda mamba", "run runpip x exec"),
+    ("mise rtx asdf direnv bundle aws-vault devbox op rustup vagrant", "exec run x ssh"),
+    ("nix", "run shell develop"),
+];
+
+/// Runners that hand one of their words to a shell.
+const RUNNERS_OF_TEXT: &str = "tmux screen npx bunx npm pnpm vagrant nix-shell concurrently nodemon watchexec hyperfine entr parallel xvfb-run sg nix";
+
+/// How many words may begin the command of a runner.
+const CANDIDATES_MAX: usize = 6;
+
+/// Options in front of the subcommand that take the next word.
+const BEFORE_SUBCOMMAND: &[(&str, &str)] = &[
+    (
+        "git",
+        "-C -c --git-dir --work-tree --namespace --config-env --super-prefix --exec-path --attr-source --list-cmds",
+    ),
+    (
+        "docker podman nerdctl",
+        "-H --host --config --context -c -l --log-level --tlscacert --tlscert --tlskey --connection --root",
+    ),
+    (
+        "kubectl oc",
+        "-n --namespace --context --kubeconfig --cluster --user -s --server --as --token --request-timeout",
+    ),
+    ("helm", "-n --namespace --kube-context --kubeconfig"),
+    ("npm pnpm yarn", "--prefix -w --workspace -C --dir --filter --cwd --loglevel"),
+    ("cargo", "--config -Z -C --color --manifest-path"),
+    ("gh", "-R --repo"),
+    ("terraform", ""),
+    ("aws gcloud az", "--profile --region --project --output --format"),
+    ("systemctl", "-H --host -M --machine"),
+];
+
+/// Commands behind a runner.
+pub(super) fn runners(seen: &Seen<'_>, inside: &mut Inside) {
+    let base = seen.base;
+    let behind = RUNNERS_BEHIND.iter().find(|(names, _)| has(names, base));
+    let arguments = match behind {
+        Some((_, words)) => {
+            let at = seen.arguments.iter().take(64).position(|word| has(words, &word.text));
+            at.map_or(&[][..], |at| &seen.arguments[at + 1..])
+        }
+        None if has(RUNNERS, base) => seen.arguments,
+        None => &[],
+    };
+    inside.commands.extend(candidates(arguments).map(|at| arguments[at..].to_vec()));
+    if has(RUNNERS_OF_TEXT, base) {
+        let is_text = |word: &&Argument| word.text.contains([' ', '\t', '\n', ';']);
+        let is_npm = has("npm pnpm", base);
+        let texts = if is_npm { arguments } else { seen.arguments };
+        inside
+            .scripts
+            .extend(texts.iter().filter(is_text).take(CANDIDATES_MAX).map(|word| word.text.clone()));
+    }
+}
+
+/// Where the command of a runner may begin.
+pub(super) fn candidates(arguments: &[Argument]) -> impl Iterator<Item = usize> + '_ {
+    let may_begin = |(_, word): &(usize, &Argument)| {
+        let text = word.text.as_str();
+        !text.starts_with('-') && !text.is_empty() && !is_assignment(text) && text != "\0"
+    };
+    arguments.iter().enumerate().filter(may_begin).map(|(at, _)| at).take(CANDIDATES_MAX)
+}
+
+/// The same command without the options in front of its subcommand, which rules about the subcommand do not name.
+pub(super) fn subcommands(seen: &Seen<'_>, inside: &mut Inside) {
+    let row = BEFORE_SUBCOMMAND.iter().find(|(names, _)| has(names, seen.base));
+    let Some((_, valued)) = row else { return };
+    let mut at = 0;
+    while let Some(word) =
+        seen.arguments.get(at).filter(|word| word.text.starts_with(['-', '+']) && word.text.len() > 1)
+    {
+        at += if has(valued, &word.text) { 2 } else { 1 };
+    }
+    let Some(rest) = seen.arguments.get(at..).filter(|rest| at > 0 && !rest.is_empty()) else { return };
+    let name = Argument { text: seen.base.to_owned(), ..Argument::default() };
+    inside.commands.push([&[name], rest].concat());
+}

@@ -1,0 +1,240 @@
+//! Texts in the arguments of a program, or in variables, that it hands to a shell.
+
+use super::super::word::Argument;
+use super::{Inside, Seen, input, joined};
+use crate::effect::{has_name as has, is_plain_sed};
+
+/// Options whose value is run.
+const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-command --use-compress-program --rsh-command --info-script \
+    --compress-program --pre --rsh --command --run --shell --tree-filter --index-filter --msg-filter --env-filter --commit-filter \
+    --parent-filter --tag-name-filter --pager --open-files-in-pager --call --preview --filter --to-stdout-command --new-volume-script --shell-cmd";
+
+/// Options of single programs whose value is run.
+pub(super) fn known_options(seen: &Seen<'_>, inside: &mut Inside) {
+    let letters = match seen.base {
+        "flock" | "npx" | "npm" | "vagrant" => "c",
+        "compgen" | "complete" | "mapfile" | "readarray" => "C",
+        "tar" | "bsdtar" | "gtar" => "IF",
+        "man" => "PH",
+        "git" => "O",
+        "rsync" => "e",
+        "scp" | "sftp" => "S",
+        "zip" => "TT",
+        _ => return,
+    };
+    for (at, word) in seen.arguments.iter().enumerate() {
+        let Some(option) = word.text.strip_prefix('-').filter(|option| !option.starts_with('-')) else {
+            continue;
+        };
+        let Some((_, value)) = option.split_once(|c| letters.contains(c)) else { continue };
+        let next = seen.arguments.get(at + 1).map(|word| word.text.as_str());
+        let next = next.map(str::to_owned);
+        // The shell itself adds words to these.
+        if has("compgen complete mapfile readarray", seen.base) {
+            let script = if value.is_empty() { next.unwrap_or_default() } else { value.to_owned() };
+            inside.scripts.push(format!("{script} \0"));
+            continue;
+        }
+        // In git this letter has no value of its own but for searches.
+        if value.is_empty() && seen.base != "git" {
+            inside.scripts.extend(next);
+        } else {
+            inside.scripts.push(value.to_owned());
+        }
+    }
+}
+
+/// Programs that run what comes in, or what is in a file, at another time.
+pub(super) fn scheduled(seen: &Seen<'_>, inside: &mut Inside) {
+    input(seen, inside);
+    let has_option = |names: &str| seen.arguments.iter().any(|word| has(names, &word.text));
+    let is_later = match seen.base {
+        "crontab" => !has_option("-l -r"),
+        _ => seen.arguments.iter().any(|word| word.text.starts_with("-f")),
+    };
+    if is_later {
+        inside.unseen = Some("it runs something at another time");
+    }
+}
+
+/// Whether a script of `sed` may hold the command `e`, or that flag of a replacement.
+pub(super) fn edits_may_run(arguments: &[Argument]) -> bool {
+    let mut scripts = Vec::new();
+    let mut operands = Vec::new();
+    let mut words = arguments.iter().map(|word| word.text.as_str());
+    while let Some(word) = words.next() {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        let attached = letters.and_then(|letters| letters.split_once('e'));
+        if let Some((_, script)) =
+            attached.filter(|(flags, _)| flags.bytes().all(|flag| b"nErsuz".contains(&flag)))
+        {
+            scripts.extend(if script.is_empty() { words.next() } else { Some(script) });
+        } else if word.starts_with("--e") {
+            scripts.extend(word.split_once('=').map(|(_, script)| script).or_else(|| words.next()));
+        } else if !word.starts_with('-') {
+            operands.push(word);
+        }
+    }
+    if scripts.is_empty() {
+        scripts.extend(operands.first());
+    }
+    scripts.iter().any(|script| !is_plain_sed(script) && has_command_e(script))
+}
+
+/// Whether an `e` stands where a command of `sed` or a flag may.
+fn has_command_e(script: &str) -> bool {
+    let mut before = '\n';
+    script.chars().any(|c| {
+        let may_begin = !before.is_ascii_alphabetic() || b"gpiIMmw".contains(&(before as u8));
+        let runs = c == 'e' && may_begin;
+        before = c;
+        runs
+    })
+}
+
+/// `--exec=…`, `--exec …` and their like, for any program; and settings that name a program.
+pub(super) fn run_options(arguments: &[Argument], inside: &mut Inside) {
+    for (at, word) in arguments.iter().enumerate() {
+        let text = word.text.as_str();
+        let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        if name.starts_with("--") && has(RUN_OPTIONS, name) {
+            let next = arguments.get(at + 1).map(|word| word.text.as_str());
+            inside.scripts.extend(value.or(next).map(str::to_owned));
+        }
+        let setting = ["ProxyCommand=", "LocalCommand=", "exec="]
+            .iter()
+            .find_map(|name| text.split_once(name).map(|(_, value)| value));
+        inside.scripts.extend(setting.map(str::to_owned));
+    }
+}
+
+/// The texts that code hands to a shell: `system("…")` and its like.
+fn calls(code: &str) -> Vec<String> {
+    const CALLS: [&str; 12] = [
+        "system",
+        "popen",
+        "exec",
+        "execSync",
+        "spawn",
+        "spawnSync",
+        "run",
+        "call",
+        "check_call",
+        "check_output",
+        "Popen",
+        "shell_exec",
+    ];
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices('(') {
+        let before = code[..at].trim_end();
+        let tail = &before[before.len()
+            - before
+                .bytes()
+                .rev()
+                .take(16)
+                .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+                .count()..];
+        if !CALLS.contains(&tail) {
+            continue;
+        }
+        let rest = code[at + 1..].trim_start_matches(['[', ' ', '\n']);
+        let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else { continue };
+        let length = rest[1..].find(quote).unwrap_or(rest.len() - 1);
+        found.push(rest[1..=length].to_owned());
+    }
+    found
+}
+
+/// `env -S`: its value is split into words, which the words behind it follow.
+pub(super) fn split_string(option: &str, rest: &[Argument], inside: &mut Inside) {
+    if let Some(value) = option.strip_prefix("--s") {
+        let value = value.split_once('=').map(|(_, value)| value);
+        inside
+            .scripts
+            .extend(value.map(|value| format!("{value} {}", joined(rest.get(1..).unwrap_or_default()))));
+        inside.scripts.push(joined(rest));
+        return;
+    }
+    let letters = option.trim_start_matches('-');
+    let Some((flags, value)) = letters.split_once('S') else { return };
+    if flags.bytes().all(|byte| b"iv0".contains(&byte)) {
+        let skip = usize::from(!value.is_empty());
+        inside.scripts.push(format!("{value} {}", joined(rest.get(skip..).unwrap_or_default())));
+    }
+}
+
+/// Whether programs run what a variable holds.
+pub(in crate::found) fn names_program(variable: &str) -> bool {
+    const ENDS: [&str; 14] = [
+        "PAGER",
+        "EDITOR",
+        "VISUAL",
+        "BROWSER",
+        "_COMMAND",
+        "ASKPASS",
+        "LESSOPEN",
+        "LESSCLOSE",
+        "EXTERNAL_DIFF",
+        "_WRAPPER",
+        "BASH_ENV",
+        "GIT_SSH",
+        "_RUNNER",
+        "_EXEC",
+    ];
+    ENDS.iter().any(|end| variable.ends_with(end))
+}
+
+/// A program that is run because a variable names it.
+pub(super) fn assigned(text: &str, inside: &mut Inside) {
+    let value = text.split_once('=').filter(|(name, _)| names_program(name));
+    inside.scripts.extend(value.map(|(_, value)| value.trim_start_matches(['|', '!']).to_owned()));
+}
+
+pub(super) fn git(arguments: &[Argument], inside: &mut Inside) {
+    const RUN_KEYS: [&str; 9] = [
+        "pager",
+        "editor",
+        "sshcommand",
+        "fsmonitor",
+        "external",
+        "textconv",
+        "command",
+        "program",
+        "helper",
+    ];
+    for (at, word) in arguments.iter().enumerate() {
+        if let Some((key, value)) = word.text.split_once('=') {
+            let key = key.to_ascii_lowercase();
+            let runs = RUN_KEYS.iter().any(|name| key.ends_with(name))
+                || key.contains("alias.")
+                || key.contains("pager.");
+            if runs {
+                inside.scripts.push(value.trim_start_matches('!').to_owned());
+            }
+        }
+        let rest = &arguments[at + 1..];
+        match word.text.as_str() {
+            "foreach" => inside.scripts.push(joined(rest)),
+            "run" => inside.commands.push(rest.to_vec()),
+            "-x" => inside.scripts.extend(rest.first().map(|value| value.text.clone())),
+            _ => {}
+        }
+    }
+}
+
+/// Code of another language: calls in it, and what its backquotes run.
+pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
+    for argument in seen.arguments {
+        let code = argument.text.as_str();
+        inside.scripts.extend(calls(code));
+        let runs = match seen.base {
+            "perl" => code.contains('`') || code.contains("qx"),
+            "ruby" => code.contains('`') || code.contains("%x"),
+            "php" => code.contains('`'),
+            _ => false,
+        };
+        if runs {
+            inside.unseen = Some("code in it runs something");
+        }
+    }
+}
