@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use windlass_core::{
     Anchors, Asking, Behaviour, Case, PermissionMode, Permissions, RuleSource, Rules, judge, missing_rules,
 };
@@ -15,14 +16,12 @@ use windlass_protocol::{
 
 const ROOT: &str = "/srv/app";
 
-const SEED: u64 = 7;
-
-/// The same cases each time; the seed is printed, and another one can be tried by changing it.
+/// The same cases each time, unless `PROPTEST_RNG_SEED` names a seed; it is printed, so that a failure can be repeated.
 fn seeded(cases: u32) -> ProptestConfig {
-    let seed = SEED;
-    println!("seed {seed}");
-    let rng_seed = proptest::test_runner::RngSeed::Fixed(seed);
-    ProptestConfig { failure_persistence: None, rng_seed, ..ProptestConfig::with_cases(cases) }
+    let config = ProptestConfig::with_cases(cases);
+    let rng_seed = if config.rng_seed == RngSeed::Random { RngSeed::Fixed(7) } else { config.rng_seed };
+    println!("seed {rng_seed}");
+    ProptestConfig { failure_persistence: None, rng_seed, ..config }
 }
 
 fn anchors() -> Anchors {

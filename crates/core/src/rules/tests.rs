@@ -3,6 +3,7 @@ use windlass_protocol::{HostFact, UrlFact};
 use super::*;
 
 pub(super) mod properties;
+mod times;
 
 fn anchors() -> Anchors {
     Anchors {
