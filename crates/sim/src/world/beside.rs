@@ -156,6 +156,9 @@ fn random_outcome(rng: &mut Rng) -> Outcome {
     let text = match rng.below(8) {
         0 => String::new(),
         1 => long_text(rng).to_owned(),
+        // What the judge of calls says.
+        2 => "ALLOW".to_owned(),
+        3 => "BLOCK it may do harm".to_owned(),
         _ => "in short: it went well".to_owned(),
     };
     let failure = terminal.shows_failure().then(|| Failure::new(FailureClass::Server, "the fork failed"));
