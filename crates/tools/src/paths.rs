@@ -351,6 +351,11 @@ mod tests {
         check_resolve(&[("a", "b"), ("b", "real")], "a/file", Some("real/file"));
         // The kernel's meaning of `..` behind a link.
         check_resolve(&[("l", "real/deep")], "l/../file", Some("real/file"));
+        // Below what does not exist names are all there is; back above it links count again.
+        check_resolve(&[], "real/none/../file", Some("real/file"));
+        check_resolve(&[], "real/none/at/../../new", Some("real/new"));
+        check_resolve(&link, "none/../l/file", Some("real/file"));
+        check_resolve(&[("l", "real/deep")], "none/../l/../file", Some("real/file"));
     }
 
     #[test]
@@ -361,7 +366,7 @@ mod tests {
         check_resolve(&[("a", "a")], "a/x", None);
         check_resolve(&[("l", "/proc/self/cwd")], "l/x", None);
         check_resolve(&[("l", "/dev/fd")], "l/0", None);
-        check_resolve(&[], "real/none/../file", None);
+        check_resolve(&[("l", "nowhere/../real")], "l/file", None);
     }
 
     #[test]
