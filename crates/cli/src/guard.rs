@@ -8,7 +8,7 @@ use windlass_config::{
     Effective, Home, Place, SettingSources, Settings, SettingsFiles, SettingsPlaces, Severity, TrustAnswer,
     TrustRequest, TrustState, TrustStore,
 };
-use windlass_protocol::{Destination, PermissionChange, PermissionUpdate};
+use windlass_protocol::PermissionUpdate;
 
 use crate::display;
 
@@ -151,33 +151,8 @@ fn left_out(skipped: &[String]) -> Option<String> {
 
 /// Writes a change of the permissions where it is to be kept; gives what is to be said about it.
 pub(crate) fn keep(places: &SettingsPlaces, update: &PermissionUpdate) -> Result<Option<String>, String> {
-    use windlass_config::{PermissionChange as Change, RuleKind};
-    let destination = match update.destination {
-        Destination::Session => return Ok(None),
-        Destination::Local => windlass_config::Destination::Local,
-        Destination::Project => windlass_config::Destination::Project,
-        Destination::User => windlass_config::Destination::User,
-    };
-    let kind = |behaviour: windlass_engine::Behaviour| match behaviour {
-        windlass_engine::Behaviour::Allow => RuleKind::Allow,
-        windlass_engine::Behaviour::Ask => RuleKind::Ask,
-        windlass_engine::Behaviour::Deny => RuleKind::Deny,
-    };
-    let names = |paths: &[PathBuf]| paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-    let change = match &update.change {
-        PermissionChange::AddRules { behaviour, rules } => Change::AddRules(kind(*behaviour), rules.clone()),
-        PermissionChange::ReplaceRules { behaviour, rules } => {
-            Change::ReplaceRules(kind(*behaviour), rules.clone())
-        }
-        PermissionChange::RemoveRules { behaviour, rules } => {
-            Change::RemoveRules(kind(*behaviour), rules.clone())
-        }
-        PermissionChange::SetMode(mode) => Change::SetMode(mode.clone()),
-        PermissionChange::AddDirectories(paths) => Change::AddDirectories(names(paths)),
-        PermissionChange::RemoveDirectories(paths) => Change::RemoveDirectories(names(paths)),
-    };
-    let saved = places.change_permissions(destination, &change).map_err(|error| error.to_string())?;
-    Ok(Some(match saved.notice {
+    let saved = places.keep(update).map_err(|error| error.to_string())?;
+    Ok(saved.map(|saved| match saved.notice {
         Some(notice) => format!("kept in {}. {notice}", saved.file.display()),
         None => format!("kept in {}.", saved.file.display()),
     }))

@@ -30,11 +30,10 @@ pub use flags::{Flags, PromptText};
 pub use home::Home;
 pub use settings::{Api, Context, Files, HomeSettings, Limits, Memory, Models, Settings, Shell, Sync};
 pub use settings_files::{
-    AutoMode, ChangeError, Credential, Destination, Effective, FileSettings, Granted, HookGroup, Level,
-    Origin, Part, PermissionChange, PermissionSettings, Problem, ProjectParts, RuleKind, RuleText,
-    SandboxPath, SandboxSettings, Saved, SettingSources, SettingsFiles, SettingsPlaces, Severity, ShownValue,
-    Sourced, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject, settings_list,
-    settings_schema, show, update_settings,
+    AutoMode, ChangeError, Credential, Effective, FileSettings, Granted, HookGroup, Level, Origin, Part,
+    PermissionSettings, Problem, ProjectParts, RuleText, SandboxPath, SandboxSettings, Saved, SettingSources,
+    SettingsFiles, SettingsPlaces, Severity, ShownValue, Sourced, TrustAnswer, TrustRequest, TrustState,
+    TrustStore, TrustedProject, settings_list, settings_schema, show, update_settings,
 };
 pub use shared_file::{SharedFile, SharedFileError};
 pub use variables::{Area, VARIABLES, Variable};

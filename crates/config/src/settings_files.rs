@@ -19,7 +19,6 @@ mod parts;
 mod places;
 mod problem;
 mod read;
-mod request;
 mod schema;
 mod show;
 mod tree;
@@ -32,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::ConfigError;
-pub use change::{ChangeError, Destination, PermissionChange, RuleKind, Saved, update_settings};
+pub use change::{ChangeError, Saved, update_settings};
 pub use effective::Effective;
 pub use origin::{Level, Origin, RuleText, Sourced};
 pub use parts::{Part, ProjectParts};

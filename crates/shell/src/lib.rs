@@ -11,13 +11,11 @@ mod effect;
 mod found;
 mod places;
 mod plain;
-mod read_only;
 mod scan;
 mod view;
 mod visible;
 
 pub use analysis::{Analysis, Effect, FoundCommand, NamedPath, NotPlain, Place, PlainCommand, Word, analyse};
 pub use changes::{ChangedPath, changed_paths};
-pub use read_only::{ReadOnlyCommand, read_only_command};
 pub use scan::simple_command;
 pub use view::viewed_file;

@@ -5,14 +5,15 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use windlass_protocol::{Destination, PermissionChange, PermissionUpdate};
 
 use super::places::{FOLDERS, SettingsPlaces};
 use super::{excludes, json, read};
 use crate::{SharedFile, SharedFileError};
 
-/// Which file a change goes to.
+/// The files that a change goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Destination {
+enum Kept {
     /// The user's settings for this project.
     Local,
     /// The project's settings. What acts in them needs a new agreement afterwards, as after every change.
@@ -21,44 +22,16 @@ pub enum Destination {
     User,
 }
 
-/// What a rule does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RuleKind {
-    /// Lets calls run unasked.
-    Allow,
-    /// Asks about calls.
-    Ask,
-    /// Keeps calls from running.
-    Deny,
-}
-
-impl RuleKind {
-    /// Its name in settings files.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Allow => "allow",
-            Self::Ask => "ask",
-            Self::Deny => "deny",
+impl Kept {
+    /// Nowhere for what ends with the session.
+    fn of(destination: Destination) -> Option<Self> {
+        match destination {
+            Destination::Session => None,
+            Destination::Local => Some(Self::Local),
+            Destination::Project => Some(Self::Project),
+            Destination::User => Some(Self::User),
         }
     }
-}
-
-/// A change of permissions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PermissionChange {
-    /// Adds rules that are not there.
-    AddRules(RuleKind, Vec<String>),
-    /// Puts rules in the place of all others of their kind.
-    ReplaceRules(RuleKind, Vec<String>),
-    /// Takes rules away.
-    RemoveRules(RuleKind, Vec<String>),
-    /// Sets the mode at the start.
-    SetMode(String),
-    /// Adds working directories that are not there.
-    AddDirectories(Vec<String>),
-    /// Takes working directories away.
-    RemoveDirectories(Vec<String>),
 }
 
 /// What was written.
@@ -135,12 +108,12 @@ fn check_doubles(file: &Path) -> Result<(), String> {
 }
 
 impl SettingsPlaces {
-    /// Changes permissions in the files of a destination.
-    pub fn change_permissions(
-        &self,
-        destination: Destination,
-        change: &PermissionChange,
-    ) -> Result<Saved, ChangeError> {
+    /// Keeps a change of the permissions in the files it is to go to; nothing is written for one that ends with the session.
+    pub fn keep(&self, update: &PermissionUpdate) -> Result<Option<Saved>, ChangeError> {
+        Kept::of(update.destination).map(|kept| self.change_permissions(kept, &update.change)).transpose()
+    }
+
+    fn change_permissions(&self, destination: Kept, change: &PermissionChange) -> Result<Saved, ChangeError> {
         if let PermissionChange::SetMode(mode) = change {
             check_mode(mode, destination)?;
         }
@@ -148,11 +121,11 @@ impl SettingsPlaces {
         self.check_own(destination, &file)?;
         let is_new = !file.exists();
         let elsewhere = self.change_others(destination, &file, change)?;
-        if is_new && change.only_takes_away() {
+        if is_new && only_takes_away(change) {
             return Ok(Saved { file, notice: elsewhere });
         }
-        update_settings(&file, |settings| change.apply(settings))?;
-        let in_repository = destination == Destination::Local && self.repository.is_some();
+        update_settings(&file, |settings| apply(change, settings))?;
+        let in_repository = destination == Kept::Local && self.repository.is_some();
         let notice = if in_repository && is_new && file.exists() { self.keep_out_of_git() } else { None };
         Ok(Saved { file, notice: elsewhere.or(notice) })
     }
@@ -161,21 +134,21 @@ impl SettingsPlaces {
     /// is told.
     fn change_others(
         &self,
-        destination: Destination,
+        destination: Kept,
         file: &Path,
         change: &PermissionChange,
     ) -> Result<Option<String>, ChangeError> {
-        let Some(rest) = change.elsewhere() else { return Ok(None) };
+        let Some(rest) = elsewhere(change) else { return Ok(None) };
         let mut notice = None;
         for other in self.all_files(destination).into_iter().filter(|other| other != file && other.exists()) {
-            if destination != Destination::User {
+            if destination != Kept::User {
                 self.check_own(destination, &other)?;
-                update_settings(&other, |settings| rest.apply(settings))?;
+                update_settings(&other, |settings| apply(&rest, settings))?;
                 continue;
             }
             let before = SharedFile::new(&other).read()?;
             let mut after = before.clone();
-            let applied = after.as_object_mut().map(|settings| rest.apply(settings));
+            let applied = after.as_object_mut().map(|settings| apply(&rest, settings));
             if matches!(applied, Some(Ok(()))) && after != before {
                 notice = Some(format!(
                     "some of it also stands in {}; change that file yourself.",
@@ -187,14 +160,14 @@ impl SettingsPlaces {
     }
 
     /// The file that new entries go to: in our own folder, unless there is only the other.
-    fn file_for(&self, destination: Destination) -> Result<PathBuf, ChangeError> {
+    fn file_for(&self, destination: Kept) -> Result<PathBuf, ChangeError> {
         let (directory, name) = match destination {
-            Destination::User => {
+            Kept::User => {
                 let own = self.user.last().ok_or(ChangeError::NoHome)?;
                 return Ok(own.join("settings.json"));
             }
-            Destination::Project => (&*self.start, "settings.json"),
-            Destination::Local => (self.local(), "settings.local.json"),
+            Kept::Project => (&*self.start, "settings.json"),
+            Kept::Local => (self.local(), "settings.local.json"),
         };
         let [theirs, ours] = FOLDERS.map(|folder| directory.join(folder));
         let folder = if theirs.exists() && !ours.exists() { theirs } else { ours };
@@ -202,12 +175,12 @@ impl SettingsPlaces {
     }
 
     /// Every file that a destination is read from.
-    fn all_files(&self, destination: Destination) -> Vec<PathBuf> {
+    fn all_files(&self, destination: Kept) -> Vec<PathBuf> {
         let below = |directory: &Path, name: &str| FOLDERS.map(|folder| directory.join(folder).join(name));
         match destination {
-            Destination::User => self.user.iter().map(|folder| folder.join("settings.json")).collect(),
-            Destination::Project => below(&self.start, "settings.json").into(),
-            Destination::Local => {
+            Kept::User => self.user.iter().map(|folder| folder.join("settings.json")).collect(),
+            Kept::Project => below(&self.start, "settings.json").into(),
+            Kept::Local => {
                 let name = "settings.local.json";
                 [below(self.local(), name), below(&self.start, name)].concat()
             }
@@ -215,13 +188,13 @@ impl SettingsPlaces {
     }
 
     /// A file behind a link of the project may be anywhere, and rules in a file that came with it wait for trust.
-    fn check_own(&self, destination: Destination, file: &Path) -> Result<(), ChangeError> {
+    fn check_own(&self, destination: Kept, file: &Path) -> Result<(), ChangeError> {
         let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
         let behind_link = is_link(file) || file.parent().is_some_and(is_link);
         let refused = match destination {
-            Destination::User => None,
-            Destination::Project => behind_link.then_some("Replace the link by a file of its own."),
-            Destination::Local => (behind_link || (file.exists() && self.is_foreign(file)))
+            Kept::User => None,
+            Kept::Project => behind_link.then_some("Replace the link by a file of its own."),
+            Kept::Local => (behind_link || (file.exists() && self.is_foreign(file)))
                 .then_some("Take it out of git, or replace the link by a file of its own."),
         };
         match refused {
@@ -242,56 +215,65 @@ impl SettingsPlaces {
     }
 }
 
-fn check_mode(mode: &str, destination: Destination) -> Result<(), ChangeError> {
+fn check_mode(mode: &str, destination: Kept) -> Result<(), ChangeError> {
     let refused = match (mode, destination) {
         ("bypassPermissions", _) => Some("settings"),
-        ("auto", Destination::Local | Destination::Project) => Some("files of a repository"),
+        ("auto", Kept::Local | Kept::Project) => Some("files of a repository"),
         _ => None,
     };
     refused.map_or(Ok(()), |what| Err(ChangeError::Mode { mode: mode.to_owned(), what }))
 }
 
-impl PermissionChange {
-    /// What has to happen in the other files that are read with the one that is meant.
-    fn elsewhere(&self) -> Option<Self> {
-        match self {
-            Self::RemoveRules(..) | Self::RemoveDirectories(_) => Some(self.clone()),
-            Self::ReplaceRules(kind, _) => Some(Self::ReplaceRules(*kind, Vec::new())),
-            Self::AddRules(..) | Self::SetMode(_) | Self::AddDirectories(_) => None,
+/// What has to happen in the other files that are read with the one that is meant.
+fn elsewhere(change: &PermissionChange) -> Option<PermissionChange> {
+    match change {
+        PermissionChange::RemoveRules { .. } | PermissionChange::RemoveDirectories(_) => Some(change.clone()),
+        PermissionChange::ReplaceRules { behaviour, .. } => {
+            Some(PermissionChange::ReplaceRules { behaviour: *behaviour, rules: Vec::new() })
         }
+        PermissionChange::AddRules { .. }
+        | PermissionChange::SetMode(_)
+        | PermissionChange::AddDirectories(_) => None,
     }
+}
 
-    fn only_takes_away(&self) -> bool {
-        match self {
-            Self::RemoveRules(..) | Self::RemoveDirectories(_) => true,
-            Self::AddRules(_, added) | Self::ReplaceRules(_, added) | Self::AddDirectories(added) => {
-                added.is_empty()
-            }
-            Self::SetMode(_) => false,
+fn only_takes_away(change: &PermissionChange) -> bool {
+    match change {
+        PermissionChange::RemoveRules { .. } | PermissionChange::RemoveDirectories(_) => true,
+        PermissionChange::AddRules { rules, .. } | PermissionChange::ReplaceRules { rules, .. } => {
+            rules.is_empty()
         }
+        PermissionChange::AddDirectories(added) => added.is_empty(),
+        PermissionChange::SetMode(_) => false,
     }
+}
 
-    fn apply(&self, settings: &mut Map<String, Value>) -> Result<(), String> {
-        const DIRECTORIES: &str = "additionalDirectories";
-        match self {
-            Self::AddRules(kind, rules) => add(settings, kind.name(), rules),
-            Self::RemoveRules(kind, rules) => remove(settings, kind.name(), rules),
-            Self::AddDirectories(directories) => add(settings, DIRECTORIES, directories),
-            Self::RemoveDirectories(directories) => remove(settings, DIRECTORIES, directories),
-            Self::ReplaceRules(kind, rules) => {
-                if let Some(list) = list(settings, kind.name(), !rules.is_empty())? {
-                    list.clear();
-                }
-                add(settings, kind.name(), rules)
+fn apply(change: &PermissionChange, settings: &mut Map<String, Value>) -> Result<(), String> {
+    const DIRECTORIES: &str = "additionalDirectories";
+    match change {
+        PermissionChange::AddRules { behaviour, rules } => add(settings, behaviour.name(), rules),
+        PermissionChange::RemoveRules { behaviour, rules } => remove(settings, behaviour.name(), rules),
+        PermissionChange::AddDirectories(directories) => add(settings, DIRECTORIES, &names(directories)),
+        PermissionChange::RemoveDirectories(directories) => {
+            remove(settings, DIRECTORIES, &names(directories))
+        }
+        PermissionChange::ReplaceRules { behaviour, rules } => {
+            if let Some(list) = list(settings, behaviour.name(), !rules.is_empty())? {
+                list.clear();
             }
-            Self::SetMode(mode) => {
-                if let Some(permissions) = permissions(settings, true)? {
-                    permissions.insert("defaultMode".into(), mode.as_str().into());
-                }
-                Ok(())
+            add(settings, behaviour.name(), rules)
+        }
+        PermissionChange::SetMode(mode) => {
+            if let Some(permissions) = permissions(settings, true)? {
+                permissions.insert("defaultMode".into(), mode.as_str().into());
             }
+            Ok(())
         }
     }
+}
+
+fn names(directories: &[PathBuf]) -> Vec<String> {
+    directories.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
 fn add(settings: &mut Map<String, Value>, name: &str, texts: &[String]) -> Result<(), String> {

@@ -7,7 +7,8 @@ use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
-use windlass_config::{Destination, PermissionChange, RuleKind, SettingsPlaces, update_settings};
+use windlass_config::{ChangeError, Saved, SettingsPlaces, update_settings};
+use windlass_protocol::{Behaviour, Destination, PermissionChange, PermissionUpdate};
 
 use crate::machine::Machine;
 
@@ -16,8 +17,17 @@ const RULES_EACH: usize = 20;
 /// What a process is to do: the start directory, the home and its own name.
 const TASK: &str = "SETTINGS_CHANGE_TASK";
 
+fn change_permissions(
+    places: &SettingsPlaces,
+    destination: Destination,
+    change: &PermissionChange,
+) -> Result<Saved, ChangeError> {
+    let kept = places.keep(&PermissionUpdate { change: change.clone(), destination })?;
+    Ok(kept.unwrap())
+}
+
 fn add(rules: &[&str]) -> PermissionChange {
-    PermissionChange::AddRules(RuleKind::Allow, texts(rules))
+    PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: texts(rules) }
 }
 
 fn texts(list: &[&str]) -> Vec<String> {
@@ -38,7 +48,7 @@ fn one_of_many() {
     let home = windlass_config::Home::new(&windlass_config::Settings::default().home, &place);
     let places = SettingsPlaces::new(&place, &home);
     for count in 0..RULES_EACH {
-        places.change_permissions(Destination::Local, &add(&[&format!("Bash({name} {count})")])).unwrap();
+        change_permissions(&places, Destination::Local, &add(&[&format!("Bash({name} {count})")])).unwrap();
     }
 }
 
@@ -81,7 +91,7 @@ fn many_processes_lose_no_rule() {
 #[track_caller]
 fn check(before: &str, change: &PermissionChange, after: &str) {
     let machine = Machine::new(&[("work/app/.claude/settings.local.json", before)]);
-    let saved = machine.places().change_permissions(Destination::Local, change).unwrap();
+    let saved = change_permissions(&machine.places(), Destination::Local, change).unwrap();
     assert_eq!(saved.file, machine.path("work/app/.claude/settings.local.json"));
     assert_eq!(fs::read_to_string(saved.file).unwrap().trim_end(), after, "{change:?}");
 }
@@ -97,24 +107,31 @@ fn each_change_touches_what_it_means_and_nothing_else() {
     );
     check(
         before,
-        &RemoveRules(RuleKind::Allow, texts(&["A", "Q"])),
+        &RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["A", "Q"]) },
         r#"{"z":1,"permissions":{"deny":["D"],"allow":["B"],"x":null},"a":2}"#,
     );
     check(
         before,
-        &ReplaceRules(RuleKind::Deny, texts(&["E"])),
+        &ReplaceRules { behaviour: Behaviour::Deny, rules: texts(&["E"]) },
         r#"{"z":1,"permissions":{"deny":["E"],"allow":["A","B"],"x":null},"a":2}"#,
     );
-    check("{}", &AddRules(RuleKind::Ask, texts(&["E"])), r#"{"permissions":{"ask":["E"]}}"#);
+    check(
+        "{}",
+        &AddRules { behaviour: Behaviour::Ask, rules: texts(&["E"]) },
+        r#"{"permissions":{"ask":["E"]}}"#,
+    );
     check("{}", &SetMode("plan".into()), r#"{"permissions":{"defaultMode":"plan"}}"#);
-    check("{}", &AddDirectories(texts(&["/a"])), r#"{"permissions":{"additionalDirectories":["/a"]}}"#);
+    check("{}", &AddDirectories(vec!["/a".into()]), r#"{"permissions":{"additionalDirectories":["/a"]}}"#);
     check(
         r#"{"permissions":{"additionalDirectories":["/a","/b"]}}"#,
-        &RemoveDirectories(texts(&["/a"])),
+        &RemoveDirectories(vec!["/a".into()]),
         r#"{"permissions":{"additionalDirectories":["/b"]}}"#,
     );
-    for nothing in [RemoveRules(RuleKind::Deny, texts(&["D"])), ReplaceRules(RuleKind::Ask, vec![]), add(&[])]
-    {
+    for nothing in [
+        RemoveRules { behaviour: Behaviour::Deny, rules: texts(&["D"]) },
+        ReplaceRules { behaviour: Behaviour::Ask, rules: vec![] },
+        add(&[]),
+    ] {
         check(r#"{ "a" : 1 }"#, &nothing, r#"{ "a" : 1 }"#);
     }
 }
@@ -128,13 +145,22 @@ fn a_change_reaches_every_file_that_is_read() {
     ]);
     machine.init_git("work");
     let change = |change: &PermissionChange| {
-        machine.places().change_permissions(Destination::Local, change).unwrap();
+        change_permissions(&machine.places(), Destination::Local, change).unwrap();
         let rules = machine.read(None).effective(false).settings.permissions.allow;
         rules.into_iter().map(|rule| rule.text).collect::<Vec<_>>()
     };
-    assert_eq!(change(&PermissionChange::RemoveRules(RuleKind::Allow, texts(&["A"]))), ["D", "B", "C"]);
-    assert_eq!(change(&PermissionChange::ReplaceRules(RuleKind::Allow, texts(&["E"]))), ["E"]);
-    assert_eq!(change(&PermissionChange::AddRules(RuleKind::Allow, texts(&["F"]))), ["E", "F"]);
+    assert_eq!(
+        change(&PermissionChange::RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["A"]) }),
+        ["D", "B", "C"]
+    );
+    assert_eq!(
+        change(&PermissionChange::ReplaceRules { behaviour: Behaviour::Allow, rules: texts(&["E"]) }),
+        ["E"]
+    );
+    assert_eq!(
+        change(&PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: texts(&["F"]) }),
+        ["E", "F"]
+    );
 }
 
 #[test]
@@ -144,14 +170,20 @@ fn the_users_settings_for_other_agents_are_only_read() {
         ("home/.windlass/settings.json", r#"{"permissions":{"allow":["A","C"]}}"#),
     ]);
     let notice = |change: PermissionChange| {
-        machine.places().change_permissions(Destination::User, &change).unwrap().notice
+        change_permissions(&machine.places(), Destination::User, &change).unwrap().notice
     };
     let told = format!(
         "some of it also stands in {}; change that file yourself.",
         machine.path("home/.claude/settings.json").display()
     );
-    assert_eq!(notice(PermissionChange::RemoveRules(RuleKind::Allow, texts(&["C"]))), None);
-    assert_eq!(notice(PermissionChange::RemoveRules(RuleKind::Allow, texts(&["A"]))), Some(told));
+    assert_eq!(
+        notice(PermissionChange::RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["C"]) }),
+        None
+    );
+    assert_eq!(
+        notice(PermissionChange::RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["A"]) }),
+        Some(told)
+    );
     assert_eq!(
         fs::read_to_string(machine.path("home/.windlass/settings.json")).unwrap(),
         "{\"permissions\":{\"allow\":[]}}\n"
@@ -169,7 +201,7 @@ fn new_entries_go_to_our_own_folder_unless_there_is_only_the_other() {
         for folder in existing {
             fs::create_dir_all(machine.path(folder)).unwrap();
         }
-        let saved = machine.places().change_permissions(destination, &add(&["A"])).unwrap();
+        let saved = change_permissions(&machine.places(), destination, &add(&["A"])).unwrap();
         assert_eq!(machine.relative(&saved.file), expected);
         assert!(saved.file.exists() && saved.notice.is_none());
     };
@@ -183,15 +215,15 @@ fn new_entries_go_to_our_own_folder_unless_there_is_only_the_other() {
     check(&["work/app/.claude"], Destination::Project, "work/app/.claude/settings.json");
     check(&["home/.claude"], Destination::User, "home/.windlass/settings.json");
     let machine = Machine::new(&[]);
-    let nothing = PermissionChange::RemoveRules(RuleKind::Allow, texts(&["A"]));
-    machine.places().change_permissions(Destination::Project, &nothing).unwrap();
+    let nothing = PermissionChange::RemoveRules { behaviour: Behaviour::Allow, rules: texts(&["A"]) };
+    change_permissions(&machine.places(), Destination::Project, &nothing).unwrap();
     assert!(!machine.path("work/app/.windlass").exists());
 }
 
 /// The change is refused and the file stays as it was.
 #[track_caller]
 fn check_refused(machine: &Machine, destination: Destination, change: &PermissionChange, expected: &str) {
-    let error = machine.places().change_permissions(destination, change).unwrap_err().to_string();
+    let error = change_permissions(&machine.places(), destination, change).unwrap_err().to_string();
     let root = format!("{}/", machine.path("work").parent().unwrap().display());
     assert_eq!(error.replace(&root, ""), expected);
 }
@@ -253,7 +285,7 @@ fn modes_that_let_everything_run_are_not_kept() {
     check_refused(&machine, Destination::User, &mode("bypassPermissions"), bypass);
     let auto = "the mode auto cannot be kept in files of a repository. Use --permission-mode.";
     check_refused(&machine, Destination::Local, &mode("auto"), auto);
-    machine.places().change_permissions(Destination::User, &mode("auto")).unwrap();
+    change_permissions(&machine.places(), Destination::User, &mode("auto")).unwrap();
     assert_eq!(machine.read(None).effective(false).settings.permissions.mode.unwrap().value, "auto");
 }
 
@@ -267,12 +299,12 @@ fn git_ignores_local_settings_from_their_first_day_on() {
             machine.write("home/config/git/ignore", before);
         }
         let places = machine.places().with_config_home(Some(config.clone()));
-        let saved = places.change_permissions(Destination::Local, &add(&["A"])).unwrap();
+        let saved = change_permissions(&places, Destination::Local, &add(&["A"])).unwrap();
         assert_eq!(saved.notice, None);
         assert_eq!(fs::read_to_string(config.join("git/ignore")).unwrap(), after);
         // Whoever takes it out again wants it so.
         fs::write(config.join("git/ignore"), "").unwrap();
-        places.change_permissions(Destination::Local, &add(&["B"])).unwrap();
+        change_permissions(&places, Destination::Local, &add(&["B"])).unwrap();
         assert_eq!(fs::read_to_string(config.join("git/ignore")).unwrap(), "");
     };
     let both = "**/.claude/settings.local.json\n**/.windlass/settings.local.json\n";
@@ -285,7 +317,7 @@ fn git_ignores_local_settings_from_their_first_day_on() {
     let machine = Machine::new(&[("home/.config/git", "")]);
     machine.init_git("work");
     let notice =
-        machine.places().change_permissions(Destination::Local, &add(&["A"])).unwrap().notice.unwrap();
+        change_permissions(&machine.places(), Destination::Local, &add(&["A"])).unwrap().notice.unwrap();
     assert!(notice.starts_with("local settings were written, but git may offer to add them: "), "{notice}");
 }
 
