@@ -103,6 +103,14 @@ struct State {
     closing: bool,
 }
 
+impl State {
+    /// What is safe stands on everything before it: whoever waits hears of a loss that nobody heard of.
+    fn tell(&mut self, asker: Asker) -> Synced {
+        let untold = if asker == Asker::Somebody { self.untold.take() } else { None };
+        untold.map_or(Ok(()), Err)
+    }
+}
+
 /// What became of a sync.
 type Synced = Result<(), LogError>;
 
@@ -198,7 +206,7 @@ impl Commits {
             }
             match &state.file {
                 Some(file) if state.synced < ticket.0 => (Arc::clone(file), state.written, state.named),
-                _ => return Ok(()),
+                _ => return state.tell(asker),
             }
         };
         let synced = sync_file(&*file, named);
@@ -207,7 +215,7 @@ impl Commits {
         match synced {
             Ok(()) => {
                 state.named |= state.file.as_ref().is_some_and(|now| Arc::ptr_eq(now, &file));
-                Ok(())
+                state.tell(asker)
             }
             Err(error) => {
                 let error = trouble::of_sync(&self.path, &error);

@@ -123,6 +123,20 @@ fn the_thread_does_nothing_while_everything_is_on_the_disk() {
     bench.wait_for_syncs(3);
 }
 
+/// An append that was told to be safe stands on everything before it, so it cannot be while that may be lost.
+#[test]
+fn a_loss_that_nobody_heard_of_is_told_to_the_next_who_waits() {
+    let mut bench = bench().named();
+    bench.write_soon();
+    bench.fail_next(Errno::IO);
+    while !bench.commits.has_hole() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let later = bench.write();
+    assert!(bench.commits.sync(later).is_err());
+    bench.commits.sync(bench.write()).unwrap();
+}
+
 #[test]
 fn the_rest_is_synced_at_the_end() {
     let mut bench = bench().named();
