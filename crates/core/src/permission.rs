@@ -9,7 +9,7 @@ use windlass_protocol::{
 };
 
 use crate::config::{Asking, PermissionMode, Permissions};
-use crate::rules::{Match, Rule, Subject, is_private};
+use crate::rules::{Rule, Subject, is_private};
 
 mod commands;
 mod confined;
@@ -17,11 +17,13 @@ mod offer;
 mod places;
 mod protected;
 mod removals;
+mod restrictions;
 
 pub use protected::{PROTECTED_DIRECTORIES, PROTECTED_FILES};
 
 pub(crate) use confined::is_confined;
 use places::is_within;
+use restrictions::Restrictions;
 
 /// A call as the stages see it.
 #[derive(Clone, Copy)]
@@ -63,10 +65,6 @@ impl<'a> Case<'a> {
         Self { tool, input, facts, hook: None, doubtful: false, readable, permissions, roots, cwd }
     }
 
-    fn subject(&self) -> Subject<'a> {
-        Subject::new(self.tool, self.input, self.facts)
-    }
-
     fn mode(&self) -> PermissionMode {
         self.permissions.mode
     }
@@ -83,8 +81,31 @@ impl<'a> Case<'a> {
     }
 }
 
+/// A call on its way through the stages, with what several of them look at.
+struct Matter<'a> {
+    case: Case<'a>,
+    subject: Subject<'a>,
+    restrictions: Restrictions<'a>,
+}
+
+impl<'a> Matter<'a> {
+    fn new(case: &Case<'a>) -> Self {
+        let subject = Subject::new(case.tool, case.input, case.facts);
+        let restrictions = Restrictions::of(case, &subject);
+        Self { case: *case, subject, restrictions }
+    }
+}
+
+impl<'a> std::ops::Deref for Matter<'a> {
+    type Target = Case<'a>;
+
+    fn deref(&self) -> &Case<'a> {
+        &self.case
+    }
+}
+
 /// A stage settles the matter or passes it on.
-type Stage = fn(&Case<'_>) -> Option<Ruling>;
+type Stage = fn(&Matter<'_>) -> Option<Ruling>;
 
 /// The stages, in order; the first that settles decides. What none settles is asked.
 const STAGES: [Stage; 18] = [
@@ -111,7 +132,8 @@ const STAGES: [Stage; 18] = [
 /// Decides about a call.
 #[must_use]
 pub fn judge(case: &Case<'_>) -> Ruling {
-    STAGES.iter().find_map(|stage| stage(case)).unwrap_or_else(|| ask(case))
+    let matter = Matter::new(case);
+    STAGES.iter().find_map(|stage| stage(&matter)).unwrap_or_else(|| ask(case))
 }
 
 /// The rules that would let the same call run, each for what is missing and no more; empty if none would, or if something
@@ -143,44 +165,36 @@ fn by_rule(rule: &Rule) -> RulingRule {
     RulingRule { text: rule.text.clone(), source: rule.source.to_string().into() }
 }
 
-fn denied_by_hook(case: &Case<'_>) -> Option<Ruling> {
+fn denied_by_hook(case: &Matter<'_>) -> Option<Ruling> {
     let Some(HookPermission::Deny(reason)) = case.hook else { return None };
     Some(deny(format!("A hook denied this call: {reason}")))
 }
 
 /// A denial is final, whatever allows the call.
-fn denied_by_rule(case: &Case<'_>) -> Option<Ruling> {
-    let subject = case.subject();
-    let rule = case.permissions.rules.deny.iter().find(|rule| rule.restricts(&subject) == Match::Yes)?;
+fn denied_by_rule(case: &Matter<'_>) -> Option<Ruling> {
+    let rule = case.restrictions.denying?;
     let reason = format!("{} is denied by the rule {} ({}).", case.tool, rule.text, rule.source);
     Some(Ruling { rule: Some(by_rule(rule)), ..deny(reason) })
 }
 
 /// Plan mode stands before the rules that allow: nothing changes while a plan is made.
-fn plan_mode(case: &Case<'_>) -> Option<Ruling> {
+fn plan_mode(case: &Matter<'_>) -> Option<Ruling> {
     let changes = matches!(case.facts.kind, CallKind::Edit | CallKind::Execute);
     (case.mode() == PermissionMode::Plan && changes)
         .then(|| deny(format!("{} would change something, and plan mode allows only reading.", case.tool)))
 }
 
-fn asked_by_rule(case: &Case<'_>) -> Option<Ruling> {
-    let subject = case.subject();
-    // A rule about every command was made for commands that can reach everything.
-    let counts = |rule: &&Rule| !(rule.is_about_all_of(subject.tool) && confined::is_free(case));
-    let mut rules = case.permissions.rules.ask.iter().filter(counts);
-    let rule = rules.find(|rule| rule.restricts(&subject) == Match::Yes)?;
+fn asked_by_rule(case: &Matter<'_>) -> Option<Ruling> {
+    let rule = case.restrictions.asking?;
     let reason = format!("{} is to be asked about by the rule {} ({}).", case.tool, rule.text, rule.source);
     let asked = ask_because(case, reason, || "another rule".into());
     Some(Ruling { rule: Some(by_rule(rule)), ..asked })
 }
 
 /// Where something that is denied, or to be asked about, could hide and nobody can tell, it is asked about.
-fn doubted_by_rule(case: &Case<'_>) -> Option<Ruling> {
-    let subject = case.subject();
-    let rules = || case.permissions.rules.deny.iter().chain(&case.permissions.rules.ask);
+fn doubted_by_rule(case: &Matter<'_>) -> Option<Ruling> {
+    let rule = case.restrictions.doubting?;
     let unseen = case.facts.commands.as_ref().and_then(|commands| commands.unseen.as_ref());
-    let may_hide = |rule: &&Rule| unseen.is_some() && rule.is_scoped_command() && rule.covers_tool(case.tool);
-    let rule = rules().find(|rule| rule.restricts(&subject) == Match::May || may_hide(rule))?;
     let why = unseen.map_or("what it names is only known when it runs", String::as_str);
     let reason = format!(
         "{} may do what the rule {} ({}) is about, and that cannot be told: {why}.",
@@ -191,7 +205,7 @@ fn doubted_by_rule(case: &Case<'_>) -> Option<Ruling> {
 }
 
 /// A hook's question is asked whatever would allow the call; what denies it stands before this.
-fn asked_by_hook(case: &Case<'_>) -> Option<Ruling> {
+fn asked_by_hook(case: &Matter<'_>) -> Option<Ruling> {
     let Some(HookPermission::Ask(reason)) = case.hook else { return None };
     Some(ask_because(case, format!("A hook asks about {}: {reason}", case.tool), || {
         "a hook that allows it".into()
@@ -201,7 +215,7 @@ fn asked_by_hook(case: &Case<'_>) -> Option<Ruling> {
 /// Tools whose whole purpose is an answer of the user. Nothing else can stand for it.
 const PERSONAL: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
 
-fn needs_person(case: &Case<'_>) -> Option<Ruling> {
+fn needs_person(case: &Matter<'_>) -> Option<Ruling> {
     PERSONAL.contains(&case.tool).then(|| {
         let reason = format!("{} needs an answer of the user.", case.tool);
         ask_because(case, reason, || "an interactive session".into())
@@ -209,7 +223,7 @@ fn needs_person(case: &Case<'_>) -> Option<Ruling> {
 }
 
 /// Nothing that does more than read is made twice without a decision, whatever else allows it.
-fn outcome_unknown(case: &Case<'_>) -> Option<Ruling> {
+fn outcome_unknown(case: &Matter<'_>) -> Option<Ruling> {
     let doubtful = case.doubtful && !case.facts.kind.is_read_only();
     doubtful.then(|| {
         let reason = format!(
@@ -220,7 +234,7 @@ fn outcome_unknown(case: &Case<'_>) -> Option<Ruling> {
     })
 }
 
-fn critical_removal(case: &Case<'_>) -> Option<Ruling> {
+fn critical_removal(case: &Matter<'_>) -> Option<Ruling> {
     let removed = removals::critical(case)?;
     let shown = removed.path.lexical.to_string_lossy().replace(windlass_protocol::UNKNOWN_TEXT, "$…");
     let reason = format!("{} would remove {shown}, which holds more than the work at hand.", case.tool);
@@ -228,10 +242,9 @@ fn critical_removal(case: &Case<'_>) -> Option<Ruling> {
 }
 
 /// What only this machine and its network can reach needs a rule that names the very host.
-fn private_host(case: &Case<'_>) -> Option<Ruling> {
+fn private_host(case: &Matter<'_>) -> Option<Ruling> {
     let url = case.facts.url.as_ref().filter(|url| is_private(&url.host))?;
-    let subject = case.subject();
-    let named = case.allow_rules().any(|rule| rule.names_host() && rule.covers(&subject));
+    let named = case.allow_rules().any(|rule| rule.names_host() && rule.covers(&case.subject));
     if named {
         return None;
     }
@@ -239,13 +252,13 @@ fn private_host(case: &Case<'_>) -> Option<Ruling> {
     Some(ask_because(case, reason, || format!("the rule WebFetch(domain:{})", url.host)))
 }
 
-fn bypass_mode(case: &Case<'_>) -> Option<Ruling> {
+fn bypass_mode(case: &Matter<'_>) -> Option<Ruling> {
     (case.mode() == PermissionMode::BypassPermissions)
         .then(|| allow("The mode bypassPermissions lets everything run."))
 }
 
 /// Files that can make other programs run something are always asked about: allowing a tool does not mean these.
-fn protected_edit(case: &Case<'_>) -> Option<Ruling> {
+fn protected_edit(case: &Matter<'_>) -> Option<Ruling> {
     let path = protected_path(case)?;
     if case.mode() == PermissionMode::Auto {
         return Some(classify(case));
@@ -255,13 +268,12 @@ fn protected_edit(case: &Case<'_>) -> Option<Ruling> {
 }
 
 /// A hook's permission spares the question, and nothing else: what denies a call and what is always asked stand before it.
-fn allowed_by_hook(case: &Case<'_>) -> Option<Ruling> {
+fn allowed_by_hook(case: &Matter<'_>) -> Option<Ruling> {
     (case.hook == Some(&HookPermission::Allow)).then(|| allow("A hook allowed this call."))
 }
 
-fn allowed_by_rule(case: &Case<'_>) -> Option<Ruling> {
-    let subject = case.subject();
-    if let Some(rule) = case.allow_rules().find(|rule| rule.covers(&subject)) {
+fn allowed_by_rule(case: &Matter<'_>) -> Option<Ruling> {
+    if let Some(rule) = case.allow_rules().find(|rule| rule.covers(&case.subject)) {
         let reason = format!("Allowed by the rule {} ({}).", rule.text, rule.source);
         return Some(Ruling { rule: Some(by_rule(rule)), ..allow(reason) });
     }
@@ -269,7 +281,7 @@ fn allowed_by_rule(case: &Case<'_>) -> Option<Ruling> {
 }
 
 /// Reading inside the working directories, and what touches only the session itself.
-fn harmless_call(case: &Case<'_>) -> Option<Ruling> {
+fn harmless_call(case: &Matter<'_>) -> Option<Ruling> {
     // The parts of a command line have been looked at one by one.
     if case.facts.commands.is_some() {
         return None;
@@ -284,7 +296,7 @@ fn harmless_call(case: &Case<'_>) -> Option<Ruling> {
     }
 }
 
-fn accepted_edit(case: &Case<'_>) -> Option<Ruling> {
+fn accepted_edit(case: &Matter<'_>) -> Option<Ruling> {
     let edits = case.accepts_edits() && case.facts.kind == CallKind::Edit;
     let inside = || !case.facts.paths.is_empty() && case.facts.paths.iter().all(|path| case.is_inside(path));
     (edits && inside()).then(|| {
@@ -292,7 +304,7 @@ fn accepted_edit(case: &Case<'_>) -> Option<Ruling> {
     })
 }
 
-fn classified(case: &Case<'_>) -> Option<Ruling> {
+fn classified(case: &Matter<'_>) -> Option<Ruling> {
     (case.mode() == PermissionMode::Auto).then(|| classify(case))
 }
 

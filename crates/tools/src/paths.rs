@@ -4,6 +4,7 @@
 //! (links followed). Rules look at both, and tools open the resolved one. What cannot be resolved with
 //! certainty — a link to nowhere, a loop, a magic link of the process file system — has no resolved name.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
@@ -126,16 +127,48 @@ pub(crate) fn clean(path: PathBuf) -> PathBuf {
 /// not be searched. `..` means the parent of what was reached, as it does for the kernel.
 #[must_use]
 pub(crate) fn resolve(path: &Path) -> Option<PathBuf> {
+    resolve_from(path, has_no_links)
+}
+
+fn resolve_from(path: &Path, mut is_plain: impl FnMut(&Path) -> bool) -> Option<PathBuf> {
     if !path.is_absolute() || is_magic(path) {
         return None;
     }
-    if has_no_links(path) {
-        return Some(path.to_owned());
+    // Mostly the directory is there and only the last name is in question.
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if is_plain(parent) => follow(parent.to_owned(), Path::new(name)),
+        _ => follow(PathBuf::from("/"), path),
     }
-    follow(path)
 }
 
-/// One system call tells for the ordinary case that the path is its own resolved name.
+/// Looks paths up, each once: the words of a command line name the same few again and again.
+#[derive(Default)]
+pub(crate) struct Lookup {
+    facts: HashMap<PathBuf, PathFact>,
+    plain: HashMap<PathBuf, bool>,
+}
+
+impl Lookup {
+    /// Both names of an absolute path whose `..` means what it means to the kernel.
+    pub(crate) fn fact(&mut self, path: PathBuf) -> PathFact {
+        if let Some(fact) = self.facts.get(&path) {
+            return fact.clone();
+        }
+        let plain = &mut self.plain;
+        let resolved = resolve_from(&path, |directory| {
+            plain.get(directory).copied().unwrap_or_else(|| {
+                let is_plain = has_no_links(directory);
+                plain.insert(directory.to_owned(), is_plain);
+                is_plain
+            })
+        });
+        let fact = path_fact(clean(path.clone()), resolved);
+        self.facts.insert(path, fact.clone());
+        fact
+    }
+}
+
+/// One system call tells for the ordinary case that a directory is its own resolved name.
 #[cfg(target_os = "linux")]
 fn has_no_links(path: &Path) -> bool {
     use rustix::fs::ResolveFlags;
@@ -156,8 +189,8 @@ struct Pending {
     linked: bool,
 }
 
-fn follow(path: &Path) -> Option<PathBuf> {
-    let mut reached = PathBuf::from("/");
+/// Walks on from what is reached.
+fn follow(mut reached: PathBuf, path: &Path) -> Option<PathBuf> {
     let mut pending = Vec::new();
     push_names(&mut pending, path, false);
     let mut links = 0;

@@ -2,7 +2,7 @@
 
 use windlass_protocol::{PlainCommand, Ruling};
 
-use super::{Case, allow};
+use super::{Case, Matter, allow};
 use crate::config::{PermissionMode, Sandboxing};
 use crate::rules::has_value;
 
@@ -39,6 +39,6 @@ pub(super) fn is_free(case: &Case<'_>) -> bool {
 }
 
 /// A command that can reach nothing it should not needs no question.
-pub(super) fn confined_command(case: &Case<'_>) -> Option<Ruling> {
+pub(super) fn confined_command(case: &Matter<'_>) -> Option<Ruling> {
     is_free(case).then(|| allow("It runs in the sandbox."))
 }

@@ -3,6 +3,7 @@
 use windlass_protocol::{CommandFacts, FoundCommand, PlainCommand, UNKNOWN_TEXT};
 
 use super::Match;
+use super::places::Places;
 
 /// Stands between two words. A word that holds it is never equal to a pattern.
 const SEPARATOR: char = '\u{1f}';
@@ -19,6 +20,10 @@ const INTERPRETERS: [&str; 38] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandPattern {
     tokens: Vec<Token>,
+    /// So many of the tokens at the beginning are characters, and nothing else fits there.
+    literal: usize,
+    /// What the last word ends with, behind the last star.
+    ending: String,
     /// As it was written, for lines that are allowed as a whole.
     text: String,
 }
@@ -49,7 +54,9 @@ impl CommandPattern {
         if body.is_some() {
             tokens.extend([Token::Boundary, Token::Any]);
         }
-        Some(Self { tokens, text: text.to_owned() })
+        let literal = tokens.iter().take_while(|token| matches!(token, Token::Char(_))).count();
+        let ending = last_word_ending(&tokens);
+        Some(Self { tokens, literal, ending, text: text.to_owned() })
     }
 
     /// A pattern that means these words and no others; `None` if they cannot be written as one.
@@ -65,7 +72,7 @@ impl CommandPattern {
 
     /// Whether it means one list of words and no other.
     fn is_exact(&self) -> bool {
-        self.tokens.iter().all(|token| matches!(token, Token::Char(_)))
+        self.literal == self.tokens.len()
     }
 
     /// Whether an allow rule with this pattern covers a command. A part that is not known is covered only where anything is.
@@ -117,7 +124,7 @@ impl CommandPattern {
         as_written.max(by_base)
     }
 
-    fn compare<'a>(&self, words: impl Iterator<Item = &'a str> + Clone) -> Match {
+    fn compare<'a>(&self, words: impl DoubleEndedIterator<Item = &'a str> + Clone) -> Match {
         if self.runs(words.clone(), Reading::Sure) {
             return Match::Yes;
         }
@@ -129,21 +136,42 @@ impl CommandPattern {
         self.runs(words.iter().map(String::as_str), Reading::Sure)
     }
 
-    fn runs<'a>(&self, words: impl Iterator<Item = &'a str>, reading: Reading) -> bool {
-        let mut walk = Walk::new(&self.tokens);
-        for (at, word) in words.enumerate() {
-            if at > 0 && !walk.take(SEPARATOR, reading) {
-                return false;
-            }
-            for c in word.chars() {
-                let c = if c == SEPARATOR { char::REPLACEMENT_CHARACTER } else { c };
-                if !walk.take(c, reading) {
-                    return false;
+    fn runs<'a>(&self, words: impl DoubleEndedIterator<Item = &'a str> + Clone, reading: Reading) -> bool {
+        let mut text = characters(words.clone());
+        let mut at = 0;
+        // Most patterns part from a command within its first characters.
+        while at < self.literal {
+            match text.next() {
+                Some(c) if self.tokens[at] == Token::Char(c) => at += 1,
+                Some(UNKNOWN_TEXT) if reading == Reading::Possible => {
+                    let mut walk = Walk::new(&self.tokens, at);
+                    return walk.take(UNKNOWN_TEXT, reading) && walk.takes_all(text, reading);
                 }
+                Some(_) | None => return false,
             }
         }
-        walk.is_over()
+        let ends_apart = |last: &str| reading == Reading::Sure && !last.ends_with(&*self.ending);
+        !words.last().is_some_and(ends_apart) && Walk::new(&self.tokens, at).takes_all(text, reading)
     }
+}
+
+/// The characters that tokens end with, as far as they are of one word.
+fn last_word_ending(tokens: &[Token]) -> String {
+    let chars = tokens.iter().rev().map_while(|token| match token {
+        // What a pattern has in the place of another character cannot be looked for in a word.
+        Token::Char(c) if !matches!(*c, SEPARATOR | char::REPLACEMENT_CHARACTER) => Some(*c),
+        Token::Char(_) | Token::Any | Token::AnyInWord | Token::Boundary => None,
+    });
+    chars.collect::<Vec<_>>().into_iter().rev().collect()
+}
+
+/// The words one character after the other, with what stands between two of them.
+fn characters<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = char> {
+    let known = |c| if c == SEPARATOR { char::REPLACEMENT_CHARACTER } else { c };
+    words.enumerate().flat_map(move |(at, word)| {
+        let before = (at > 0).then_some(SEPARATOR);
+        before.into_iter().chain(word.chars().map(known))
+    })
 }
 
 /// What is before a star that stands for the rest of a command.
@@ -163,57 +191,62 @@ enum Reading {
     Possible,
 }
 
-/// The places in a pattern that a text can have come to.
+/// How far in a pattern a text can have come.
 struct Walk<'a> {
     tokens: &'a [Token],
-    places: Vec<bool>,
-    spare: Vec<bool>,
+    places: Places,
+    spare: Places,
 }
 
 impl<'a> Walk<'a> {
-    fn new(tokens: &'a [Token]) -> Self {
-        let mut walk = Self { tokens, places: vec![false; tokens.len() + 1], spare: Vec::new() };
-        walk.enter(0);
+    fn new(tokens: &'a [Token], place: usize) -> Self {
+        let places = Places::below(tokens.len() + 1);
+        let mut walk = Self { tokens, spare: places.clone(), places };
+        walk.enter(place);
         walk
     }
 
     /// A star can stand for nothing, so what follows it is reached with it.
     fn enter(&mut self, place: usize) {
         let mut place = place;
-        while !std::mem::replace(&mut self.places[place], true)
+        while self.places.insert(place)
             && matches!(self.tokens.get(place), Some(Token::Any | Token::AnyInWord))
         {
             place += 1;
         }
     }
 
+    /// Whether the rest of a text ends where the pattern does.
+    fn takes_all(mut self, mut text: impl Iterator<Item = char>, reading: Reading) -> bool {
+        text.all(|c| self.take(c, reading)) && self.is_over()
+    }
+
     /// Goes on by one character; false if the pattern cannot.
     fn take(&mut self, c: char, reading: Reading) -> bool {
         let unknown = c == UNKNOWN_TEXT;
         if unknown && reading == Reading::Possible {
-            let first = self.places.iter().position(|&at| at);
-            self.places.iter_mut().enumerate().for_each(|(place, at)| *at = Some(place) >= first);
-            return first.is_some();
+            let Some(first) = self.places.iter().next() else { return false };
+            (first..=self.tokens.len()).for_each(|place| _ = self.places.insert(place));
+            return true;
         }
         let before = std::mem::replace(&mut self.places, std::mem::take(&mut self.spare));
         self.places.clear();
-        self.places.resize(before.len(), false);
-        for (place, token) in self.tokens.iter().enumerate().filter(|(place, _)| before[*place]) {
-            match token {
-                Token::Char(wanted) if *wanted == c => self.enter(place + 1),
-                Token::Boundary if c == SEPARATOR => self.enter(place + 1),
-                Token::Any => self.enter(place),
-                Token::AnyInWord if c != SEPARATOR && !unknown => self.enter(place),
-                Token::Char(_) | Token::Boundary | Token::AnyInWord => (),
+        for place in before.iter() {
+            match self.tokens.get(place) {
+                Some(Token::Char(wanted)) if *wanted == c => self.enter(place + 1),
+                Some(Token::Boundary) if c == SEPARATOR => self.enter(place + 1),
+                Some(Token::Any) => self.enter(place),
+                Some(Token::AnyInWord) if c != SEPARATOR && !unknown => self.enter(place),
+                Some(Token::Char(_) | Token::Boundary | Token::AnyInWord) | None => (),
             }
         }
         self.spare = before;
-        self.places.contains(&true)
+        !self.places.is_empty()
     }
 
     fn is_over(&self) -> bool {
         let ends = |place: usize| matches!(self.tokens.get(place), None | Some(Token::Boundary));
-        self.places.iter().enumerate().any(|(place, &at)| at && ends(place))
+        self.places.iter().any(ends)
     }
 }
 

@@ -7,13 +7,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) use windlass_protocol::Behaviour;
-use windlass_protocol::{CallFacts, CallKind, CommandFacts, NamedPath, PathFact, PlainCommand, RawValue};
+use windlass_protocol::{CallFacts, CallKind, PathFact, PlainCommand, RawValue};
 
 mod command;
 mod grammar;
 mod host;
 mod path;
+mod places;
 mod reach;
+mod subject;
 mod text;
 mod tool;
 
@@ -23,6 +25,8 @@ use host::HostPattern;
 pub(crate) use host::is_private;
 pub(crate) use path::PathPattern;
 pub use reach::{Hosts, Reach};
+use subject::Names;
+pub(crate) use subject::Subject;
 pub(crate) use text::{covers as text_covers, fold};
 use tool::ToolPattern;
 pub(crate) use tool::has_value;
@@ -122,32 +126,6 @@ impl Match {
     }
 }
 
-/// A call as rules see it.
-#[derive(Clone, Copy)]
-pub(crate) struct Subject<'a> {
-    /// As the model names it.
-    given: &'a str,
-    /// As rules do.
-    pub(crate) tool: &'a str,
-    pub(crate) input: &'a RawValue,
-    pub(crate) facts: &'a CallFacts,
-}
-
-impl<'a> Subject<'a> {
-    /// Tools have had other names, and rules go by the present one.
-    pub(crate) fn new(tool: &'a str, input: &'a RawValue, facts: &'a CallFacts) -> Self {
-        let given = tool;
-        let tool = match tool {
-            "Task" => "Agent",
-            "SlashCommand" => "Skill",
-            // What it runs is a command line like any other.
-            "Monitor" => "Bash",
-            other => other,
-        };
-        Self { given, tool, input, facts }
-    }
-}
-
 impl Rule {
     /// Why an allow rule has no effect, if it has none.
     #[must_use]
@@ -189,7 +167,8 @@ impl Rule {
     }
 
     fn names(&self, subject: &Subject<'_>, behaviour: Behaviour) -> bool {
-        self.tool.names(subject.tool, behaviour) || self.tool.names(subject.given, behaviour)
+        self.tool.names(subject.tool, behaviour)
+            || subject.given.is_some_and(|given| self.tool.names(given, behaviour))
     }
 
     /// Whether a rule that denies or asks means a call.
@@ -286,7 +265,7 @@ impl Rule {
     }
 
     /// Whether a rule that denies reading hides a path from searches.
-    pub(crate) fn hides(&self, path: &PathFact) -> bool {
+    fn hides(&self, path: &Names<'_>) -> bool {
         matches!(&self.what, What::Paths(Access::Read, pattern) if pattern.restricts(path))
     }
 
@@ -329,24 +308,20 @@ fn covers_all(pattern: &PathPattern, paths: &[PathFact]) -> bool {
 
 /// What may not be read may not be changed either.
 fn restricts_paths(access: Access, pattern: &PathPattern, subject: &Subject<'_>) -> Match {
-    if let Some(commands) = &subject.facts.commands {
-        return restricts_commands(access, pattern, commands);
+    if subject.facts.commands.is_some() {
+        return restricts_commands(access, pattern, subject);
     }
     let meant = match access {
         Access::Read => matches!(subject.facts.kind, CallKind::Read | CallKind::Edit),
         Access::Edit => subject.facts.kind == CallKind::Edit,
     };
-    Match::sure(meant && subject.facts.paths.iter().any(|path| pattern.restricts(path)))
+    Match::sure(meant && subject.facts.paths.iter().any(|path| pattern.restricts(&Names::of(path))))
 }
 
-fn restricts_commands(access: Access, pattern: &PathPattern, facts: &CommandFacts) -> Match {
-    let of = |reads: &[NamedPath], writes: &[NamedPath]| {
-        let reads = reads.iter().filter(|_| access == Access::Read);
-        reads.chain(writes).map(|named| pattern.restricts_named(named)).max().unwrap_or(Match::No)
-    };
-    let found = facts.found.iter().map(|command| of(&command.reads, &command.writes));
-    let plain = facts.plain.iter().flatten().map(|command| of(&command.reads, &command.writes));
-    found.chain(plain).max().unwrap_or(Match::No)
+fn restricts_commands(access: Access, pattern: &PathPattern, subject: &Subject<'_>) -> Match {
+    let meant = subject.touched().iter().filter(|path| access == Access::Read || path.access == Access::Edit);
+    let matches = meant.map(|path| pattern.restricts_named(path.named, &path.names));
+    matches.max().unwrap_or(Match::No)
 }
 
 /// All rules of a session, in the order in which they were given.
@@ -422,7 +397,8 @@ impl Rules {
     /// Whether a rule hides a path from reading, and so from searches.
     #[must_use]
     pub fn hides(&self, path: &PathFact) -> bool {
-        self.deny.iter().any(|rule| rule.hides(path))
+        let names = Names::of(path);
+        self.deny.iter().any(|rule| rule.hides(&names))
     }
 
     /// Whether any rule hides anything.
@@ -434,7 +410,8 @@ impl Rules {
     /// Whether a path may not be read without a question, if at all.
     #[must_use]
     pub fn guards(&self, path: &PathFact) -> bool {
-        self.deny.iter().chain(&self.ask).any(|rule| rule.hides(path))
+        let names = Names::of(path);
+        self.deny.iter().chain(&self.ask).any(|rule| rule.hides(&names))
     }
 
     /// Whether any path may not be read without a question.

@@ -10,6 +10,8 @@ use super::{Behaviour, Subject};
 pub(crate) struct ToolPattern {
     text: String,
     folded: String,
+    /// So long is what comes before the first star: most tools are told apart by it.
+    head: usize,
 }
 
 /// Names that rules about paths go by, whatever tool touches the path.
@@ -19,7 +21,8 @@ impl ToolPattern {
     pub(crate) fn of(text: &str) -> Self {
         // Its former name still works.
         let text = if text == "Task" { "Agent" } else { text };
-        Self { text: text.to_owned(), folded: fold(text) }
+        let head = text.find('*').unwrap_or(text.len());
+        Self { text: text.to_owned(), folded: fold(text), head }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -34,8 +37,13 @@ impl ToolPattern {
     /// Whether the pattern means a tool of this name. A permission is read strictly: the very name, or a star behind
     /// the name of a server. A restriction is read generously: a star anywhere, and no difference of case.
     pub(crate) fn names(&self, tool: &str, behaviour: Behaviour) -> bool {
+        let head = &self.text.as_bytes()[..self.head];
+        let same = tool.as_bytes().get(..self.head);
         if behaviour == Behaviour::Allow {
-            return is_meant(&self.text, tool, "mcp__");
+            return same == Some(head) && is_meant(&self.text, tool, "mcp__");
+        }
+        if tool.is_ascii() && !same.is_some_and(|same| same.eq_ignore_ascii_case(head)) {
+            return false;
         }
         // Without this, a ban of a whole server would need the exact case.
         is_meant(&self.folded, &fold(tool), "mcp__")

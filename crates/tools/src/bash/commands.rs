@@ -11,7 +11,7 @@ use windlass_protocol::{
 };
 use windlass_shell::{Analysis, Effect, Place, Word, analyse};
 
-use crate::paths::{clean, path_fact, resolve};
+use crate::paths::{Lookup, clean, resolve};
 
 /// As many names a pattern may stand for; of more, nobody can say what they are.
 const NAMES_MAX: usize = 256;
@@ -24,7 +24,7 @@ const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
 /// What would run if a line were run in this directory.
 pub(crate) fn command_facts(line: &str, cwd: &Path, home: Option<&Path>, hidden: &Hidden) -> CommandFacts {
     let Analysis { plain, found, unseen, hidden: unreadable } = analyse(line);
-    let mut look = Look { cwd, home, hidden, entries: ENTRIES_MAX };
+    let mut look = Look { cwd, home, hidden, entries: ENTRIES_MAX, lookup: Lookup::default() };
     let plain = match plain {
         Ok(commands) => Ok(commands.iter().map(|command| look.plain(line, command)).collect()),
         Err(why) => Err(why.to_string()),
@@ -61,6 +61,7 @@ struct Look<'a> {
     hidden: &'a Hidden,
     /// Entries that may still be compared with patterns.
     entries: usize,
+    lookup: Lookup,
 }
 
 impl Look<'_> {
@@ -153,13 +154,18 @@ impl Look<'_> {
         match joined {
             // A path in a place nobody knows may still be absolute.
             None if named.text.starts_with('/') && !named.is_unknown() => {
-                vec![exact(named.text.clone().into())]
+                vec![self.exact(named.text.clone().into())]
             }
             None => unknown(self.cwd.join(format!("{UNKNOWN_TEXT}/{}", named.text))),
             Some(path) if named.is_unknown() => unknown(path),
             Some(path) if named.is_pattern => self.expand(path),
-            Some(path) => vec![exact(path)],
+            Some(path) => vec![self.exact(path)],
         }
+    }
+
+    /// The shell hands its words to the kernel as they are, so `..` means the parent of what was reached.
+    fn exact(&mut self, path: PathBuf) -> (PathFact, Naming) {
+        (self.lookup.fact(path), Naming::Exact)
     }
 
     fn place(&self, base: &Path, text: &str) -> Option<PathBuf> {
@@ -190,9 +196,9 @@ impl Look<'_> {
         let lexical = clean(pattern.clone());
         let mut all = vec![(PathFact { lexical, resolved: None, is_directory: false }, naming)];
         if reached.is_empty() {
-            all.push(exact(pattern));
+            all.push(self.exact(pattern));
         } else {
-            all.extend(reached.into_iter().take(NAMES_MAX).map(exact));
+            all.extend(reached.into_iter().take(NAMES_MAX).map(|path| self.exact(path)));
         }
         all
     }
@@ -222,12 +228,6 @@ impl Look<'_> {
         found.sort();
         found
     }
-}
-
-/// The shell hands its words to the kernel as they are, so `..` means the parent of what was reached.
-fn exact(path: PathBuf) -> (PathFact, Naming) {
-    let resolved = resolve(&path);
-    (path_fact(clean(path), resolved), Naming::Exact)
 }
 
 fn is_lister(name: Option<&str>) -> bool {

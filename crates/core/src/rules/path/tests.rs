@@ -24,7 +24,7 @@ fn place(path: &str) -> PathFact {
 fn check(text: &str, path: &str, allow: bool, deny: bool) {
     let seen = (
         pattern(text, Behaviour::Allow).covers(&place(path)),
-        pattern(text, Behaviour::Deny).restricts(&place(path)),
+        pattern(text, Behaviour::Deny).restricts(&Names::of(&place(path))),
     );
     assert_eq!(seen, (allow, deny), "{text} {path}");
 }
@@ -100,8 +100,8 @@ fn a_link_must_be_covered_by_both_names_and_is_denied_by_either() {
     };
     assert!(!pattern("link", Behaviour::Allow).covers(&link));
     assert!(!pattern(".env", Behaviour::Allow).covers(&link));
-    assert!(pattern("link", Behaviour::Deny).restricts(&link));
-    assert!(pattern(".env", Behaviour::Deny).restricts(&link));
+    assert!(pattern("link", Behaviour::Deny).restricts(&Names::of(&link)));
+    assert!(pattern(".env", Behaviour::Deny).restricts(&Names::of(&link)));
     let nowhere = PathFact { resolved: None, ..link };
     assert!(!pattern("*", Behaviour::Allow).covers(&nowhere));
 }
@@ -111,7 +111,11 @@ fn what_a_command_names_by_pattern_or_below_may_be_meant() {
     use Match::{May, No, Yes};
     let check = |rule: &str, path: &str, naming, recursive, expected| {
         let named = NamedPath { path: place(path), naming, recursive, redirected: false };
-        assert_eq!(pattern(rule, Behaviour::Deny).restricts_named(&named), expected, "{rule} {path}");
+        assert_eq!(
+            pattern(rule, Behaviour::Deny).restricts_named(&named, &Names::of(&named.path)),
+            expected,
+            "{rule} {path}"
+        );
     };
     let (exact, glob, unknown) = (Naming::Exact, Naming::Pattern, Naming::Unknown);
     check(".env", "/srv/app/.env", exact, false, Yes);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use windlass_protocol::{CommandEffect, FoundCommand};
+use windlass_protocol::{CommandEffect, CommandFacts, FoundCommand};
 
 use super::*;
 

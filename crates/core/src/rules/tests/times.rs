@@ -8,7 +8,7 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_protocol::Naming;
+use windlass_protocol::{NamedPath, Naming};
 
 use super::properties::{command, line};
 use super::*;
@@ -99,8 +99,12 @@ fn long_paths_and_patterns_end_in_time() {
             let path_fact = PathFact { lexical, resolved: None, is_directory: false };
             let named =
                 NamedPath { path: path_fact, naming: Naming::Pattern, recursive: true, redirected: false };
-            in_time(&format!("{}… {}…", &text[..8], &path[..8]), || deny.restricts(&named.path));
-            in_time(&format!("{}… {}…", &text[..8], &path[..8]), || deny.restricts_named(&named));
+            in_time(&format!("{}… {}…", &text[..8], &path[..8]), || {
+                deny.restricts(&Names::of(&named.path))
+            });
+            in_time(&format!("{}… {}…", &text[..8], &path[..8]), || {
+                deny.restricts_named(&named, &Names::of(&named.path))
+            });
         }
     }
 }
