@@ -11,11 +11,7 @@ use windlass_protocol::{Effort, HookAnswer, HookEvent, MemoryNote, RawValue};
 
 use crate::flags::{Flags, PromptText};
 use crate::permissions::permissions;
-use crate::variables::MODEL;
-use crate::{ConfigError, FileSettings, Home, Settings, hooks, memory, numbers, parse, thinking};
-
-/// The model where nothing names one.
-const DEFAULT_MODEL: &str = "claude-opus-5-5";
+use crate::{ConfigError, FileSettings, Home, Settings, choice, hooks, memory, numbers, thinking};
 
 /// The most bytes of a text file that a flag or a variable names.
 const TEXT_FILE_BYTES_MAX: u64 = 10_000_000;
@@ -102,7 +98,9 @@ impl Config {
         place: &Place,
         files: FileSettings,
     ) -> Result<Self, ConfigError> {
-        let granted = permissions(&settings, flags, &files, place)?;
+        let mut granted = permissions(&settings, flags, &files, place)?;
+        let model = choice::model(&settings, flags, &files)?;
+        let fallbacks = choice::fallbacks(flags, &files, &mut granted.warnings)?;
         check_client_certificate(&settings)?;
         let named = flags.add_directories.iter().map(|path| directory(path, place));
         let mut added_directories = named.collect::<Result<Vec<_>, _>>()?;
@@ -114,8 +112,8 @@ impl Config {
         let home = Home::new(&settings.home, place);
         let memory = memory::load(&settings.memory, place, &home.user_directories);
         Ok(Self {
-            model: choose_model(&settings, flags)?,
-            fallbacks: fallbacks(flags, &files)?,
+            model,
+            fallbacks,
             thinking: thinking::wish(&settings, flags)?,
             effort: thinking::effort(&settings, flags)?,
             turns_max: flags.turns_max,
@@ -151,40 +149,6 @@ fn check_client_certificate(settings: &Settings) -> Result<(), ConfigError> {
         _ => return Ok(()),
     };
     Err(ConfigError::Incomplete { name: missing.0, needs: missing.1 })
-}
-
-fn choose_model(settings: &Settings, flags: &Flags) -> Result<ModelChoice, ConfigError> {
-    if flags.model.as_deref().is_some_and(|name| name.trim().is_empty()) {
-        return Err(ConfigError::Flag {
-            flag: "--model",
-            value: "''".into(),
-            accepts: format!("give {MODEL}"),
-        });
-    }
-    let named = |name: &Option<String>| {
-        name.as_deref().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned)
-    };
-    let models = &settings.models;
-    let by_flag = named(&flags.model);
-    Ok(ModelChoice {
-        by_flag: by_flag.is_some(),
-        name: by_flag
-            .or_else(|| named(&models.model))
-            .or_else(|| named(&models.default))
-            .unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
-    })
-}
-
-fn fallbacks(flags: &Flags, files: &FileSettings) -> Result<Vec<String>, ConfigError> {
-    let Some(text) = &flags.fallback_models else {
-        return Ok(files.fallback_models.iter().map(|model| model.value.clone()).collect());
-    };
-    let names = parse::list(text);
-    if names.is_empty() {
-        let accepts = "give one or more models, separated by commas".into();
-        return Err(ConfigError::Flag { flag: "--fallback-model", value: "''".into(), accepts });
-    }
-    Ok(names)
 }
 
 fn context(settings: &Settings, flags: &Flags) -> Result<ContextPolicy, ConfigError> {

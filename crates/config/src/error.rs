@@ -45,6 +45,16 @@ pub enum ConfigError {
         /// What is accepted.
         accepts: String,
     },
+    /// A model that may not be chosen.
+    #[error(
+        "the model {name} may not be chosen here: {choice}. The setting `availableModels` says so; `windlass config show` tells where it stands."
+    )]
+    Model {
+        /// The model.
+        name: String,
+        /// What may be chosen.
+        choice: String,
+    },
     /// A file that a flag names cannot be used.
     #[error("{flag} {}: {problem}. Give the path of a readable text file.", .path.display())]
     PromptFile {

@@ -49,8 +49,6 @@ pub struct FileSettings {
     pub memory_excludes: Vec<Sourced<String>>,
     /// What the model that judges commands is told.
     pub auto_mode: AutoMode,
-    /// Whether `bypassPermissions` starts without a warning.
-    pub skip_bypass_warning: Option<Sourced<bool>>,
 }
 
 /// Who may do what.
@@ -129,7 +127,6 @@ pub(crate) fn settings(tree: &Tree, start: &Path, home: Option<&Path>) -> FileSe
             soft_deny: values.texts("autoMode.soft_deny"),
             hard_deny: values.texts("autoMode.hard_deny"),
         },
-        skip_bypass_warning: values.switch("skipDangerousModePermissionPrompt"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use serde_json::json;
-use windlass_config::FileSettings;
+use windlass_config::{Config, FileSettings, Flags, Place};
 
 use crate::machine::Machine;
 
@@ -84,4 +84,43 @@ fn a_list_of_models_is_a_limit() {
     check(Some(&["sonnet", "haiku"]), "claude-opus-5-5", false);
     check(Some(&["claude-opus-5-5"]), "Claude-Opus-5-5", true);
     check(Some(&["claude-opus-5"]), "claude-opus-5-5", false);
+}
+
+/// What is chosen, and what is said, where only some models may be.
+#[test]
+fn only_available_models_are_chosen() {
+    let check = |flags: Flags, content: serde_json::Value, expected: &str| {
+        let place = Place { cwd: "/".into(), is_root: false, home: None, managed: "/none".into() };
+        let files = user(&content);
+        let settings = files.settings(&files.environment(std::iter::empty())).unwrap();
+        let seen = match Config::with_files(settings, &flags, &place, files) {
+            Ok(config) => {
+                format!("{} {:?} {}", config.model.name, config.fallbacks, config.warnings.join(" "))
+            }
+            Err(error) => error.to_string(),
+        };
+        assert!(seen.contains(expected), "{content}: {seen}");
+    };
+    let named = |model: &str| Flags { model: Some(model.into()), ..Flags::default() };
+    let taking_over = |models: &str| Flags { fallback_models: Some(models.into()), ..Flags::default() };
+    check(Flags::default(), json!({"availableModels": ["sonnet", "haiku"]}), "sonnet []");
+    check(Flags::default(), json!({"availableModels": ["haiku", "opus"]}), "claude-opus-5-5 []");
+    check(
+        named("opus"),
+        json!({"availableModels": ["sonnet", "haiku"]}),
+        "opus may not be chosen here: choose sonnet, haiku",
+    );
+    check(named("opus"), json!({"availableModels": []}), "opus may not be chosen here: none may be");
+    check(named("claude-sonnet-5"), json!({"availableModels": ["sonnet"]}), "claude-sonnet-5 []");
+    check(
+        Flags::default(),
+        json!({"model": "opus", "availableModels": ["sonnet"]}),
+        "opus may not be chosen here",
+    );
+    check(taking_over("haiku"), json!({"availableModels": ["opus"]}), "haiku may not be chosen here");
+    check(
+        Flags::default(),
+        json!({"fallbackModel": ["haiku", "opus"], "availableModels": ["opus"]}),
+        "home/.claude/settings.json:1: haiku does not take over",
+    );
 }

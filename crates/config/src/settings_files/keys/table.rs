@@ -74,7 +74,7 @@ pub(crate) const KEYS: &[Key] = &[
     )
     .only(Managed)
     .forbids(),
-    Key::new("skipDangerousModePermissionPrompt", Switch, "`bypassPermissions` starts without a warning.")
+    Key::idle("skipDangerousModePermissionPrompt", Switch, "`bypassPermissions` starts without a warning.")
         .only(NotForeign),
     Key::new("disableAutoMode", Choice(DISABLE), "Nobody can choose `auto`.").forbids(),
     Key::idle("useAutoModeDuringPlan", Switch, "Whether commands may be judged by a model while planning.")
