@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use serde_json::{Value, json};
 use windlass_config::{ShownValue, settings_list, settings_schema, show};
 
@@ -47,6 +47,11 @@ pub(crate) struct Wanted {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What `windlass help config` says.
+pub(crate) fn help() -> String {
+    Arguments::command().render_help().to_string()
 }
 
 /// Reads what stands behind `windlass config`. Each error is for the user.

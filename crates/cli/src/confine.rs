@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use windlass_config::{Config, Flags, SandboxPath};
 use windlass_engine::protocol::{HostFact, PathFact};
 use windlass_engine::{CommandPattern, Hosts, Rules, Sandboxing};
@@ -43,6 +43,11 @@ pub(crate) struct Wanted {
     /// The program and its arguments, behind --
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// What `windlass help sandbox` says.
+pub(crate) fn help() -> String {
+    Arguments::command().render_help().to_string()
 }
 
 /// Reads what stands behind `windlass sandbox`. Each error is for the user.

@@ -67,7 +67,8 @@ Exit codes:
 ";
 
 /// The topics beside the flags.
-const TOPICS: [&str; 5] = ["demo", "environment", "replay", "sessions", "trace"];
+const TOPICS: [&str; 9] =
+    ["config", "demo", "environment", "permissions", "replay", "sandbox", "sessions", "trace", "trust"];
 
 /// A text for the terminal on standard output.
 pub(crate) fn page(text: &str) -> String {
@@ -83,6 +84,10 @@ pub(crate) fn about(topic: Option<&str>) -> Result<String, String> {
         Some("sessions") => crate::sessions::help(),
         Some("trace") => crate::trace::help(),
         Some("replay") => crate::replay::help(),
+        Some("config") => crate::config::help(),
+        Some("permissions") => crate::permissions::help(),
+        Some("trust") => crate::trust::help(),
+        Some("sandbox") => crate::confine::help(),
         Some(other) => {
             let topics = TOPICS.map(|topic| format!("`windlass help {topic}`")).join(", ");
             let other = crate::display::line(other);

@@ -6,7 +6,7 @@ mod explain;
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::arguments::Request;
 use crate::help;
@@ -67,6 +67,11 @@ pub(crate) struct Wanted {
     /// Read cases as lines of JSON from standard input, and answer each with a line
     #[arg(long, conflicts_with_all = ["tool", "permission_mode"])]
     pub(crate) batch: bool,
+}
+
+/// What `windlass help permissions` says.
+pub(crate) fn help() -> String {
+    Permissions::command().render_help().to_string()
 }
 
 /// Reads what stands behind `windlass permissions`. Each error is for the user.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use windlass_config::{Granted, Place, SettingsFiles, TrustState, TrustStore, TrustedProject};
 
 use crate::arguments::Request;
@@ -37,6 +37,11 @@ pub(crate) enum Command {
     },
     /// List what was agreed to
     List,
+}
+
+/// What `windlass help trust` says.
+pub(crate) fn help() -> String {
+    Arguments::command().render_help().to_string()
 }
 
 /// Reads what stands behind `windlass trust`. Each error is for the user.
