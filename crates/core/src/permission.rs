@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use windlass_protocol::{
-    CallFacts, CallKind, HookPermission, NamedPath, Naming, PathFact, RawValue, Ruling, RulingRule, Verdict,
+    CallFacts, CallKind, HookPermission, NamedPath, Naming, PathFact, RawValue, Ruling, RulingRule,
+    UNKNOWN_TEXT, Verdict,
 };
 
 use crate::config::{Asking, PermissionMode, Permissions};
@@ -236,8 +237,18 @@ fn outcome_unknown(case: &Matter<'_>) -> Option<Ruling> {
 
 fn critical_removal(case: &Matter<'_>) -> Option<Ruling> {
     let removed = removals::critical(case)?;
-    let shown = removed.path.lexical.to_string_lossy().replace(windlass_protocol::UNKNOWN_TEXT, "$…");
-    let reason = format!("{} would remove {shown}, which holds more than the work at hand.", case.tool);
+    let path = &removed.path.lexical;
+    let reason = match path.strip_prefix(case.cwd).unwrap_or(path).to_string_lossy() {
+        name if name.contains(UNKNOWN_TEXT) => format!(
+            "{} would remove what is only known when it runs ({}); that may be anything.",
+            case.tool,
+            name.replace(UNKNOWN_TEXT, "$…")
+        ),
+        _ => {
+            let shown = path.display();
+            format!("{} would remove {shown}, which holds more than the work at hand.", case.tool)
+        }
+    };
     Some(ask_because(case, reason, || "removing it by hand".into()))
 }
 

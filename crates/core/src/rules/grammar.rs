@@ -146,12 +146,12 @@ fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Re
     }
     match name {
         "WebFetch" => web_fetch(inside, behaviour),
-        "Agent" | "Task" | "Skill" => {
-            match parameter(inside, |key| !matches!(key, "subagent_type" | "skill")) {
-                Some(parameter) if behaviour != Behaviour::Allow && name != "Skill" => Ok(parameter),
-                _ => Ok(named(inside)),
-            }
-        }
+        "Agent" | "Task" => match parameter(inside, |key| key != "subagent_type") {
+            Some(parameter) if behaviour != Behaviour::Allow => Ok(parameter),
+            _ => Ok(named(inside)),
+        },
+        // As they are typed, they begin with a slash.
+        "Skill" | "SlashCommand" => Ok(named(inside.trim_start_matches('/'))),
         // It is about a command of the interactive session and touches no tool.
         "Cd" => Ok(named(inside)),
         _ => match parameter(inside, |_| true) {

@@ -52,6 +52,11 @@ fn rules_about_tools_and_their_inputs() {
     check("Agent(Explore)", "Agent", r#"{"subagent_type":"Plan"}"#, &other, (false, false));
     check("Agent(Explore)", "Task", r#"{"subagent_type":"Explore"}"#, &other, (true, true));
     check("Skill(deploy)", "SlashCommand", r#"{"command":"/deploy"}"#, &other, (true, true));
+    check("SlashCommand(/deploy)", "SlashCommand", r#"{"command":"/deploy"}"#, &other, (true, true));
+    check("SlashCommand(/deploy:*)", "Skill", r#"{"skill":"deploy","args":"now"}"#, &other, (true, true));
+    check("Skill(/deploy)", "Skill", r#"{"skill":"deploy"}"#, &other, (true, true));
+    check("SlashCommand", "Skill", r#"{"skill":"deploy"}"#, &other, (true, true));
+    check("SlashCommand(/deploy)", "Skill", r#"{"skill":"undo"}"#, &other, (false, false));
     check("Bash", "Monitor", "{}", &other, (true, true));
     check("Agent(model:opus)", "Agent", r#"{"model":"opus"}"#, &other, (false, true));
     check("Agent(model:opus)", "Agent", "{}", &other, (false, false));

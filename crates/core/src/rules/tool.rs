@@ -19,8 +19,12 @@ const FAMILIES: [&str; 2] = ["Edit", "Read"];
 
 impl ToolPattern {
     pub(crate) fn of(text: &str) -> Self {
-        // Its former name still works.
-        let text = if text == "Task" { "Agent" } else { text };
+        // Former names still work.
+        let text = match text {
+            "Task" => "Agent",
+            "SlashCommand" => "Skill",
+            text => text,
+        };
         let head = text.find('*').unwrap_or(text.len());
         Self { text: text.to_owned(), folded: fold(text), head }
     }
