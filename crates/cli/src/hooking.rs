@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
@@ -48,6 +49,9 @@ pub(crate) fn settings_hooks(
         .launcher(Launcher::supervised(SELF.into()));
     if let Some(results) = &session.results {
         host = host.outputs(results.clone());
+    }
+    if let Some(ms) = config.settings.limits.session_end_ms {
+        host = host.ending_time(Duration::from_millis(ms));
     }
     let hooks = SettingsHooks::new(set, host);
     hooks.bind(session.key, session.log.clone());
