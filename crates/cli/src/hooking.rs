@@ -1,7 +1,7 @@
 //! The hooks of settings files, with everything they need of this program.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -11,9 +11,13 @@ use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
 use windlass_engine::protocol::{ModelCard, RawValue};
 use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleSource, Update};
 use windlass_hooks::{AskModel, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
+use windlass_protocol::{HookEvent, HookMoment, HookNews, HookPrinted, SessionKey};
 use windlass_sandbox::Launcher;
+use windlass_secrets::Redactor;
 use windlass_tools::describe;
+use windlass_wire::HookLines;
 
+use crate::output::Aside;
 use crate::wiring::{Kept, SELF};
 
 /// The hooks, if there are any, and what is wrong with those that are none.
@@ -56,6 +60,40 @@ pub(crate) fn settings_hooks(
     let hooks = SettingsHooks::new(set, host);
     hooks.bind(session.key, session.log.clone());
     (Some(hooks), problems)
+}
+
+/// Tells a host what becomes of each hook, in lines. It always hears of those at the start of a session; of others only if it
+/// wants to.
+pub(crate) fn tell_host(
+    hooks: &SettingsHooks,
+    key: SessionKey,
+    redactor: Redactor,
+    aside: Aside,
+    wants_all: bool,
+) {
+    let lines = Mutex::new(HookLines::new(key));
+    hooks.tell(move |news| {
+        if wants_all || news.event == HookEvent::SessionStart {
+            let news = redacted(news, &redactor);
+            aside.leave(|out| lines.lock().unwrap_or_else(PoisonError::into_inner).append(&news, out));
+        }
+    });
+}
+
+/// What a hook prints may hold what nobody is to read.
+fn redacted(news: HookNews, redactor: &Redactor) -> HookNews {
+    let clean = |printed: HookPrinted| HookPrinted {
+        output: redactor.redact(&printed.output).into_owned(),
+        errors: redactor.redact(&printed.errors).into_owned(),
+    };
+    let moment = match news.moment {
+        HookMoment::Began => HookMoment::Began,
+        HookMoment::Printed(printed) => HookMoment::Printed(clean(printed)),
+        HookMoment::Ended { printed, code, ending } => {
+            HookMoment::Ended { printed: clean(printed), code, ending }
+        }
+    };
+    HookNews { moment, ..news }
 }
 
 /// Whether a permission rule is about a call: a handler with a condition runs only then, or where nobody can tell.

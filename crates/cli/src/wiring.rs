@@ -43,6 +43,8 @@ pub(crate) struct Wired {
     pub(crate) may_compact: bool,
     /// What runs hooks.
     pub(crate) hooks: Option<SettingsHooks>,
+    /// Hides what nobody may read.
+    pub(crate) redactor: Redactor,
 }
 
 /// The models that an engine asks.
@@ -116,6 +118,7 @@ pub(crate) fn wire_models(
     let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small));
     warnings.extend(problems);
     let may_compact = config.settings.context.compact_command;
+    let redactor = Redactor::new(config.settings.api.secrets());
     let setup = setup(&config, &models.main, form);
     let mut builder = limits(Engine::builder(models.client, models.main), &config)?
         .fallback_models(models.fallbacks)
@@ -126,7 +129,7 @@ pub(crate) fn wire_models(
         .working_directory(config.cwd)
         .permissions(config.permissions)
         .memory(config.memory)
-        .redactor(Redactor::new(config.settings.api.secrets()))
+        .redactor(redactor.clone())
         .source(if form.lines { Source::Sdk } else { Source::Print })
         .partial_messages(form.partial_messages);
     if let Some(path) = &session.results {
@@ -151,7 +154,7 @@ pub(crate) fn wire_models(
     warnings.extend(engine.unheeded());
     let tools = engine.tool_names().iter().map(ToString::to_string).collect();
     let cwd = shown(engine.working_directory());
-    Ok(Wired { engine, setup: Setup { tools, cwd, ..setup }, warnings, may_compact, hooks })
+    Ok(Wired { engine, setup: Setup { tools, cwd, ..setup }, warnings, may_compact, hooks, redactor })
 }
 
 /// Every number that was stated.

@@ -41,6 +41,7 @@ mod runner;
 mod set;
 mod spill;
 mod voice;
+mod witness;
 
 pub use callback::{CallbackHook, CallbackInput, HookCallback};
 pub use condition::RuleMatch;

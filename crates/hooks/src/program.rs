@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use windlass_sandbox::{Bounds, Input, Launcher, ProgramJob, Status};
 
+use crate::witness::Witness;
+
 /// As many bytes of each output are kept; the rest is read and dropped.
 const KEPT_BYTES: usize = 1 << 20;
 
@@ -36,11 +38,12 @@ pub(crate) enum Ended {
 }
 
 /// Runs a program to its end. Should the future be dropped, the program is ended with everything it started.
-pub(crate) async fn run_program(launcher: &Launcher, program: Program) -> Ended {
+pub(crate) async fn run_program(launcher: &Launcher, program: Program, witness: &Witness) -> Ended {
     let Program { argv, cwd, environment, input, time } = program;
     let job = ProgramJob { argv, cwd, environment, input: Input::Pipe, sandbox: None };
     let bounds = Bounds { time, output_bytes: KEPT_BYTES, error_bytes: KEPT_BYTES };
-    let finished = match launcher.run(&job, &input, bounds).await {
+    let see = |output: &[u8], errors: &[u8]| witness.printed(output, errors);
+    let finished = match launcher.run_seen(&job, &input, bounds, see).await {
         Ok(finished) => finished,
         Err(error) => return Ended::NotStarted(error.to_string()),
     };

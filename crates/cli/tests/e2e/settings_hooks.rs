@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Stage;
+use crate::support::{STREAM, Stage, check_refused};
 
 /// Settings with one command at an event.
 fn hook(event: &str, command: &str) -> Value {
@@ -46,4 +46,92 @@ fn the_end_of_a_session_waits_as_long_as_the_user_says() {
     check("3", None, false);
     check("3", Some("30000"), true);
     check("1", Some("200"), false);
+}
+
+/// The lines about hooks, in short: what happened, to which, and how it ended.
+fn hook_lines(lines: &[Value]) -> Vec<String> {
+    let is_hook = |line: &&Value| line["subtype"].as_str().is_some_and(|kind| kind.starts_with("hook_"));
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let short = |line: &Value| {
+        let fields = ["subtype", "hook_name", "stdout", "stderr", "output", "exit_code", "outcome"];
+        let given = fields.iter().filter_map(|field| line.get(field)).map(text);
+        given.collect::<Vec<_>>().join(" ").replace('\n', "/")
+    };
+    lines.iter().filter(is_hook).map(short).collect()
+}
+
+#[test]
+fn hosts_hear_of_every_hook_if_they_want_to_and_of_the_start_always() {
+    let one = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let settings = json!({"hooks": {
+        "SessionStart": one("echo hello"),
+        "PreToolUse": one("echo no >&2; exit 2"),
+        "SessionEnd": one("exit 7"),
+    }});
+    let check = |flags: &[&str], expected: &[&str]| {
+        let stage = Stage::call("Bash", r#"{"command": "true"}"#);
+        let settings = settings.to_string();
+        let finished = stage.run(&[&STREAM[..], &["--settings", &settings], flags].concat());
+        let lines = finished.json_lines().unwrap();
+        assert_eq!(hook_lines(&lines), expected, "{flags:?}: {}", finished.stdout);
+        let ids: std::collections::BTreeSet<_> = lines.iter().map(|line| line["uuid"].to_string()).collect();
+        assert_eq!(ids.len(), lines.len(), "every line has its own id");
+        assert_eq!(lines[0]["subtype"], "init");
+    };
+    let start =
+        ["hook_started SessionStart:startup", "hook_response SessionStart:startup hello/  hello/ 0 success"];
+    check(&[], &start);
+    let rest = [
+        "hook_started PreToolUse:Bash",
+        "hook_response PreToolUse:Bash  no/ no/ 2 error",
+        "hook_started SessionEnd:other",
+        "hook_response SessionEnd:other    7 error",
+    ];
+    check(&["--include-hook-events"], &[&start[..], &rest].concat());
+}
+
+#[test]
+fn hosts_see_what_a_slow_hook_has_printed_and_never_a_secret() {
+    let stage = Stage::hello();
+    let settings = hook("UserPromptSubmit", "echo one; sleep 1.6; echo two").to_string();
+    let told = stage.told(&["--settings", &settings, "--include-hook-events"], &[]);
+    told.completed("Hello.");
+    let lines = hook_lines(&told.lines);
+    assert!(lines[1].starts_with("hook_progress UserPromptSubmit") && lines[1].contains("one/"), "{lines:?}");
+    assert!(!lines[1].contains("two"), "{lines:?}");
+    assert!(
+        lines.last().unwrap().contains("two") && lines.last().unwrap().ends_with("0 success"),
+        "{lines:?}"
+    );
+
+    let settings = hook("UserPromptSubmit", "cat secret").to_string();
+    let stage = Stage::hello();
+    let key = "a-key-that-nobody-may-read-1234567890";
+    stage.project.write("secret", key).unwrap();
+    let arguments = [&STREAM[..], &["--settings", &settings, "--include-hook-events"]].concat();
+    let finished = stage.command(&arguments).env("ANTHROPIC_API_KEY", key).run().unwrap();
+    assert!(
+        finished.stdout.contains("hook_response") && !finished.stdout.contains(key),
+        "{}",
+        finished.stdout
+    );
+}
+
+#[test]
+fn a_hook_that_nobody_waits_for_any_more_is_told_as_cancelled() {
+    let stage = Stage::hello();
+    let settings = json!({"hooks": {"UserPromptSubmit": [{"hooks": [
+        {"type": "command", "command": "touch running; sleep 60", "async": true}]}]}})
+    .to_string();
+    let finished = stage.run(&[&STREAM[..], &["--settings", &settings, "--include-hook-events"]].concat());
+    let expected = ["hook_started UserPromptSubmit", "hook_response UserPromptSubmit    cancelled"];
+    assert_eq!(hook_lines(&finished.json_lines().unwrap()), expected, "{}", finished.stdout);
+}
+
+#[test]
+fn only_lines_can_tell_of_hooks() {
+    check_refused(
+        &Stage::hello().run(&["-p", "go", "--include-hook-events"]),
+        &["--include-hook-events needs"],
+    );
 }
