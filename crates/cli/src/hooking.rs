@@ -12,7 +12,7 @@ use windlass_engine::protocol::{ModelCard, RawValue};
 use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleSource, Update};
 use windlass_hooks::{AskModel, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
 use windlass_protocol::{HookEvent, HookMoment, HookNews, HookPrinted, SessionKey};
-use windlass_sandbox::Launcher;
+use windlass_sandbox::{LaterVariables, Launcher};
 use windlass_secrets::Redactor;
 use windlass_tools::describe;
 use windlass_wire::HookLines;
@@ -25,6 +25,7 @@ pub(crate) fn settings_hooks(
     config: &Config,
     session: &Kept,
     model: (Arc<dyn ModelClient>, ModelCard),
+    later: LaterVariables,
 ) -> (Option<SettingsHooks>, Vec<String>) {
     let mut set = HookSet::default();
     let mut problems = Vec::new();
@@ -50,7 +51,8 @@ pub(crate) fn settings_hooks(
         .http(texts(&config.files.hook_urls), texts(&config.files.hook_variables))
         .rules(rule_match(config.permissions.anchors.clone()))
         .model(Arc::new(OneQuestion { client: model.0, card: model.1 }))
-        .launcher(Launcher::supervised(SELF.into()));
+        .launcher(Launcher::supervised(SELF.into()))
+        .later(later);
     if let Some(results) = &session.results {
         host = host.outputs(results.clone());
     }

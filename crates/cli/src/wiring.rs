@@ -15,7 +15,7 @@ use windlass_models::{
 };
 use windlass_ports::{AnyTool, BoxStream, ModelClient};
 use windlass_protocol::{ModelCard, ModelEvent, ModelRequest, SessionKey};
-use windlass_sandbox::{Launcher, Sandbox};
+use windlass_sandbox::{LaterVariables, Launcher, Sandbox};
 use windlass_secrets::Redactor;
 use windlass_tools::{
     Bash, BashSettings, Edit, Glob, GlobSettings, Grep, Lookout, Read, ReadLimits, TaskStop, Tasks, Write,
@@ -110,12 +110,14 @@ pub(crate) fn wire_models(
         output => Tasks::new(output.clone()),
     };
     let sandbox = confine::prepare(&mut config)?;
-    let tools = tools(&config, session.key.id, &tasks, sandbox);
+    let hidden = config.files.sandbox.hidden_variables.iter().map(|variable| variable.name.clone().into());
+    let later = LaterVariables::new(hidden);
+    let tools = tools(&config, session.key.id, &tasks, (sandbox, later.clone()));
     let mut warnings: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
     warnings.extend(config.warnings.iter().cloned());
     let small = models.small.clone().unwrap_or_else(|| models.main.clone());
-    let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small));
+    let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), later);
     warnings.extend(problems);
     let may_compact = config.settings.context.compact_command;
     let redactor = Redactor::new(config.settings.api.secrets());
@@ -366,7 +368,7 @@ fn tools(
     config: &Config,
     session: Uuid,
     tasks: &Arc<Tasks>,
-    sandbox: Option<Sandbox>,
+    (sandbox, later): (Option<Sandbox>, LaterVariables),
 ) -> Vec<Arc<dyn AnyTool>> {
     let Settings { shell, files, .. } = &config.settings;
     let bash = BashSettings {
@@ -377,6 +379,7 @@ fn tools(
         environment: confine::without_hidden(environment(config), config),
         may_leave_sandbox: config.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.may_leave),
         sandbox,
+        later,
         env: vec![
             ("CLAUDE_CODE_SESSION_ID".into(), session.to_string().into()),
             ("CLAUDE_CODE_CHILD_SESSION".into(), "1".into()),

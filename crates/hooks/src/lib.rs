@@ -29,6 +29,7 @@ mod events;
 mod handler;
 mod http;
 mod input;
+mod later;
 mod matcher;
 mod merge;
 mod near;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use windlass_ports::{BoxFuture, CancellationToken, HookRunner};
 use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookNews, HookScene, SessionKey};
-use windlass_sandbox::{Launcher, child_environment};
+use windlass_sandbox::{LaterVariables, Launcher, child_environment};
 
 use crate::background::{Background, Started, Wake};
 use crate::callback::{CallbackInput, HookCallback};
@@ -19,6 +19,7 @@ use crate::condition::{self, RuleMatch};
 use crate::handler::{Handler, Kind, Pace};
 use crate::http::{self, Policy};
 use crate::input::{self, Identity};
+use crate::later::{self, Later};
 use crate::merge::merge;
 use crate::prompt::{self, AskModel};
 use crate::set::{HookSet, SourceKind};
@@ -48,6 +49,7 @@ pub struct HookHost {
     wake: Option<Wake>,
     status: Option<Show>,
     launcher: Launcher,
+    later: Option<LaterVariables>,
 }
 
 impl HookHost {
@@ -67,7 +69,15 @@ impl HookHost {
             wake: None,
             status: None,
             launcher: Launcher::direct(),
+            later: None,
         }
+    }
+
+    /// The variables of later commands. With it, hooks where a session starts or the directory changes get a file in
+    /// `CLAUDE_ENV_FILE`; what shell commands they write there set and export, commands get from then on.
+    #[must_use]
+    pub fn later(self, variables: LaterVariables) -> Self {
+        Self { later: Some(variables), ..self }
     }
 
     /// How programs are started. Without a supervisor, what a hook leaves behind outlives an engine that is killed.
@@ -147,6 +157,8 @@ struct Inner {
     spill: Spill,
     /// Who hears what becomes of each handler.
     tell: OnceLock<Tell>,
+    /// What hooks write for later commands.
+    later: Option<Later>,
     /// How many handlers were asked.
     runs: AtomicU64,
 }
@@ -161,7 +173,8 @@ impl SettingsHooks {
         let spill = Spill::new(host.outputs.clone());
         let identity = Mutex::new(identity);
         let (tell, runs) = (OnceLock::new(), AtomicU64::new(0));
-        Self { inner: Arc::new(Inner { set, host, identity, background, spill, tell, runs }) }
+        let later = host.later.clone().map(Later::new);
+        Self { inner: Arc::new(Inner { set, host, identity, background, spill, tell, later, runs }) }
     }
 
     /// Says who hears what becomes of each handler from now on. The first one who wants to hear does.
@@ -243,7 +256,15 @@ impl Inner {
                     self.ask_one(handler.clone(), Asked { event, name, tool_use_id, input, scene, cancel })
                 })
             });
-            merge(join_all(asked).await)
+            let later = self.later.as_ref().filter(|_| later::is_writer(event));
+            if let Some(later) = later {
+                later.begin(event);
+            }
+            let mut answer = merge(join_all(asked).await);
+            if let Some(later) = later {
+                answer.notices.extend(later.read(self.surroundings(scene)).await);
+            }
+            answer
         };
         if DELIVERING.contains(&event) {
             answer.context.extend(self.background.take());
@@ -261,10 +282,11 @@ impl Inner {
         let witness = Witness::begins(self.tell.get().cloned(), run, asked.event, asked.name.clone());
         let (answer, seen) = match &handler.kind {
             Kind::Command(command) => {
-                let around = self.surroundings(asked.scene);
+                let mut around = self.surroundings(asked.scene);
                 let launcher = around.launcher.clone();
                 match command.pace {
                     Pace::Awaited => {
+                        self.give_file(&mut around, asked.event, run);
                         let program = command::program(command, &asked.input, around, time);
                         command::ask(&handler, command, program, &launcher, &witness).await
                     }
@@ -283,6 +305,15 @@ impl Inner {
         };
         witness.ends(seen);
         answer
+    }
+
+    /// Gives a program the file for later commands, where there is one.
+    fn give_file(&self, around: &mut Surroundings, event: HookEvent, run: u64) {
+        let later = self.later.as_ref().filter(|_| later::is_writer(event));
+        if let Some(file) = later.and_then(|later| later.file(event, run)) {
+            around.environment.retain(|(name, _)| name != later::VARIABLE);
+            around.environment.push((later::VARIABLE.into(), file.into()));
+        }
     }
 
     /// How long a handler may take. Those at the end of a session share one limit: the process is about to end.

@@ -135,3 +135,36 @@ fn only_lines_can_tell_of_hooks() {
         &["--include-hook-events needs"],
     );
 }
+
+#[test]
+fn commands_get_the_variables_that_a_hook_writes_for_them_and_no_secrets() {
+    let write =
+        "echo 'export TEAM=blue ANTHROPIC_API_KEY=stolen BASH_ENV=/x MY_TOKEN=t' >> \"$CLAUDE_ENV_FILE\"";
+    let settings = hook("SessionStart", write).to_string();
+    let line = r#"{"command": "env > seen; echo team $TEAM"}"#;
+    let stage = Stage::call("Bash", line);
+    let finished = stage.run(&["-p", "go", "--allowedTools", "Bash", "--settings", &settings]);
+    assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Done.\n"), "{finished:?}");
+    let seen = stage.project.read("seen").unwrap();
+    assert!(seen.lines().any(|line| line == "TEAM=blue"), "{seen}");
+    for name in ["ANTHROPIC_API_KEY", "BASH_ENV", "MY_TOKEN", "CLAUDE_ENV_FILE"] {
+        assert!(!seen.contains(name), "{name}: {seen}");
+    }
+    assert!(stage.last_user_text().contains("team blue"));
+}
+
+/// A command that runs unasked because it only looks is judged by its words, so variables of hooks are not for it; one that shows
+/// variables is no such command.
+#[test]
+fn variables_of_hooks_do_not_reach_commands_that_run_unasked() {
+    let settings = hook("SessionStart", "echo 'export TEAM=blue' >> \"$CLAUDE_ENV_FILE\"").to_string();
+    let check = |command: &str, settings: &[&str], denied: usize| {
+        let stage = Stage::call("Bash", &json!({ "command": command }).to_string());
+        let finished = stage.run(&[&["-p", "go", "--output-format", "json"], settings].concat());
+        let result: Value = serde_json::from_str(&finished.stdout).unwrap();
+        assert_eq!(result["permission_denials"].as_array().unwrap().len(), denied, "{command}: {result}");
+    };
+    check("echo $TEAM", &[], 0);
+    check("echo $TEAM", &["--settings", &settings], 1);
+    check("ls", &["--settings", &settings], 0);
+}
