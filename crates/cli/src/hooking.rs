@@ -10,22 +10,31 @@ use windlass_config::{Config, Level};
 use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
 use windlass_engine::protocol::{ModelCard, RawValue};
 use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleSource, Update};
-use windlass_hooks::{AskModel, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
+use windlass_hooks::{AskModel, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
 use windlass_protocol::{HookEvent, HookMoment, HookNews, HookPrinted, SessionKey};
 use windlass_sandbox::{LaterVariables, Launcher};
 use windlass_secrets::Redactor;
 use windlass_tools::describe;
 use windlass_wire::HookLines;
 
+use crate::confine;
 use crate::output::Aside;
 use crate::wiring::{Kept, SELF};
+
+/// What hooks and commands share.
+pub(crate) struct AroundHooks {
+    /// What hooks that are programs run in.
+    pub(crate) confinement: Confinement,
+    /// The variables that hooks set for commands.
+    pub(crate) later: LaterVariables,
+}
 
 /// The hooks, if there are any, and what is wrong with those that are none.
 pub(crate) fn settings_hooks(
     config: &Config,
     session: &Kept,
     model: (Arc<dyn ModelClient>, ModelCard),
-    later: LaterVariables,
+    around: AroundHooks,
 ) -> (Option<SettingsHooks>, Vec<String>) {
     let mut set = HookSet::default();
     let mut problems = Vec::new();
@@ -44,7 +53,12 @@ pub(crate) fn settings_hooks(
     let texts = |list: &Option<Vec<windlass_config::Sourced<String>>>| {
         list.as_ref().map(|list| list.iter().map(|item| item.value.clone()).collect())
     };
-    let environment = config.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let environment: Vec<_> =
+        config.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let environment = match &around.confinement {
+        Confinement::Free => environment,
+        Confinement::In(_) | Confinement::Missing => confine::without_hidden(environment, config),
+    };
     let mut host = HookHost::new(config.cwd.clone())
         .environment(environment, config.settings.shell.pass.clone())
         .home(config.permissions.anchors.home.clone())
@@ -52,7 +66,8 @@ pub(crate) fn settings_hooks(
         .rules(rule_match(config.permissions.anchors.clone()))
         .model(Arc::new(OneQuestion { client: model.0, card: model.1 }))
         .launcher(Launcher::supervised(SELF.into()))
-        .later(later);
+        .confinement(around.confinement)
+        .later(around.later);
     if let Some(results) = &session.results {
         host = host.outputs(results.clone());
     }

@@ -24,7 +24,7 @@ use windlass_wire::Setup;
 
 use crate::commands;
 use crate::confine;
-use crate::hooking::settings_hooks;
+use crate::hooking::{AroundHooks, settings_hooks};
 use crate::hooks::ScriptedHooks;
 use crate::suggest::closest;
 
@@ -112,12 +112,14 @@ pub(crate) fn wire_models(
     let sandbox = confine::prepare(&mut config)?;
     let hidden = config.files.sandbox.hidden_variables.iter().map(|variable| variable.name.clone().into());
     let later = LaterVariables::new(hidden);
-    let tools = tools(&config, session.key.id, &tasks, (sandbox, later.clone()));
+    let around_hooks =
+        AroundHooks { confinement: confine::of_hooks(&config, sandbox.as_ref()), later: later.clone() };
+    let tools = tools(&config, session.key.id, &tasks, (sandbox, later));
     let mut warnings: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
     warnings.extend(config.warnings.iter().cloned());
     let small = models.small.clone().unwrap_or_else(|| models.main.clone());
-    let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), later);
+    let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), around_hooks);
     warnings.extend(problems);
     let may_compact = config.settings.context.compact_command;
     let redactor = Redactor::new(config.settings.api.secrets());

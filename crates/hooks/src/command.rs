@@ -8,7 +8,7 @@ use windlass_protocol::{HookAnswer, HookPrinted};
 use windlass_sandbox::Launcher;
 
 use crate::handler::{CommandForm, CommandHandler, Handler};
-use crate::program::{Ended, Program, run_program};
+use crate::program::{Confinement, Ended, Program, run_program};
 use crate::voice::{self, Failed};
 use crate::witness::{Seen, Witness, printed};
 
@@ -19,6 +19,7 @@ pub(crate) struct Surroundings {
     pub(crate) cwd: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) launcher: Launcher,
+    pub(crate) confinement: Confinement,
 }
 
 /// The codes by which a shell says that it found nothing to run.
@@ -45,12 +46,12 @@ pub(crate) fn program(
     around: Surroundings,
     time: Duration,
 ) -> Program {
-    let Surroundings { project, cwd, environment, .. } = around;
+    let Surroundings { project, cwd, environment, confinement, .. } = around;
     let argv = match &command.form {
         CommandForm::Shell { line, shell } => vec![(*shell).into(), "-c".into(), line.into()],
         CommandForm::Exec { argv } => argv.iter().map(|word| placed(word, &project)).collect(),
     };
-    Program { argv, cwd, environment, input: format!("{input}\n").into_bytes(), time }
+    Program { argv, cwd, environment, input: format!("{input}\n").into_bytes(), time, confinement }
 }
 
 /// A word with the project's directory in its place. Only whole programs are filled in: a shell reads the variable itself, so that

@@ -69,12 +69,12 @@ impl Later {
             self.variables.set([]);
             return Vec::new();
         }
-        let Surroundings { cwd, mut environment, launcher, .. } = around;
+        let Surroundings { cwd, mut environment, launcher, confinement, .. } = around;
         environment.retain(|(name, _)| !self.variables.hides(name));
         let shell = ["bash", "-c", READ, "bash"].map(OsString::from);
         let argv = shell.into_iter().chain(files.into_iter().map(OsString::from)).collect();
         let before = environment.clone();
-        let program = Program { argv, cwd, environment, input: Vec::new(), time: TIME };
+        let program = Program { argv, cwd, environment, input: Vec::new(), time: TIME, confinement };
         let said = match run_program(&launcher, program, &Witness::blind()).await {
             Ended::NotStarted(why) => why,
             Ended::TimedOut => format!("it takes longer than {} s to read", TIME.as_secs()),

@@ -48,6 +48,7 @@ pub use callback::{CallbackHook, CallbackInput, HookCallback};
 pub use condition::RuleMatch;
 pub use events::{is_event_name, known_event_names};
 pub use problem::HookProblem;
+pub use program::Confinement;
 pub use prompt::AskModel;
 pub use runner::{HookHost, SettingsHooks};
 pub use set::{HookSet, HookSource, SourceKind};

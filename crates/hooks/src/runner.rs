@@ -21,6 +21,7 @@ use crate::http::{self, Policy};
 use crate::input::{self, Identity};
 use crate::later::{self, Later};
 use crate::merge::merge;
+use crate::program::Confinement;
 use crate::prompt::{self, AskModel};
 use crate::set::{HookSet, SourceKind};
 use crate::spill::Spill;
@@ -49,6 +50,7 @@ pub struct HookHost {
     wake: Option<Wake>,
     status: Option<Show>,
     launcher: Launcher,
+    confinement: Confinement,
     later: Option<LaterVariables>,
 }
 
@@ -69,8 +71,15 @@ impl HookHost {
             wake: None,
             status: None,
             launcher: Launcher::direct(),
+            confinement: Confinement::Free,
             later: None,
         }
+    }
+
+    /// What programs run in.
+    #[must_use]
+    pub fn confinement(self, confinement: Confinement) -> Self {
+        Self { confinement, ..self }
     }
 
     /// The variables of later commands. With it, hooks where a session starts or the directory changes get a file in
@@ -307,9 +316,11 @@ impl Inner {
         answer
     }
 
-    /// Gives a program the file for later commands, where there is one.
+    /// Gives a program the file for later commands, where there is one. A program in a sandbox could reach out of it by what it
+    /// sets for commands outside.
     fn give_file(&self, around: &mut Surroundings, event: HookEvent, run: u64) {
-        let later = self.later.as_ref().filter(|_| later::is_writer(event));
+        let is_free = matches!(around.confinement, Confinement::Free);
+        let later = self.later.as_ref().filter(|_| is_free && later::is_writer(event));
         if let Some(file) = later.and_then(|later| later.file(event, run)) {
             around.environment.retain(|(name, _)| name != later::VARIABLE);
             around.environment.push((later::VARIABLE.into(), file.into()));
@@ -344,7 +355,8 @@ impl Inner {
         environment.extend(set.into_iter().filter_map(|(name, value)| Some((name.into(), value?.into()))));
         let places = [scene.cwd.as_path(), &host.project].into_iter().chain(host.home.as_deref());
         let cwd = places.into_iter().find(|place| place.is_dir()).unwrap_or(Path::new("/")).to_owned();
-        Surroundings { project: host.project.clone(), cwd, environment, launcher: host.launcher.clone() }
+        let (launcher, confinement) = (host.launcher.clone(), host.confinement.clone());
+        Surroundings { project: host.project.clone(), cwd, environment, launcher, confinement }
     }
 }
 
