@@ -7,10 +7,11 @@ use uuid::Uuid;
 use windlass_config::{Config, ConfigError, SettingsPlaces};
 use windlass_engine::{Asking, Outcome, Session, SessionSeed};
 use windlass_hooks::SettingsHooks;
-use windlass_protocol::{EndReason, SessionKey};
+use windlass_protocol::{EndReason, PermissionUpdate, SessionKey};
 use windlass_wire::{Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
+use crate::bell::Bells;
 use crate::commands::{Command, Times, not_a_command};
 use crate::conversation::{Conversation, Ended};
 use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
@@ -165,7 +166,7 @@ fn refuse(arguments: &Arguments, error: &str) {
 
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
     let signals = Signals::listen()?;
-    let Wired { setup, mut warnings, may_compact, hooks, redactor, .. } = ready.wired;
+    let Wired { engine, setup, mut warnings, may_compact, hooks, redactor } = ready.wired;
     let (key, Opened { mut session, notices, again, keep }) = (ready.key, ready.opened);
     warnings.extend(notices);
     if format != Format::StreamJson {
@@ -194,7 +195,8 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let conversation = match ready.input {
         Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), key, replays),
         Input::Person { first, places } => {
-            let (mut person, view) = Person::meet(view, Box::new(move |update| guard::keep(&places, update)));
+            let keep_changes = Box::new(move |update: &PermissionUpdate| guard::keep(&places, update));
+            let (mut person, view) = Person::meet(view, keep_changes, Bells::new(engine));
             let view = Box::new(view);
             let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
             let end = talk(&mut stage, &mut session, &mut person, first).await;
