@@ -5,6 +5,7 @@
 //! noisy for both; a number without its limit is not printed.
 
 mod deltas;
+mod hooks;
 mod logging;
 mod long;
 mod memory;
@@ -56,6 +57,7 @@ const PARTS: &[Part] = &[
     ("sessions", sessions::run),
     ("log", logging::run),
     ("permissions", permissions::run),
+    ("hooks", hooks::run),
 ];
 
 /// Runs the named parts, or all, and hands each row to `show` when it is known. Whether all passed.

@@ -75,6 +75,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) include_partial_messages: bool,
 
+    /// With stream-json: also print when each hook begins, what it prints and how it ends; for hooks at the start of a session that is always printed
+    #[arg(long)]
+    pub(crate) include_hook_events: bool,
+
     /// The model: an id, or opus, sonnet, haiku or fable
     #[arg(long)]
     model: Option<String>,
@@ -345,6 +349,9 @@ impl Arguments {
         }
         if self.include_partial_messages && self.output_format != Format::StreamJson {
             return Err("--include-partial-messages needs --output-format stream-json --verbose.".into());
+        }
+        if self.include_hook_events && self.output_format != Format::StreamJson {
+            return Err("--include-hook-events needs --output-format stream-json --verbose.".into());
         }
         Ok(())
     }

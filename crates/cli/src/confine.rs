@@ -9,6 +9,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use windlass_config::{Config, Flags, SandboxPath};
 use windlass_engine::protocol::{HostFact, PathFact};
 use windlass_engine::{CommandPattern, Hosts, Rules, Sandboxing};
+use windlass_hooks::Confinement;
 use windlass_sandbox::{
     Arbiter, Destination, Host, Network, Policy, Protected, Sandbox, Verdict, child_environment,
     credential_stores, guard_repositories, run_command,
@@ -124,6 +125,18 @@ pub(crate) fn prepare(config: &mut Config) -> Result<Option<Sandbox>, String> {
             config.warnings.push(format!("commands run without a sandbox: {unavailable}"));
             Ok(None)
         }
+    }
+}
+
+/// What hooks that are programs run in, by the settings. Where there is no sandbox for them, they do not start.
+pub(crate) fn of_hooks(config: &Config, sandbox: Option<&Sandbox>) -> Confinement {
+    let wanted = &config.files.sandbox;
+    let is_on =
+        |switch: &Option<windlass_config::Sourced<bool>>| switch.as_ref().is_some_and(|switch| switch.value);
+    match sandbox {
+        _ if !is_on(&wanted.enabled) || !is_on(&wanted.hooks) => Confinement::Free,
+        Some(sandbox) => Confinement::In(sandbox.clone()),
+        None => Confinement::Missing,
     }
 }
 

@@ -1,7 +1,8 @@
 //! The hooks of settings files, with everything they need of this program.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
@@ -9,17 +10,31 @@ use windlass_config::{Config, Level};
 use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
 use windlass_engine::protocol::{ModelCard, RawValue};
 use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleSource, Update};
-use windlass_hooks::{AskModel, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
-use windlass_sandbox::Launcher;
+use windlass_hooks::{AskModel, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
+use windlass_protocol::{HookEvent, HookMoment, HookNews, HookPrinted, SessionKey};
+use windlass_sandbox::{LaterVariables, Launcher};
+use windlass_secrets::Redactor;
 use windlass_tools::describe;
+use windlass_wire::HookLines;
 
+use crate::confine;
+use crate::output::Aside;
 use crate::wiring::{Kept, SELF};
+
+/// What hooks and commands share.
+pub(crate) struct AroundHooks {
+    /// What hooks that are programs run in.
+    pub(crate) confinement: Confinement,
+    /// The variables that hooks set for commands.
+    pub(crate) later: LaterVariables,
+}
 
 /// The hooks, if there are any, and what is wrong with those that are none.
 pub(crate) fn settings_hooks(
     config: &Config,
     session: &Kept,
     model: (Arc<dyn ModelClient>, ModelCard),
+    around: AroundHooks,
 ) -> (Option<SettingsHooks>, Vec<String>) {
     let mut set = HookSet::default();
     let mut problems = Vec::new();
@@ -38,20 +53,64 @@ pub(crate) fn settings_hooks(
     let texts = |list: &Option<Vec<windlass_config::Sourced<String>>>| {
         list.as_ref().map(|list| list.iter().map(|item| item.value.clone()).collect())
     };
-    let environment = config.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let environment: Vec<_> =
+        config.environment.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let environment = match &around.confinement {
+        Confinement::Free => environment,
+        Confinement::In(_) | Confinement::Missing => confine::without_hidden(environment, config),
+    };
     let mut host = HookHost::new(config.cwd.clone())
         .environment(environment, config.settings.shell.pass.clone())
         .home(config.permissions.anchors.home.clone())
         .http(texts(&config.files.hook_urls), texts(&config.files.hook_variables))
         .rules(rule_match(config.permissions.anchors.clone()))
         .model(Arc::new(OneQuestion { client: model.0, card: model.1 }))
-        .launcher(Launcher::supervised(SELF.into()));
+        .launcher(Launcher::supervised(SELF.into()))
+        .confinement(around.confinement)
+        .later(around.later);
     if let Some(results) = &session.results {
         host = host.outputs(results.clone());
+    }
+    if let Some(ms) = config.settings.limits.session_end_ms {
+        host = host.ending_time(Duration::from_millis(ms));
     }
     let hooks = SettingsHooks::new(set, host);
     hooks.bind(session.key, session.log.clone());
     (Some(hooks), problems)
+}
+
+/// Tells a host what becomes of each hook, in lines. It always hears of those at the start of a session; of others only if it
+/// wants to.
+pub(crate) fn tell_host(
+    hooks: &SettingsHooks,
+    key: SessionKey,
+    redactor: Redactor,
+    aside: Aside,
+    wants_all: bool,
+) {
+    let lines = Mutex::new(HookLines::new(key));
+    hooks.tell(move |news| {
+        if wants_all || news.event == HookEvent::SessionStart {
+            let news = redacted(news, &redactor);
+            aside.leave(|out| lines.lock().unwrap_or_else(PoisonError::into_inner).append(&news, out));
+        }
+    });
+}
+
+/// What a hook prints may hold what nobody is to read.
+fn redacted(news: HookNews, redactor: &Redactor) -> HookNews {
+    let clean = |printed: HookPrinted| HookPrinted {
+        output: redactor.redact(&printed.output).into_owned(),
+        errors: redactor.redact(&printed.errors).into_owned(),
+    };
+    let moment = match news.moment {
+        HookMoment::Began => HookMoment::Began,
+        HookMoment::Printed(printed) => HookMoment::Printed(clean(printed)),
+        HookMoment::Ended { printed, code, ending } => {
+            HookMoment::Ended { printed: clean(printed), code, ending }
+        }
+    };
+    HookNews { moment, ..news }
 }
 
 /// Whether a permission rule is about a call: a handler with a condition runs only then, or where nobody can tell.

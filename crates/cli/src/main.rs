@@ -5,6 +5,7 @@
 
 mod arguments;
 mod asking;
+mod bell;
 mod commands;
 mod config;
 mod confine;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use windlass_config::Home;
 use windlass_engine::{Engine, Recall, Recalled, Session, SessionSeed, Transcript};
 use windlass_ports::SessionLog;
-use windlass_protocol::SessionKey;
+use windlass_protocol::{SessionKey, StartSource};
 use windlass_session::{
     Catalogue, Checkpoints, Layout, Lease, LeaseError, Loaded, LogWriter, SessionInfo, SessionPaths, Upto,
     Wanted, copy_checkpoints, copy_log, load_back, rename,
@@ -36,6 +36,8 @@ pub(crate) struct Opening {
     loaded: Option<Loaded>,
     /// Whether that is all there is of it, and nobody is still at it.
     is_whole: bool,
+    /// Whether it is a copy of another session.
+    is_copy: bool,
     /// Nobody else writes into it while this is held.
     lease: Option<Lease>,
     /// The name it is to have.
@@ -73,6 +75,7 @@ impl Opening {
             paths: None,
             loaded: None,
             is_whole: true,
+            is_copy: false,
             lease: None,
             name: None,
             notices: Vec::new(),
@@ -121,7 +124,7 @@ impl Opening {
         let key = new_key(wish.id);
         if wish.forget {
             let read = Self::read(source, upto, None)?;
-            return Ok(Self { key, ..read });
+            return Ok(Self { key, is_copy: true, ..read });
         }
         let target = new_paths(wish, key.id, home, cwd)?;
         target.create().map_err(|error| unmade(&error))?;
@@ -134,7 +137,7 @@ impl Opening {
             copy.notices
                 .push(format!("Files cannot be rewound in the copy to what they were before it: {error}."));
         }
-        Ok(Self { key, ..copy })
+        Ok(Self { key, is_copy: true, ..copy })
     }
 
     fn read(paths: &SessionPaths, upto: Upto, lease: Option<Lease>) -> Result<Self, String> {
@@ -146,7 +149,8 @@ impl Opening {
         let key =
             SessionKey { id: paths.as_ref().map_or_else(Uuid::new_v4, SessionPaths::id), seed, process };
         let is_whole = !loaded.is_cut;
-        Ok(Self { key, paths, loaded: Some(loaded), is_whole, lease, name: None, notices })
+        let loaded = Some(loaded);
+        Ok(Self { key, paths, loaded, is_whole, is_copy: false, lease, name: None, notices })
     }
 
     /// The log of the session, if it is kept. A new one is made with the first record.
@@ -195,7 +199,7 @@ impl Opening {
         let checkpoints = self.paths.as_ref().and_then(|paths| origins.checkpoints(self.key, paths));
         let (log, identified) = self.log(engine, &origins, checkpoints.as_ref())?;
         let log = log.map(|log| Box::new(log) as Box<dyn SessionLog>);
-        let Self { key, paths, loaded, is_whole, lease, name, mut notices } = self;
+        let Self { key, paths, loaded, is_whole, is_copy, lease, name, mut notices } = self;
         let session = match loaded {
             None => {
                 let session = engine.session_with(key.seed, Transcript::default());
@@ -215,6 +219,9 @@ impl Opening {
                 let mut session = engine.resume(key.seed, recalled, log);
                 if has_moved {
                     session.moved();
+                }
+                if is_copy {
+                    session.begins_as(StartSource::Fork);
                 }
                 session
             }

@@ -71,6 +71,12 @@ impl Output {
         self.aside.clone()
     }
 
+    /// Writes what others have left since, as far as somebody still reads.
+    pub(crate) async fn flush_aside(&mut self) {
+        self.take_aside();
+        let _ = self.flush().await;
+    }
+
     /// Adds what others left to the buffer.
     pub(crate) fn take_aside(&mut self) {
         self.buffer.append(&mut self.aside.0.0.lock().unwrap_or_else(PoisonError::into_inner));

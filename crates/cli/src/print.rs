@@ -1,15 +1,17 @@
 //! One prompt without a UI: from the flags to the exit code.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
 
 use uuid::Uuid;
 use windlass_config::{Config, ConfigError, SettingsPlaces};
 use windlass_engine::{Asking, Outcome, Session, SessionSeed};
 use windlass_hooks::SettingsHooks;
-use windlass_protocol::{EndReason, SessionKey};
+use windlass_protocol::{EndReason, PermissionUpdate, SessionKey};
 use windlass_wire::{Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
+use crate::bell::Bells;
 use crate::commands::{Command, Times, not_a_command};
 use crate::conversation::{Conversation, Ended};
 use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
@@ -21,7 +23,10 @@ use crate::progress::Progress;
 use crate::terminal::{self, Person};
 use crate::view::{self, JsonView, StreamView, TextView, View, WithProgress};
 use crate::wiring::{self, Form, Wired};
-use crate::{complain, guard, prompt};
+use crate::{complain, guard, hooking, prompt};
+
+/// How long somebody may take to read what is left when a session is over.
+const REST_TIME: Duration = Duration::from_secs(2);
 
 /// Everything that is settled before the first request.
 struct Ready {
@@ -29,6 +34,8 @@ struct Ready {
     key: SessionKey,
     opened: Opened,
     input: Input,
+    /// Whether hosts want to hear of every hook.
+    hook_events: bool,
 }
 
 /// Where prompts come from.
@@ -142,7 +149,7 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
             None => return Err(prompt::missing(arguments.swallowed_prompt())),
         }
     };
-    Ok(Ready { wired, key, opened, input })
+    Ok(Ready { wired, key, opened, input, hook_events: arguments.include_hook_events })
 }
 
 /// Says why no run begins: on standard error, and to hosts also in the form they read.
@@ -159,7 +166,7 @@ fn refuse(arguments: &Arguments, error: &str) {
 
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
     let signals = Signals::listen()?;
-    let Wired { setup, mut warnings, may_compact, hooks, .. } = ready.wired;
+    let Wired { engine, setup, mut warnings, may_compact, hooks, redactor } = ready.wired;
     let (key, Opened { mut session, notices, again, keep }) = (ready.key, ready.opened);
     warnings.extend(notices);
     if format != Format::StreamJson {
@@ -182,10 +189,14 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
         view = Box::new(WithProgress { progress, inner: view });
     }
     let output = Output::new();
+    if let Some(hooks) = hooks.as_ref().filter(|_| format == Format::StreamJson) {
+        hooking::tell_host(hooks, key, redactor, output.aside(), ready.hook_events);
+    }
     let conversation = match ready.input {
         Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), key, replays),
         Input::Person { first, places } => {
-            let (mut person, view) = Person::meet(view, Box::new(move |update| guard::keep(&places, update)));
+            let keep_changes = Box::new(move |update: &PermissionUpdate| guard::keep(&places, update));
+            let (mut person, view) = Person::meet(view, keep_changes, Bells::new(engine));
             let view = Box::new(view);
             let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
             let end = talk(&mut stage, &mut session, &mut person, first).await;
@@ -197,6 +208,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
             let end = stage.perform(job, &mut session, std::future::pending()).await;
             finish(session, keep, hooks, EndReason::Other).await;
+            tell_rest(&mut stage.output, &end).await;
             return Ok((end, stage.signals));
         }
     };
@@ -204,6 +216,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
     let end = serve(&mut stage, &mut session, conversation).await;
     finish(session, keep, hooks, EndReason::Other).await;
+    tell_rest(&mut stage.output, &end).await;
     Ok((end, stage.signals))
 }
 
@@ -213,11 +226,18 @@ async fn finish(mut session: Session, keep: Keep, hooks: Option<SettingsHooks>, 
         complain(&notice);
     }
     if let Some(hooks) = hooks {
-        hooks.end_background();
+        hooks.end_background().await;
     }
     drop(session);
     for notice in keep.close() {
         complain(&notice);
+    }
+}
+
+/// Writes what was left after the last run, such as news of hooks at its end. Whoever does not read is not waited for.
+async fn tell_rest(output: &mut Output, end: &End) {
+    if matches!(end, End::Done(_) | End::Nothing | End::Refused) {
+        let _ = tokio::time::timeout(REST_TIME, output.flush_aside()).await;
     }
 }
 
@@ -259,6 +279,7 @@ async fn talk(stage: &mut Stage, session: &mut Session, person: &mut Person, fir
 /// Does what lines on standard input ask for, until they end. Gives the end of the last job.
 async fn serve(stage: &mut Stage, session: &mut Session, mut conversation: Conversation) -> End {
     let mut last = None;
+    let aside = stage.output.aside();
     loop {
         if let Some(job) = conversation.next_job(session).await {
             let handle = session.handle();
@@ -281,6 +302,7 @@ async fn serve(stage: &mut Stage, session: &mut Session, mut conversation: Conve
             biased;
             received = stage.signals.next() => return End::Signal(received.exit_code()),
             () = conversation.read() => {}
+            () = aside.left() => {}
         }
     }
 }

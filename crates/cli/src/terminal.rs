@@ -11,8 +11,10 @@ use windlass_engine::{Handle, Prompt, Question, Update};
 use windlass_protocol::PermissionUpdate;
 
 use crate::asking::{self, Said};
+use crate::bell::{Bell, Bells};
 use crate::complain;
 use crate::lines::{Lines, Next};
+
 use crate::view::View;
 
 /// More questions than a response can have calls that run side by side.
@@ -28,6 +30,11 @@ pub(crate) struct Person {
     /// A question that was shown and not answered yet.
     open: Option<Question>,
     ended: bool,
+    bells: Bells,
+    /// What hooks may hear while the question is open.
+    bell: Option<Bell>,
+    /// Something was done already.
+    has_run: bool,
 }
 
 /// A view that hands questions to the person, and changes of the permissions to whoever keeps them.
@@ -39,15 +46,18 @@ pub(crate) struct Asking {
 
 impl Person {
     /// The person, and the view that asks.
-    pub(crate) fn meet(inner: Box<dyn View>, keep: Keep) -> (Self, Asking) {
+    pub(crate) fn meet(inner: Box<dyn View>, keep: Keep, bells: Bells) -> (Self, Asking) {
         let (sender, questions) = mpsc::channel(QUESTIONS_MAX);
-        let person = Self { lines: Lines::new(), questions, open: None, ended: false };
+        let (lines, open, ended) = (Lines::new(), None, false);
+        let person = Self { lines, questions, open, ended, bells, bell: None, has_run: false };
         (person, Asking { inner, questions: sender, keep })
     }
 
     /// The next prompt; nothing when the person is done.
     pub(crate) async fn prompt(&mut self) -> Option<String> {
-        self.open = None;
+        self.close();
+        // Somebody who has just begun is there.
+        let _idle = self.has_run.then(|| self.bells.idle());
         while !self.ended {
             say("\n> ");
             match self.lines.next().await {
@@ -65,6 +75,7 @@ impl Person {
 
     /// Answers questions while a run goes on; what is typed in between joins the run. Can be dropped at any point.
     pub(crate) async fn join(&mut self, handle: Handle) -> Infallible {
+        self.has_run = true;
         loop {
             let Some(question) = self.open.clone() else {
                 tokio::select! {
@@ -90,14 +101,20 @@ impl Person {
         let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
         self.lines.forget();
         say(&asking::question(&question));
+        self.bell = Some(self.bells.asked(&question.tool_use.name));
         self.open = Some(question);
+    }
+
+    /// No question waits any more.
+    fn close(&mut self) {
+        (self.open, self.bell) = (None, None);
     }
 
     async fn answer(&mut self, line: &str, question: &Question, handle: &Handle) {
         match asking::understand(line, question) {
             Said::Unclear(text) => say(&format!("{text}\n> ")),
             Said::Answer(answer, updates) => {
-                self.open = None;
+                self.close();
                 if !updates.is_empty() {
                     // A session that is gone needs no answer.
                     let _ = handle.change_permissions(updates).await;

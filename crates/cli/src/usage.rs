@@ -8,7 +8,7 @@ use crate::display;
 use crate::suggest::closest;
 
 /// Flags that users of the reference know and that are not there yet.
-const FLAGS_NOT_YET: [&str; 41] = [
+const FLAGS_NOT_YET: [&str; 40] = [
     "--advisor",
     "--agent",
     "--agents",
@@ -30,7 +30,6 @@ const FLAGS_NOT_YET: [&str; 41] = [
     "--forward-subagent-text",
     "--from-pr",
     "--ide",
-    "--include-hook-events",
     "--init",
     "--init-only",
     "--maintenance",

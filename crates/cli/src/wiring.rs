@@ -15,7 +15,7 @@ use windlass_models::{
 };
 use windlass_ports::{AnyTool, BoxStream, ModelClient};
 use windlass_protocol::{ModelCard, ModelEvent, ModelRequest, SessionKey};
-use windlass_sandbox::{Launcher, Sandbox};
+use windlass_sandbox::{LaterVariables, Launcher, Sandbox};
 use windlass_secrets::Redactor;
 use windlass_tools::{
     Bash, BashSettings, Edit, Glob, GlobSettings, Grep, Lookout, Read, ReadLimits, TaskStop, Tasks, Write,
@@ -24,7 +24,7 @@ use windlass_wire::Setup;
 
 use crate::commands;
 use crate::confine;
-use crate::hooking::settings_hooks;
+use crate::hooking::{AroundHooks, settings_hooks};
 use crate::hooks::ScriptedHooks;
 use crate::suggest::closest;
 
@@ -43,6 +43,8 @@ pub(crate) struct Wired {
     pub(crate) may_compact: bool,
     /// What runs hooks.
     pub(crate) hooks: Option<SettingsHooks>,
+    /// Hides what nobody may read.
+    pub(crate) redactor: Redactor,
 }
 
 /// The models that an engine asks.
@@ -108,14 +110,19 @@ pub(crate) fn wire_models(
         output => Tasks::new(output.clone()),
     };
     let sandbox = confine::prepare(&mut config)?;
-    let tools = tools(&config, session.key.id, &tasks, sandbox);
+    let hidden = config.files.sandbox.hidden_variables.iter().map(|variable| variable.name.clone().into());
+    let later = LaterVariables::new(hidden);
+    let around_hooks =
+        AroundHooks { confinement: confine::of_hooks(&config, sandbox.as_ref()), later: later.clone() };
+    let tools = tools(&config, session.key.id, &tasks, (sandbox, later));
     let mut warnings: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
     warnings.extend(config.warnings.iter().cloned());
     let small = models.small.clone().unwrap_or_else(|| models.main.clone());
-    let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small));
+    let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), around_hooks);
     warnings.extend(problems);
     let may_compact = config.settings.context.compact_command;
+    let redactor = Redactor::new(config.settings.api.secrets());
     let setup = setup(&config, &models.main, form);
     let mut builder = limits(Engine::builder(models.client, models.main), &config)?
         .fallback_models(models.fallbacks)
@@ -126,7 +133,7 @@ pub(crate) fn wire_models(
         .working_directory(config.cwd)
         .permissions(config.permissions)
         .memory(config.memory)
-        .redactor(Redactor::new(config.settings.api.secrets()))
+        .redactor(redactor.clone())
         .source(if form.lines { Source::Sdk } else { Source::Print })
         .partial_messages(form.partial_messages);
     if let Some(path) = &session.results {
@@ -151,7 +158,7 @@ pub(crate) fn wire_models(
     warnings.extend(engine.unheeded());
     let tools = engine.tool_names().iter().map(ToString::to_string).collect();
     let cwd = shown(engine.working_directory());
-    Ok(Wired { engine, setup: Setup { tools, cwd, ..setup }, warnings, may_compact, hooks })
+    Ok(Wired { engine, setup: Setup { tools, cwd, ..setup }, warnings, may_compact, hooks, redactor })
 }
 
 /// Every number that was stated.
@@ -363,7 +370,7 @@ fn tools(
     config: &Config,
     session: Uuid,
     tasks: &Arc<Tasks>,
-    sandbox: Option<Sandbox>,
+    (sandbox, later): (Option<Sandbox>, LaterVariables),
 ) -> Vec<Arc<dyn AnyTool>> {
     let Settings { shell, files, .. } = &config.settings;
     let bash = BashSettings {
@@ -374,6 +381,7 @@ fn tools(
         environment: confine::without_hidden(environment(config), config),
         may_leave_sandbox: config.permissions.sandbox.as_ref().is_some_and(|sandbox| sandbox.may_leave),
         sandbox,
+        later,
         env: vec![
             ("CLAUDE_CODE_SESSION_ID".into(), session.to_string().into()),
             ("CLAUDE_CODE_CHILD_SESSION".into(), "1".into()),

@@ -113,6 +113,8 @@ pub struct Limits {
     pub schema_retries_max: u32,
     /// How often in a row stop hooks may object.
     pub stop_hook_blocks_max: u32,
+    /// How long hooks at the end of a session may take together; nothing if their own configuration says it.
+    pub session_end_ms: Option<u64>,
     /// How often in a row a paused turn is resumed.
     pub pauses_max: u32,
     /// When a call that repeats itself is stopped.
@@ -134,6 +136,7 @@ impl Default for Limits {
             continuation: standard.continuation,
             schema_retries_max: 5,
             stop_hook_blocks_max: standard.stop_hook_blocks_max,
+            session_end_ms: None,
             pauses_max: standard.pauses_max,
             repeats: standard.repeats,
             tool_use_summaries: standard.tool_use_summaries,

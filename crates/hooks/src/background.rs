@@ -8,7 +8,8 @@ use windlass_sandbox::Launcher;
 
 use crate::handler::Handler;
 use crate::program::{Ended, Program, run_program};
-use crate::voice;
+use crate::voice::{self, Failed};
+use crate::witness::{Seen, Witness, printed};
 
 /// Wakes a session that is idle, with something the model is to know.
 pub(crate) type Wake = Arc<dyn Fn(String) + Send + Sync>;
@@ -27,7 +28,8 @@ impl Background {
     }
 
     /// Starts a program and lets it be. With `wakes`, its objection wakes an idle session.
-    pub(crate) fn start(&self, handler: Arc<Handler>, launcher: Launcher, program: Program, wakes: bool) {
+    pub(crate) fn start(&self, handler: Arc<Handler>, launcher: Launcher, program: Program, run: Started) {
+        let Started { wakes, witness } = run;
         let found = self.found.clone();
         let wake = self.wake.clone().filter(|_| wakes);
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,7 +37,9 @@ impl Background {
         while running.try_join_next().is_some() {}
         running.spawn(async move {
             let time = program.time;
-            let said = hear(&handler, run_program(&launcher, program).await, wakes, time);
+            let ended = run_program(&launcher, program, &witness).await;
+            witness.ends(seen(&ended, time));
+            let said = hear(&handler, ended, wakes, time);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.extend(said.told);
             match (said.objection, wake) {
@@ -50,9 +54,27 @@ impl Background {
         std::mem::take(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends whatever still runs.
-    pub(crate) fn end(&self) {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+    /// Ends whatever still runs, and waits until hosts have heard of it.
+    pub(crate) async fn end(&self) {
+        let mut running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
+        running.shutdown().await;
+    }
+}
+
+/// A run beside the session: whether its objection wakes an idle one, and who sees it.
+pub(crate) struct Started {
+    pub(crate) wakes: bool,
+    pub(crate) witness: Witness,
+}
+
+/// What hosts hear of the end of a program.
+fn seen(ended: &Ended, time: Duration) -> Seen {
+    match ended {
+        Ended::Exited { code, stdout, stderr, .. } => {
+            Seen { printed: printed(stdout, stderr), code: *code, failed: *code != Some(0) }
+        }
+        Ended::NotStarted(why) => Seen::failed("", &Failed::NotStarted(why.clone())),
+        Ended::TimedOut => Seen::failed("", &Failed::TimedOut(time)),
     }
 }
 

@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use windlass_protocol::HookAnswer;
+use windlass_protocol::{HookAnswer, HookPrinted};
 use windlass_sandbox::Launcher;
 
 use crate::handler::{CommandForm, CommandHandler, Handler};
-use crate::program::{Ended, Program, run_program};
+use crate::program::{Confinement, Ended, Program, run_program};
 use crate::voice::{self, Failed};
+use crate::witness::{Seen, Witness, printed};
 
 /// What a program of a hook is started with.
 #[derive(Clone, Debug)]
@@ -18,6 +19,7 @@ pub(crate) struct Surroundings {
     pub(crate) cwd: PathBuf,
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) launcher: Launcher,
+    pub(crate) confinement: Confinement,
 }
 
 /// The codes by which a shell says that it found nothing to run.
@@ -29,12 +31,12 @@ const OBJECTION: i32 = 2;
 pub(crate) async fn ask(
     handler: &Handler,
     command: &CommandHandler,
-    input: &str,
-    around: Surroundings,
-    time: Duration,
-) -> HookAnswer {
-    let launcher = around.launcher.clone();
-    let ended = run_program(&launcher, program(command, input, around, time)).await;
+    program: Program,
+    launcher: &Launcher,
+    witness: &Witness,
+) -> (HookAnswer, Seen) {
+    let time = program.time;
+    let ended = run_program(launcher, program, witness).await;
     hear(handler, &command.form, ended, time)
 }
 
@@ -44,12 +46,12 @@ pub(crate) fn program(
     around: Surroundings,
     time: Duration,
 ) -> Program {
-    let Surroundings { project, cwd, environment, .. } = around;
+    let Surroundings { project, cwd, environment, confinement, .. } = around;
     let argv = match &command.form {
         CommandForm::Shell { line, shell } => vec![(*shell).into(), "-c".into(), line.into()],
         CommandForm::Exec { argv } => argv.iter().map(|word| placed(word, &project)).collect(),
     };
-    Program { argv, cwd, environment, input: format!("{input}\n").into_bytes(), time }
+    Program { argv, cwd, environment, input: format!("{input}\n").into_bytes(), time, confinement }
 }
 
 /// A word with the project's directory in its place. Only whole programs are filled in: a shell reads the variable itself, so that
@@ -64,36 +66,50 @@ fn placed(word: &str, project: &Path) -> OsString {
     placed
 }
 
-fn hear(handler: &Handler, form: &CommandForm, ended: Ended, time: Duration) -> HookAnswer {
-    let (code, signal, stdout, stderr) = match ended {
-        Ended::NotStarted(why) => return voice::failed(handler, &Failed::NotStarted(why)),
-        Ended::TimedOut => return voice::failed(handler, &Failed::TimedOut(time)),
-        Ended::Exited { code, signal, stdout, stderr } => (code, signal, stdout, stderr),
+fn hear(handler: &Handler, form: &CommandForm, ended: Ended, time: Duration) -> (HookAnswer, Seen) {
+    let failed = |failed: Failed| (voice::failed(handler, &failed), Seen::failed("", &failed));
+    let (code, signal, printed) = match ended {
+        Ended::NotStarted(why) => return failed(Failed::NotStarted(why)),
+        Ended::TimedOut => return failed(Failed::TimedOut(time)),
+        Ended::Exited { code, signal, stdout, stderr } => (code, signal, printed(&stdout, &stderr)),
     };
-    let stdout = String::from_utf8_lossy(&stdout);
-    let stderr = String::from_utf8_lossy(&stderr);
-    let spoken = voice::read(handler, &stdout);
+    let (answer, failed) = match heard(handler, form, (code, signal), &printed) {
+        Ok(answer) => (answer, code == Some(OBJECTION)),
+        Err(failed) => (voice::failed(handler, &failed), true),
+    };
+    (answer, Seen { printed, code, failed })
+}
+
+/// What a program that ended by itself said.
+fn heard(
+    handler: &Handler,
+    form: &CommandForm,
+    (code, signal): (Option<i32>, Option<i32>),
+    printed: &HookPrinted,
+) -> Result<HookAnswer, Failed> {
+    let HookPrinted { output: stdout, errors: stderr } = printed;
+    let spoken = voice::read(handler, stdout);
     match (code, spoken) {
-        (Some(OBJECTION), spoken) => voice::objected(handler, spoken.and_then(Result::ok), &stderr),
+        (Some(OBJECTION), spoken) => Ok(voice::objected(handler, spoken.and_then(Result::ok), stderr)),
         (_, Some(Ok(spoken))) => {
             handler.worked();
-            voice::spoke(handler, spoken)
+            Ok(voice::spoke(handler, spoken))
         }
-        (_, Some(Err(why))) => voice::failed(handler, &Failed::Misspoke(why)),
+        (_, Some(Err(why))) => Err(Failed::Misspoke(why)),
         (Some(0), None) => {
             handler.worked();
-            voice::plain(handler, &stdout)
+            Ok(voice::plain(handler, stdout))
         }
         (Some(code), None) if NOT_FOUND.contains(&code) && is_shell(form) => {
-            voice::failed(handler, &Failed::NotStarted(first_line(&stderr, &format!("exit code {code}"))))
+            Err(Failed::NotStarted(first_line(stderr, &format!("exit code {code}"))))
         }
         (Some(code), None) => {
-            let how = first_line(&stderr, "it said nothing");
-            voice::failed(handler, &Failed::Crashed(format!("exit code {code}: {how}")))
+            let how = first_line(stderr, "it said nothing");
+            Err(Failed::Crashed(format!("exit code {code}: {how}")))
         }
         (None, None) => {
             let how = signal.map_or_else(|| "a signal".to_owned(), |signal| format!("signal {signal}"));
-            voice::failed(handler, &Failed::Crashed(format!("ended by {how}")))
+            Err(Failed::Crashed(format!("ended by {how}")))
         }
     }
 }

@@ -11,6 +11,7 @@ use windlass_sandbox::child_environment;
 
 use crate::handler::{Handler, HttpHandler};
 use crate::voice::{self, Failed};
+use crate::witness::Seen;
 
 /// As much of an answer is read.
 const ANSWER_BYTES: usize = 1 << 20;
@@ -35,27 +36,32 @@ pub(crate) async fn ask(
     input: &str,
     policy: &Policy,
     time: Duration,
-) -> HookAnswer {
+) -> (HookAnswer, Seen) {
     let post = tokio::time::timeout(time, post(http, input, policy));
-    let failed = match post.await {
-        Err(_) => Failed::TimedOut(time),
-        Ok(Err(failed)) => failed,
-        Ok(Ok(body)) => match body.trim() {
-            "" => {
-                handler.worked();
-                return HookAnswer::default();
-            }
-            text => match voice::read(handler, text) {
-                Some(Ok(spoken)) => {
-                    handler.worked();
-                    return voice::spoke(handler, spoken);
-                }
-                Some(Err(why)) => Failed::Misspoke(why),
-                None => Failed::Misspoke("it is no JSON object".into()),
-            },
-        },
+    let (body, heard) = match post.await {
+        Err(_) => (String::new(), Err(Failed::TimedOut(time))),
+        Ok(Err(failed)) => (String::new(), Err(failed)),
+        Ok(Ok(body)) => {
+            let heard = hear(handler, body.trim());
+            (body, heard)
+        }
     };
-    voice::failed(handler, &failed)
+    match heard {
+        Ok(answer) => {
+            handler.worked();
+            (answer, Seen::said(&body))
+        }
+        Err(failed) => (voice::failed(handler, &failed), Seen::failed(&body, &failed)),
+    }
+}
+
+fn hear(handler: &Handler, text: &str) -> Result<HookAnswer, Failed> {
+    match voice::read(handler, text) {
+        _ if text.is_empty() => Ok(HookAnswer::default()),
+        Some(Ok(spoken)) => Ok(voice::spoke(handler, spoken)),
+        Some(Err(why)) => Err(Failed::Misspoke(why)),
+        None => Err(Failed::Misspoke("it is no JSON object".into())),
+    }
 }
 
 /// The text of a good answer.

@@ -4,10 +4,27 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use windlass_sandbox::{Bounds, Input, Launcher, ProgramJob, Status};
+use windlass_sandbox::{Bounds, Input, Launcher, ProgramJob, Sandbox, Status};
+
+use crate::witness::Witness;
 
 /// As many bytes of each output are kept; the rest is read and dropped.
 const KEPT_BYTES: usize = 1 << 20;
+
+/// What hooks that are programs run in.
+#[derive(Clone, Debug, Default)]
+pub enum Confinement {
+    /// Nothing: they are the user's own programs.
+    #[default]
+    Free,
+    /// This sandbox.
+    In(Sandbox),
+    /// A sandbox that cannot be had here: none of them is started.
+    Missing,
+}
+
+const NO_SANDBOX: &str = "it belongs into a sandbox, and there is none here; `windlass sandbox status` says what is missing, \
+    and the setting sandbox.hooks lets hooks run without";
 
 /// A program and what it is given.
 #[derive(Debug)]
@@ -22,6 +39,8 @@ pub(crate) struct Program {
     pub(crate) input: Vec<u8>,
     /// How long it may run.
     pub(crate) time: Duration,
+    /// What it runs in.
+    pub(crate) confinement: Confinement,
 }
 
 /// What came of a program.
@@ -36,11 +55,17 @@ pub(crate) enum Ended {
 }
 
 /// Runs a program to its end. Should the future be dropped, the program is ended with everything it started.
-pub(crate) async fn run_program(launcher: &Launcher, program: Program) -> Ended {
-    let Program { argv, cwd, environment, input, time } = program;
-    let job = ProgramJob { argv, cwd, environment, input: Input::Pipe, sandbox: None };
+pub(crate) async fn run_program(launcher: &Launcher, program: Program, witness: &Witness) -> Ended {
+    let Program { argv, cwd, environment, input, time, confinement } = program;
+    let sandbox = match confinement {
+        Confinement::Free => None,
+        Confinement::In(sandbox) => Some(sandbox),
+        Confinement::Missing => return Ended::NotStarted(NO_SANDBOX.into()),
+    };
+    let job = ProgramJob { argv, cwd, environment, input: Input::Pipe, sandbox };
     let bounds = Bounds { time, output_bytes: KEPT_BYTES, error_bytes: KEPT_BYTES };
-    let finished = match launcher.run(&job, &input, bounds).await {
+    let see = |output: &[u8], errors: &[u8]| witness.printed(output, errors);
+    let finished = match launcher.run_seen(&job, &input, bounds, see).await {
         Ok(finished) => finished,
         Err(error) => return Ended::NotStarted(error.to_string()),
     };

@@ -9,6 +9,7 @@ use windlass_protocol::{HookAnswer, HookEvent, HookPermission};
 use crate::handler::{Handler, PromptHandler};
 use crate::output::NO_REASON;
 use crate::voice::{self, Failed};
+use crate::witness::Seen;
 
 /// Asks a model one question, without tools. Whoever runs hooks gives one.
 pub trait AskModel: Send + Sync + 'static {
@@ -27,24 +28,24 @@ pub(crate) async fn ask(
     input: &str,
     model: Option<&dyn AskModel>,
     time: Duration,
-) -> HookAnswer {
+) -> (HookAnswer, Seen) {
+    let failed = |text: &str, failed: Failed| (voice::failed(handler, &failed), Seen::failed(text, &failed));
     let Some(model) = model else {
-        return voice::failed(handler, &Failed::NotStarted("there is no model to ask".into()));
+        return failed("", Failed::NotStarted("there is no model to ask".into()));
     };
     let question = filled(&prompt.prompt, input) + FORM;
     let asked = model.ask(prompt.model.as_deref(), question);
-    let failed = match tokio::time::timeout(time, asked).await {
-        Err(_) => Failed::TimedOut(time),
-        Ok(Err(why)) => Failed::NotStarted(why),
+    match tokio::time::timeout(time, asked).await {
+        Err(_) => failed("", Failed::TimedOut(time)),
+        Ok(Err(why)) => failed("", Failed::NotStarted(why)),
         Ok(Ok(text)) => match Verdict::read(&text) {
             Some(verdict) => {
                 handler.worked();
-                return verdict.answer(handler, prompt);
+                (verdict.answer(handler, prompt), Seen::said(&text))
             }
-            None => Failed::Misspoke("it is no object with \"ok\"".into()),
+            None => failed(&text, Failed::Misspoke("it is no object with \"ok\"".into())),
         },
-    };
-    voice::failed(handler, &failed)
+    }
 }
 
 /// A prompt with the question in its place: where it says so, or at its end.

@@ -3,26 +3,30 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use windlass_ports::{BoxFuture, CancellationToken, HookRunner};
-use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookScene, SessionKey};
-use windlass_sandbox::{Launcher, child_environment};
+use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookNews, HookScene, SessionKey};
+use windlass_sandbox::{LaterVariables, Launcher, child_environment};
 
-use crate::background::{Background, Wake};
+use crate::background::{Background, Started, Wake};
 use crate::callback::{CallbackInput, HookCallback};
 use crate::command::{self, Surroundings};
 use crate::condition::{self, RuleMatch};
-use crate::handler::{CommandHandler, Handler, Kind, Pace};
+use crate::handler::{Handler, Kind, Pace};
 use crate::http::{self, Policy};
 use crate::input::{self, Identity};
+use crate::later::{self, Later};
 use crate::merge::merge;
+use crate::program::Confinement;
 use crate::prompt::{self, AskModel};
 use crate::set::{HookSet, SourceKind};
 use crate::spill::Spill;
 use crate::voice::{self, Failed};
+use crate::witness::{self, Seen, Tell, Witness};
 
 /// All hooks at the end of a session together have as long as this, unless one is configured to take longer.
 const ENDING: Duration = Duration::from_millis(1_500);
@@ -46,6 +50,8 @@ pub struct HookHost {
     wake: Option<Wake>,
     status: Option<Show>,
     launcher: Launcher,
+    confinement: Confinement,
+    later: Option<LaterVariables>,
 }
 
 impl HookHost {
@@ -65,7 +71,22 @@ impl HookHost {
             wake: None,
             status: None,
             launcher: Launcher::direct(),
+            confinement: Confinement::Free,
+            later: None,
         }
+    }
+
+    /// What programs run in.
+    #[must_use]
+    pub fn confinement(self, confinement: Confinement) -> Self {
+        Self { confinement, ..self }
+    }
+
+    /// The variables of later commands. With it, hooks where a session starts or the directory changes get a file in
+    /// `CLAUDE_ENV_FILE`; what shell commands they write there set and export, commands get from then on.
+    #[must_use]
+    pub fn later(self, variables: LaterVariables) -> Self {
+        Self { later: Some(variables), ..self }
     }
 
     /// How programs are started. Without a supervisor, what a hook leaves behind outlives an engine that is killed.
@@ -143,6 +164,12 @@ struct Inner {
     identity: Mutex<Identity>,
     background: Background,
     spill: Spill,
+    /// Who hears what becomes of each handler.
+    tell: OnceLock<Tell>,
+    /// What hooks write for later commands.
+    later: Option<Later>,
+    /// How many handlers were asked.
+    runs: AtomicU64,
 }
 
 impl SettingsHooks {
@@ -153,7 +180,15 @@ impl SettingsHooks {
         let identity = Identity { home: host.home.clone(), ..Identity::default() };
         let background = Background::new(host.wake.clone());
         let spill = Spill::new(host.outputs.clone());
-        Self { inner: Arc::new(Inner { set, host, identity: Mutex::new(identity), background, spill }) }
+        let identity = Mutex::new(identity);
+        let (tell, runs) = (OnceLock::new(), AtomicU64::new(0));
+        let later = host.later.clone().map(Later::new);
+        Self { inner: Arc::new(Inner { set, host, identity, background, spill, tell, later, runs }) }
+    }
+
+    /// Says who hears what becomes of each handler from now on. The first one who wants to hear does.
+    pub fn tell(&self, tell: impl Fn(HookNews) + Send + Sync + 'static) {
+        let _ = self.inner.tell.set(Arc::new(tell));
     }
 
     /// Says which session asks, and where its log is.
@@ -163,8 +198,8 @@ impl SettingsHooks {
     }
 
     /// Ends what hooks left running in the background.
-    pub fn end_background(&self) {
-        self.inner.background.end();
+    pub async fn end_background(&self) {
+        self.inner.background.end().await;
     }
 }
 
@@ -200,6 +235,8 @@ const DELIVERING: [HookEvent; 2] = [HookEvent::UserPromptSubmit, HookEvent::Post
 /// What one handler is asked with.
 struct Asked<'a> {
     event: HookEvent,
+    /// The name that hosts hear.
+    name: Arc<str>,
     tool_use_id: Option<Arc<str>>,
     input: Arc<str>,
     scene: &'a HookScene,
@@ -217,16 +254,26 @@ impl Inner {
             HookAnswer::default()
         } else {
             let tool_use_id = condition::tool_use(call).map(|(_, tool_use)| tool_use.id.clone());
+            let name = witness::name(call);
             let identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let questions = input::questions(call, scene, &identity);
             let asked = questions.into_iter().flat_map(|input| {
                 let (input, tool_use_id): (Arc<str>, _) = (input.into(), tool_use_id.clone());
+                let name = name.clone();
                 handlers.iter().map(move |handler| {
-                    let (input, tool_use_id) = (input.clone(), tool_use_id.clone());
-                    self.ask_one(handler.clone(), Asked { event, tool_use_id, input, scene, cancel })
+                    let (input, tool_use_id, name) = (input.clone(), tool_use_id.clone(), name.clone());
+                    self.ask_one(handler.clone(), Asked { event, name, tool_use_id, input, scene, cancel })
                 })
             });
-            merge(join_all(asked).await)
+            let later = self.later.as_ref().filter(|_| later::is_writer(event));
+            if let Some(later) = later {
+                later.begin(event);
+            }
+            let mut answer = merge(join_all(asked).await);
+            if let Some(later) = later {
+                answer.notices.extend(later.read(self.surroundings(scene)).await);
+            }
+            answer
         };
         if DELIVERING.contains(&event) {
             answer.context.extend(self.background.take());
@@ -240,30 +287,44 @@ impl Inner {
             show(status);
         }
         let time = self.time(&handler);
-        match &handler.kind {
-            Kind::Command(command) => match command.pace {
-                Pace::Awaited => {
-                    let around = self.surroundings(asked.scene);
-                    command::ask(&handler, command, &asked.input, around, time).await
+        let run = self.runs.fetch_add(1, Ordering::Relaxed);
+        let witness = Witness::begins(self.tell.get().cloned(), run, asked.event, asked.name.clone());
+        let (answer, seen) = match &handler.kind {
+            Kind::Command(command) => {
+                let mut around = self.surroundings(asked.scene);
+                let launcher = around.launcher.clone();
+                match command.pace {
+                    Pace::Awaited => {
+                        self.give_file(&mut around, asked.event, run);
+                        let program = command::program(command, &asked.input, around, time);
+                        command::ask(&handler, command, program, &launcher, &witness).await
+                    }
+                    Pace::Background { wakes } => {
+                        let program = command::program(command, &asked.input, around, handler.time());
+                        self.background.start(handler.clone(), launcher, program, Started { wakes, witness });
+                        return HookAnswer::default();
+                    }
                 }
-                Pace::Background { wakes } => {
-                    self.start(&handler, command, &asked, wakes);
-                    HookAnswer::default()
-                }
-            },
+            }
             Kind::Http(http) => http::ask(&handler, http, &asked.input, &self.host.policy, time).await,
             Kind::Prompt(prompt) => {
                 prompt::ask(&handler, prompt, &asked.input, self.host.model.as_deref(), time).await
             }
             Kind::Callback(callback) => call_back(&handler, &*callback.0, asked, time).await,
-        }
+        };
+        witness.ends(seen);
+        answer
     }
 
-    fn start(&self, handler: &Arc<Handler>, command: &CommandHandler, asked: &Asked<'_>, wakes: bool) {
-        let around = self.surroundings(asked.scene);
-        let launcher = around.launcher.clone();
-        let program = command::program(command, &asked.input, around, handler.time());
-        self.background.start(handler.clone(), launcher, program, wakes);
+    /// Gives a program the file for later commands, where there is one. A program in a sandbox could reach out of it by what it
+    /// sets for commands outside.
+    fn give_file(&self, around: &mut Surroundings, event: HookEvent, run: u64) {
+        let is_free = matches!(around.confinement, Confinement::Free);
+        let later = self.later.as_ref().filter(|_| is_free && later::is_writer(event));
+        if let Some(file) = later.and_then(|later| later.file(event, run)) {
+            around.environment.retain(|(name, _)| name != later::VARIABLE);
+            around.environment.push((later::VARIABLE.into(), file.into()));
+        }
     }
 
     /// How long a handler may take. Those at the end of a session share one limit: the process is about to end.
@@ -294,7 +355,8 @@ impl Inner {
         environment.extend(set.into_iter().filter_map(|(name, value)| Some((name.into(), value?.into()))));
         let places = [scene.cwd.as_path(), &host.project].into_iter().chain(host.home.as_deref());
         let cwd = places.into_iter().find(|place| place.is_dir()).unwrap_or(Path::new("/")).to_owned();
-        Surroundings { project: host.project.clone(), cwd, environment, launcher: host.launcher.clone() }
+        let (launcher, confinement) = (host.launcher.clone(), host.confinement.clone());
+        Surroundings { project: host.project.clone(), cwd, environment, launcher, confinement }
     }
 }
 
@@ -303,24 +365,28 @@ async fn call_back(
     callback: &dyn HookCallback,
     asked: Asked<'_>,
     time: Duration,
-) -> HookAnswer {
+) -> (HookAnswer, Seen) {
     let Asked { event, tool_use_id, input, cancel, .. } = asked;
     // Whoever takes too long is told that nobody waits any more.
     let own = cancel.child_token();
     let guard = own.clone().drop_guard();
     let said = callback.call(CallbackInput { event, tool_use_id, json: input }, own);
-    let failed = match tokio::time::timeout(time, said).await {
-        Err(_) => Failed::TimedOut(time),
-        Ok(Err(why)) => Failed::Crashed(why),
-        Ok(Ok(value)) => match voice::read(handler, &value.to_string()) {
-            Some(Ok(spoken)) => {
-                handler.worked();
-                return voice::spoke(handler, spoken);
-            }
-            Some(Err(why)) => Failed::Misspoke(why),
-            None => Failed::Misspoke("it is no object".into()),
-        },
+    let (text, failed) = match tokio::time::timeout(time, said).await {
+        Err(_) => (String::new(), Failed::TimedOut(time)),
+        Ok(Err(why)) => (String::new(), Failed::Crashed(why)),
+        Ok(Ok(value)) => {
+            let text = value.to_string();
+            let failed = match voice::read(handler, &text) {
+                Some(Ok(spoken)) => {
+                    handler.worked();
+                    return (voice::spoke(handler, spoken), Seen::said(&text));
+                }
+                Some(Err(why)) => Failed::Misspoke(why),
+                None => Failed::Misspoke("it is no object".into()),
+            };
+            (text, failed)
+        }
     };
     drop(guard);
-    voice::failed(handler, &failed)
+    (voice::failed(handler, &failed), Seen::failed(&text, &failed))
 }

@@ -22,7 +22,7 @@ pub(crate) enum Failed {
 }
 
 impl Failed {
-    fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         match self {
             Self::NotStarted(why) => format!("could not be started: {why}"),
             Self::Crashed(how) => format!("crashed: {how}"),

@@ -9,6 +9,7 @@ mod command;
 mod decision;
 mod event;
 mod hook;
+mod hook_news;
 mod ids;
 mod json;
 mod message;
@@ -35,6 +36,7 @@ pub use hook::{
     BatchCall, EndReason, HookAnswer, HookCall, HookEvent, HookPermission, HookScene, LoadReason, PromptId,
     StartSource,
 };
+pub use hook_news::{HookEnding, HookMoment, HookNews, HookPrinted};
 pub use ids::{
     CallId, ForkId, HookId, LookId, MessageId, RequestId, SessionKey, SessionSeed, StoreId, TimerId,
 };

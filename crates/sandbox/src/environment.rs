@@ -20,7 +20,9 @@ const SECRET: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSP
 
 /// Variables that would make bash, or a command of the read-only list, behave differently from what was examined.
 const SHELL: &[&str] = &[
+    "BASH_COMPAT",
     "BASH_ENV",
+    "BASH_LOADABLES_PATH",
     "BASHOPTS",
     "BASH_XTRACEFD",
     "CDPATH",
@@ -29,6 +31,7 @@ const SHELL: &[&str] = &[
     "GLOBIGNORE",
     "GREP_OPTIONS",
     "OLDPWD",
+    "POSIXLY_CORRECT",
     "PROMPT_COMMAND",
     "PS4",
     "SHELLOPTS",
@@ -54,8 +57,8 @@ const SET: &[(&str, &str)] = &[
 /// The environment of a child, made from `parent`.
 ///
 /// Left out are our own provider variables, always; names that look like a secret (containing *key*, *token*,
-/// *secret*, *password*, *passwd*, *passphrase* or *credential*), unless `pass` lists them; and what would change how
-/// the shell reads a command (start-up files, exported functions, shell options). Pagers and git's terminal prompt are
+/// *secret*, *password*, *passwd*, *passphrase* or *credential*), unless `pass` lists them; and, always, what would change how
+/// a shell reads a command (start-up files, exported functions, shell options). Pagers and git's terminal prompt are
 /// switched off, `TERM` is `dumb` where there is none, and `CLAUDECODE`, `WINDLASS` and `CLAUDE_PROJECT_DIR` are set.
 /// `PATH` keeps only absolute entries: the name of a program, which a permission may be given for, does not mean
 /// another program in every directory.
@@ -159,9 +162,50 @@ mod tests {
 
     #[test]
     fn nothing_changes_how_the_shell_reads() {
-        for name in ["BASH_ENV", "ENV", "PROMPT_COMMAND", "BASH_FUNC_ls%%", "SHELLOPTS", "GREP_OPTIONS"] {
+        for name in SHELL.iter().chain(&["BASH_FUNC_ls%%", "BASH_FUNC_ls()"]) {
             check(name, &[name], false);
         }
+        // A name that only looks alike is somebody's own.
+        for name in ["BASH", "BASH_FUNCTIONS", "ENVIRONMENT", "MY_PS4"] {
+            check(name, &[], true);
+        }
+    }
+
+    /// The variables are named by what they do to a real shell: each would run code, or give words another meaning.
+    #[test]
+    fn no_variable_makes_a_shell_run_something_of_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("sub")).unwrap();
+        let script = dir.path().join("start.sh");
+        std::fs::write(&script, "echo caught\n").unwrap();
+        let check = |name: &str, value: &str, shell: &[&str], expected: &str| {
+            let said = |environment: Vec<(OsString, OsString)>| {
+                let mut command = std::process::Command::new(shell[0]);
+                command.args(&shell[1..]).env_clear().envs(environment).current_dir("/");
+                let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+                let text = [output.stdout, output.stderr].concat();
+                String::from_utf8_lossy(&text).into_owned()
+            };
+            let given = child(&[(name, value)], &[name]);
+            let as_given = [&child(&[], &[])[..], &[(name.into(), value.into())]].concat();
+            assert!(said(as_given).contains(expected), "{name} does what it is left out for");
+            let seen = said(given);
+            assert!(!seen.contains(expected), "{name}: {seen}");
+        };
+        let (script, place) = (script.to_str().unwrap(), dir.path().to_str().unwrap());
+        check("BASH_ENV", script, &["bash", "-c", "true"], "caught");
+        check("ENV", script, &["sh", "-i", "-c", "true"], "caught");
+        check("BASH_FUNC_ls%%", "() { echo caught; }", &["bash", "-c", "ls /"], "caught");
+        check("SHELLOPTS", "xtrace", &["bash", "-c", "echo hello"], "+ echo");
+        check(
+            "PROMPT_COMMAND",
+            "echo caught",
+            &["bash", "--norc", "-i", "-c", "echo $PROMPT_COMMAND"],
+            "caught",
+        );
+        check("BASHOPTS", "nullglob", &["bash", "-c", "shopt nullglob"], "on");
+        check("CDPATH", place, &["bash", "-c", "cd sub"], place);
+        check("POSIXLY_CORRECT", "1", &["bash", "-c", "echo $SHELLOPTS"], "posix");
     }
 
     #[test]

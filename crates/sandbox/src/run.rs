@@ -1,5 +1,6 @@
 //! Running a program to its end: what hooks and short helpers need.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -12,6 +13,8 @@ use crate::{InputPipe, OutputPipe};
 
 /// After the program itself has ended, something it left behind may hold its output. Nobody waits longer for that.
 const OUTPUT_TIME: Duration = Duration::from_millis(500);
+/// How often it is looked whether a program has printed more.
+const SEEN_EVERY: Duration = Duration::from_secs(1);
 
 /// How long a program may run and how much of what it prints is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,15 +53,27 @@ impl Launcher {
     ///
     /// Must be called inside a tokio runtime with I/O and time enabled.
     pub async fn run(&self, job: &ProgramJob, input: &[u8], bounds: Bounds) -> Result<Finished, LaunchError> {
+        self.run_seen(job, input, bounds, |_, _| ()).await
+    }
+
+    /// The same, and shows what the program has printed on both streams so far: about once a second, while there is news.
+    pub async fn run_seen(
+        &self,
+        job: &ProgramJob,
+        input: &[u8],
+        bounds: Bounds,
+        see: impl Fn(&[u8], &[u8]) + Send,
+    ) -> Result<Finished, LaunchError> {
         let Program { input: pipe, output: out, errors: err, mut exit, tree } = self.start_program(job)?;
         let deadline = Instant::now() + bounds.time;
-        let (mut output, mut errors) = (Kept::default(), Kept::default());
+        let (output, errors) = (Mutex::default(), Mutex::default());
+        let mut seen = Seen::default();
         let ended = {
             let streams = async {
                 tokio::join!(
                     give(pipe, input),
-                    keep(out, bounds.output_bytes, &mut output),
-                    keep(err, bounds.error_bytes, &mut errors)
+                    keep(out, bounds.output_bytes, &output),
+                    keep(err, bounds.error_bytes, &errors)
                 );
             };
             tokio::pin!(streams);
@@ -73,12 +88,43 @@ impl Launcher {
                         break Some(exit);
                     }
                     () = sleep_until(deadline) => break None,
+                    () = sleep_until(seen.next) => seen.look(&lock(&output), &lock(&errors), &see),
                 }
             }
         };
         tree.stop().await;
-        Ok(Finished { exit: ended, output, errors })
+        Ok(Finished { exit: ended, output: take(output), errors: take(errors) })
     }
+}
+
+/// When and how much of the output was shown.
+struct Seen {
+    next: Instant,
+    bytes: usize,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { next: Instant::now() + SEEN_EVERY, bytes: 0 }
+    }
+}
+
+impl Seen {
+    fn look(&mut self, output: &Kept, errors: &Kept, see: impl Fn(&[u8], &[u8])) {
+        let bytes = output.bytes.len() + errors.bytes.len();
+        if std::mem::replace(&mut self.bytes, bytes) != bytes {
+            see(&output.bytes, &errors.bytes);
+        }
+        self.next = Instant::now() + SEEN_EVERY;
+    }
+}
+
+fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn take(kept: Mutex<Kept>) -> Kept {
+    kept.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A program need not read its input.
@@ -88,9 +134,10 @@ async fn give(pipe: Option<InputPipe>, input: &[u8]) {
     }
 }
 
-async fn keep(mut pipe: OutputPipe, most: usize, kept: &mut Kept) {
+async fn keep(mut pipe: OutputPipe, most: usize, kept: &Mutex<Kept>) {
     let mut piece = vec![0; 16 * 1024];
     while let Ok(count @ 1..) = pipe.read(&mut piece).await {
+        let mut kept = lock(kept);
         let room = most - kept.bytes.len();
         kept.is_cut |= count > room;
         kept.bytes.extend(&piece[..count.min(room)]);

@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use windlass_ports::{AnyTool, BoxFuture, ExamineContext, Tool, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, RawValue, ToolOutcome, ToolSpec};
-use windlass_sandbox::{Launcher, Sandbox};
+use windlass_sandbox::{LaterVariables, Launcher, Sandbox};
 
 use self::commands::Judged;
 use crate::describe::describe_line;
@@ -82,6 +82,8 @@ pub struct BashSettings {
     pub environment: Vec<(OsString, OsString)>,
     /// Variables that are set for commands.
     pub env: Vec<(OsString, OsString)>,
+    /// What hooks change in these variables, except for commands that only look.
+    pub later: LaterVariables,
     /// A script that is sourced before each command, except those that only look.
     pub env_file: Option<PathBuf>,
     /// Nothing runs in the background: a command that reaches its timeout is stopped.
@@ -106,6 +108,7 @@ impl BashSettings {
             env_pass: Vec::new(),
             environment: std::env::vars_os().collect(),
             env: Vec::new(),
+            later: LaterVariables::default(),
             env_file: None,
             background_disabled: false,
             maintain_project_cwd: false,
@@ -165,11 +168,12 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    /// A command that goes on unseen is not judged by its words, nor is one that shows what a sourced file sets: the file would
-    /// run with it.
+    /// A command that goes on unseen is not judged by its words, nor is one that shows what a sourced file or a hook sets: it
+    /// would not see it.
     fn judges_by_words(&self, input: &BashInput) -> Judged {
         let shows_variables = input.command.contains('$') || input.command.contains("printenv");
-        let sources = self.settings.env_file.is_some() && shows_variables;
+        let is_set = self.settings.env_file.is_some() || !self.settings.later.is_empty();
+        let sources = is_set && shows_variables;
         if input.run_in_background || sources { Judged::ByRules } else { Judged::ByWords }
     }
 

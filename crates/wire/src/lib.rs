@@ -8,6 +8,7 @@
 mod context;
 mod failure;
 mod fit;
+mod hooks;
 mod input;
 mod lines;
 mod result;
@@ -16,6 +17,7 @@ mod time;
 mod translate;
 mod usage;
 
+pub use hooks::HookLines;
 pub use input::{
     InputLine, InputPriority, InputProblem, InputPrompt, LINE_BYTES_MAX, control_error, control_success,
     replay,

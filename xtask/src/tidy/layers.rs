@@ -28,7 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sim", &["core", "protocol"]),
     ("testkit", &["models", "ports", "protocol"]),
     ("bare", &[]),
-    ("bench", &["core", "ports", "protocol", "session", "shell", "testkit", "tools"]),
+    ("bench", &["core", "hooks", "ports", "protocol", "session", "shell", "testkit", "tools"]),
     ("crash", &["testkit"]),
 ];
 

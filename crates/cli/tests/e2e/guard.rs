@@ -144,11 +144,47 @@ fn find(directory: &Path, name: &str) -> Option<std::path::PathBuf> {
     })
 }
 
+/// Whether there is a sandbox to test.
+fn has_sandbox() -> bool {
+    let found = Path::new("/usr/bin/bwrap").exists();
+    assert!(found || std::env::var_os("CI").is_none(), "CI has bubblewrap");
+    found
+}
+
+#[test]
+fn hooks_run_in_the_sandbox_if_the_settings_say_so() {
+    if !has_sandbox() {
+        return;
+    }
+    let check = |sandbox: &Value, escapes: bool, variable: &str| {
+        let outside = tempfile::tempdir().unwrap();
+        let escaped = outside.path().join("escaped");
+        let command = format!(
+            "cat > asked.json; touch made; touch {} 2> why; echo ${{MY_LOGIN:-none}} ${{CLAUDE_ENV_FILE:-none}} > variables",
+            escaped.display()
+        );
+        let one = json!([{"hooks": [{"type": "command", "command": command}]}]);
+        let settings = json!({"sandbox": sandbox, "hooks": {"SessionStart": one}}).to_string();
+        let stage = Stage::hello();
+        let finished =
+            stage.command(&["-p", "go", "--settings", &settings]).env("MY_LOGIN", "m").run().unwrap();
+        assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Hello.\n"), "{finished:?}");
+        assert!(made(&stage), "{sandbox}: {finished:?}");
+        assert!(stage.project.read("asked.json").unwrap().contains("SessionStart"));
+        assert_eq!(escaped.exists(), escapes, "{sandbox}: {:?}", stage.project.read("why"));
+        let variables = stage.project.read("variables").unwrap();
+        assert!(variables.starts_with(variable), "{sandbox}: {variables}");
+    };
+    let hidden = json!({"envVars": [{"name": "MY_LOGIN", "mode": "deny"}]});
+    check(&json!({"enabled": true, "credentials": hidden}), true, "m /");
+    check(&json!({"enabled": false, "hooks": true}), true, "m /");
+    check(&json!({"enabled": true, "hooks": true}), false, "m none");
+    check(&json!({"enabled": true, "hooks": true, "credentials": hidden}), false, "none none");
+}
+
 #[test]
 fn commands_run_unasked_in_the_sandbox_and_reach_nothing_else() {
-    if !Path::new("/usr/bin/bwrap").exists() {
-        assert!(std::env::var_os("CI").is_none(), "CI has bubblewrap");
-        println!("skipped: there is no bubblewrap");
+    if !has_sandbox() {
         return;
     }
     let outside = tempfile::tempdir().unwrap();

@@ -36,6 +36,7 @@ mod resume_rules;
 mod rewind;
 mod rewound;
 mod sessions;
+mod settings_hooks;
 mod signals;
 mod store;
 mod structured;

@@ -2,9 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -16,8 +17,8 @@ fn on_terminal(stage: &Stage, arguments: &[&str]) -> (String, String) {
     on_terminal_of(80, false, stage, arguments)
 }
 
-/// Runs with standard error, and perhaps standard output, on a terminal of some columns.
-fn on_terminal_of(columns: u16, stdout_too: bool, stage: &Stage, arguments: &[&str]) -> (String, String) {
+/// A terminal of some columns: the end of whoever sits there, and that of programs.
+fn terminal(columns: u16) -> (File, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();
@@ -25,6 +26,12 @@ fn on_terminal_of(columns: u16, stdout_too: bool, stage: &Stage, arguments: &[&s
     let terminal = File::options().read(true).write(true).open(OsStr::from_bytes(name.to_bytes())).unwrap();
     let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&terminal, size).unwrap();
+    (File::from(master), terminal)
+}
+
+/// Runs with standard error, and perhaps standard output, on a terminal of some columns.
+fn on_terminal_of(columns: u16, stdout_too: bool, stage: &Stage, arguments: &[&str]) -> (String, String) {
+    let (master, terminal) = terminal(columns);
     let stdout = if stdout_too { Stdio::from(terminal.try_clone().unwrap()) } else { Stdio::piped() };
     let mut command = Command::new(WINDLASS);
     command.args(arguments).current_dir(stage.project.path());
@@ -33,7 +40,7 @@ fn on_terminal_of(columns: u16, stdout_too: bool, stage: &Stage, arguments: &[&s
     drop(command);
     let mut screen = Vec::new();
     // A terminal whose other end is gone reports an error where a pipe reports its end.
-    let _ = File::from(master).read_to_end(&mut screen);
+    let _ = (&master).read_to_end(&mut screen);
     let output = child.wait_with_output().unwrap();
     (String::from_utf8(output.stdout).unwrap(), String::from_utf8(screen).unwrap())
 }
@@ -113,5 +120,32 @@ fn help_fits_the_terminal() {
         let (_, screen) = on_terminal_of(columns, true, &Stage::hello(), &["--help"]);
         let longest = screen.lines().map(str::len).max().unwrap();
         assert!((30..=usize::from(columns)).contains(&longest), "{longest} of {columns}: {screen}");
+    }
+}
+
+#[test]
+fn hooks_hear_of_a_question_that_waits_for_an_answer() {
+    let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+    let one = serde_json::json!([{"hooks": [{"type": "command", "command": "cat > new.json; mv new.json told.json"}]}]);
+    let settings = serde_json::json!({"hooks": {"Notification": one}}).to_string();
+    let (mut master, terminal) = terminal(80);
+    let mut command = stage.command(&["go", "--settings", &settings]).into_command();
+    command.stdin(terminal.try_clone().unwrap()).stdout(Stdio::null()).stderr(terminal);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    stage.wait_for_file("told.json");
+    let told: serde_json::Value = serde_json::from_str(&stage.project.read("told.json").unwrap()).unwrap();
+    assert_eq!(told["notification_type"], "permission_prompt", "{told}");
+    assert!(told["message"].as_str().unwrap().contains("Bash"), "{told}");
+    // The answer, and the end of what is typed.
+    master.write_all(b"y\n").unwrap();
+    stage.wait_for_file("made");
+    assert!(stage.server.wait_for_requests(2, Duration::from_secs(20)));
+    master.write_all(b"\x04").unwrap();
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(20), "it ends at the end of what is typed");
+        master.write_all(b"\x04").unwrap();
+        std::thread::sleep(Duration::from_millis(100));
     }
 }

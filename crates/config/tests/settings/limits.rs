@@ -106,7 +106,12 @@ fn each_thing_that_is_ignored_is_told() {
         &["`permissions.defaultMode`: \"auto\" is ignored in project settings. \
            Use --permission-mode or your user settings if you want it."],
     );
-    check(project, r#"{"sandbox":{"enabled":true,"allowUnsandboxedCommands":false}}"#, &[]);
+    check(project, r#"{"sandbox":{"enabled":true,"hooks":true,"allowUnsandboxedCommands":false}}"#, &[]);
+    check(
+        project,
+        r#"{"sandbox":{"hooks":false}}"#,
+        &["`sandbox.hooks` is ignored in project settings. A project can turn this on, and never off."],
+    );
     check(
         project,
         r#"{"sandbox":{"autoAllowBashIfSandboxed":true,"failIfUnavailable":false}}"#,

@@ -73,7 +73,7 @@ async fn what_still_runs_at_the_end_is_ended() {
     let runner = stage.runner();
     stage.ask_with(&runner, stop()).await;
     until("it runs", is_there).await;
-    runner.end_background();
+    runner.end_background().await;
     until("it ends when asked", is_gone).await;
 
     for name in ["inner", "outer"] {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass_hooks::AskModel;
+use windlass_hooks::{AskModel, HookSet, HookSource};
 use windlass_ports::BoxFuture;
-use windlass_protocol::{HookCall, ToolOutcome};
+use windlass_protocol::{HookCall, HookEvent, ToolOutcome};
 
 use crate::stage::{Stage, after, before, prompt, tool_use, words};
 use crate::web::{response, server};
@@ -135,9 +135,35 @@ async fn every_example_of_the_page_does_what_it_says() {
     assert!(lines >= 20, "{lines}");
 }
 
+/// The rows of the table of events: names, and what a matcher looks at.
+fn rows() -> Vec<(Vec<&'static str>, &'static str)> {
+    let (_, part) = PAGE.split_once("## All events").expect("the page has a table of all events");
+    let cells = |line: &'static str| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>();
+    let rows = part.lines().filter(|line| line.starts_with('|')).skip(2).map(cells);
+    rows.map(|cells| (cells[0].split(", ").collect(), cells[2])).collect()
+}
+
 #[test]
-fn the_page_names_every_event() {
+fn the_page_names_every_event_and_says_which_are_reached() {
+    let listed: Vec<&str> = rows().into_iter().flat_map(|(names, _)| names).collect();
+    let (_, rest) = PAGE.rsplit_once("narrows").expect("the rest is about what is not reached");
+    let rest: Vec<&str> = rest.split(|letter: char| !letter.is_alphanumeric()).collect();
     for name in windlass_hooks::known_event_names() {
-        assert!(PAGE.contains(name), "{name} is missing");
+        let event = HookEvent::ALL.into_iter().find(|event| event.name() == name);
+        let is_reached = event.is_some_and(|event| !HookEvent::NOT_REACHED.contains(&event));
+        assert_eq!(listed.contains(&name), is_reached, "{name} in the table");
+        assert_eq!(rest.contains(&name), !is_reached, "{name} among those not reached");
+    }
+}
+
+#[test]
+fn the_page_says_where_a_matcher_has_nothing_to_look_at() {
+    for (names, matcher) in rows() {
+        for name in names {
+            let group = json!({"matcher": "some", "hooks": [{"type": "command", "command": "true"}]});
+            let source = HookSource::settings("settings.json:1");
+            let problems = HookSet::default().read(&json!({name: [group]}), &source);
+            assert_eq!(problems.is_empty(), matcher != "–", "{name}: {problems:?}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use windlass_hooks::Confinement;
 use windlass_ports::{CancellationToken, HookRunner};
 use windlass_protocol::{EndReason, HookCall, ToolOutcome};
 
@@ -126,4 +127,19 @@ async fn hooks_at_the_end_of_a_session_share_a_short_time() {
     check(json!({"timeout": 0.2}), None, "0.2").await;
     check(json!({"timeout": 2}), None, "2").await;
     check(json!({"timeout": 20}), Some(300), "0.3").await;
+}
+
+#[tokio::test]
+async fn a_hook_that_cannot_be_confined_is_not_started() {
+    let check = async |policy: &str, expected: &str| {
+        let handler = json!({"type": "command", "command": "touch made", "onFailure": policy});
+        let stage = Stage::one("PreToolUse", handler);
+        let runner = stage.runner_with(stage.host().confinement(Confinement::Missing));
+        let seen = words(&stage.ask_with(&runner, bash("ls")).await);
+        assert!(seen.starts_with(expected), "{seen}");
+        assert!(seen.contains("could not be started: it belongs into a sandbox"), "{seen}");
+        assert!(!stage.path().join("made").exists());
+    };
+    check("continue", "notice ").await;
+    check("block", "deny ").await;
 }

@@ -13,6 +13,7 @@ mod callbacks;
 mod commands;
 mod documented;
 mod ends;
+mod later;
 mod prompts;
 mod stage;
 mod together;

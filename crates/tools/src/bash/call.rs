@@ -82,11 +82,16 @@ impl Call<'_> {
     }
 
     /// A command that only looks was judged by its words, and may run without anybody being asked. So nothing may give
-    /// those words another meaning: no file is sourced before it, and the project's own programs are not found.
+    /// those words another meaning: no file is sourced before it, no hook sets its variables, and the project's own programs are
+    /// not found.
     fn job(&self) -> ShellJob {
         let project = self.cx.roots.first().unwrap_or(&self.cx.cwd);
-        let mut environment =
-            child_environment(self.settings.environment.iter().cloned(), &self.settings.env_pass, project);
+        let parent = if self.is_read_only {
+            self.settings.environment.clone()
+        } else {
+            self.settings.later.over(&self.settings.environment)
+        };
+        let mut environment = child_environment(parent, &self.settings.env_pass, project);
         environment.extend(self.settings.env.iter().cloned());
         if self.is_read_only {
             distrust(&mut environment, &self.cx.roots);

@@ -120,6 +120,10 @@ pub(crate) const KEYS: &[Key] = &[
         .or("false")
         .only(ForeignOnly(true))
         .forbids(),
+    Key::new("sandbox.hooks", Switch, "Hooks that are programs run in the sandbox too.")
+        .or("false")
+        .only(ForeignOnly(true))
+        .forbids(),
     Key::new("sandbox.autoAllowBashIfSandboxed", Switch, "Commands in the sandbox run unasked.")
         .or("true")
         .only(ForeignOnly(false)),

@@ -12,6 +12,8 @@ pub struct SandboxSettings {
     pub enabled: Option<Sourced<bool>>,
     /// Whether nothing starts where there is no sandbox.
     pub fail_if_unavailable: Option<Sourced<bool>>,
+    /// Whether hooks that are programs run in the sandbox too.
+    pub hooks: Option<Sourced<bool>>,
     /// Whether commands in the sandbox run unasked.
     pub auto_allow_bash: Option<Sourced<bool>>,
     /// Whether the model may ask to leave the sandbox.
@@ -68,6 +70,7 @@ pub(super) fn settings(values: &Values<'_>) -> SandboxSettings {
     SandboxSettings {
         enabled: values.switch("sandbox.enabled"),
         fail_if_unavailable: values.switch("sandbox.failIfUnavailable"),
+        hooks: values.switch("sandbox.hooks"),
         auto_allow_bash: values.switch("sandbox.autoAllowBashIfSandboxed"),
         allow_unsandboxed: values.switch("sandbox.allowUnsandboxedCommands"),
         excluded_commands: values.texts("sandbox.excludedCommands"),

@@ -1,0 +1,170 @@
+//! Hooks of settings files in whole runs: real programs around a scripted model.
+
+use serde_json::{Value, json};
+
+use crate::support::{STREAM, Stage, check_refused};
+
+/// Settings with one command at an event.
+fn hook(event: &str, command: &str) -> Value {
+    json!({"hooks": {event: [{"hooks": [{"type": "command", "command": command}]}]}})
+}
+
+#[test]
+fn hooks_hear_whether_a_session_is_new_goes_on_or_is_a_copy() {
+    let id = "6f1d1f6e-58a5-4b0e-9f0e-0d9f1b1c2d3e";
+    let stage = Stage::new(r#"[{"blocks": [{"text": "Hello."}], "repeat": 5}]"#);
+    let settings = hook("SessionStart", "cat > started.json").to_string();
+    let check = |flags: &[&str], source: &str, is_same: bool| {
+        let finished = stage.run(&[&["-p", "go", "--settings", &settings], flags].concat());
+        assert_eq!(finished.code(), Some(0), "{finished:?}");
+        let started: Value = serde_json::from_str(&stage.project.read("started.json").unwrap()).unwrap();
+        assert_eq!(started["source"], source, "{flags:?}: {started}");
+        assert_eq!(started["session_id"] == id, is_same, "{flags:?}: {started}");
+    };
+    check(&["--session-id", id], "startup", true);
+    check(&["--resume", id], "resume", true);
+    check(&["--resume", id, "--fork-session"], "fork", false);
+    check(&["--resume", id, "--fork-session", "--no-session-persistence"], "fork", false);
+    check(&["--resume", id], "resume", true);
+}
+
+#[test]
+fn the_end_of_a_session_waits_as_long_as_the_user_says() {
+    let check = |seconds: &str, limit_ms: Option<&str>, heard: bool| {
+        let stage = Stage::hello();
+        let settings = hook("SessionEnd", &format!("sleep {seconds}; touch ended")).to_string();
+        let command = stage.command(&["-p", "go", "--settings", &settings]);
+        let command = match limit_ms {
+            Some(ms) => command.env("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", ms),
+            None => command,
+        };
+        let finished = command.run().unwrap();
+        assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Hello.\n"), "{finished:?}");
+        assert_eq!(stage.project.read("ended").is_ok(), heard, "{seconds} s, {limit_ms:?}: {finished:?}");
+    };
+    check("0", None, true);
+    check("3", None, false);
+    check("3", Some("30000"), true);
+    check("1", Some("200"), false);
+}
+
+/// The lines about hooks, in short: what happened, to which, and how it ended.
+fn hook_lines(lines: &[Value]) -> Vec<String> {
+    let is_hook = |line: &&Value| line["subtype"].as_str().is_some_and(|kind| kind.starts_with("hook_"));
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let short = |line: &Value| {
+        let fields = ["subtype", "hook_name", "stdout", "stderr", "output", "exit_code", "outcome"];
+        let given = fields.iter().filter_map(|field| line.get(field)).map(text);
+        given.collect::<Vec<_>>().join(" ").replace('\n', "/")
+    };
+    lines.iter().filter(is_hook).map(short).collect()
+}
+
+#[test]
+fn hosts_hear_of_every_hook_if_they_want_to_and_of_the_start_always() {
+    let one = |command: &str| json!([{"hooks": [{"type": "command", "command": command}]}]);
+    let settings = json!({"hooks": {
+        "SessionStart": one("echo hello"),
+        "PreToolUse": one("echo no >&2; exit 2"),
+        "SessionEnd": one("exit 7"),
+    }});
+    let check = |flags: &[&str], expected: &[&str]| {
+        let stage = Stage::call("Bash", r#"{"command": "true"}"#);
+        let settings = settings.to_string();
+        let finished = stage.run(&[&STREAM[..], &["--settings", &settings], flags].concat());
+        let lines = finished.json_lines().unwrap();
+        assert_eq!(hook_lines(&lines), expected, "{flags:?}: {}", finished.stdout);
+        let ids: std::collections::BTreeSet<_> = lines.iter().map(|line| line["uuid"].to_string()).collect();
+        assert_eq!(ids.len(), lines.len(), "every line has its own id");
+        assert_eq!(lines[0]["subtype"], "init");
+    };
+    let start =
+        ["hook_started SessionStart:startup", "hook_response SessionStart:startup hello/  hello/ 0 success"];
+    check(&[], &start);
+    let rest = [
+        "hook_started PreToolUse:Bash",
+        "hook_response PreToolUse:Bash  no/ no/ 2 error",
+        "hook_started SessionEnd:other",
+        "hook_response SessionEnd:other    7 error",
+    ];
+    check(&["--include-hook-events"], &[&start[..], &rest].concat());
+}
+
+#[test]
+fn hosts_see_what_a_slow_hook_has_printed_and_never_a_secret() {
+    let stage = Stage::hello();
+    let settings = hook("UserPromptSubmit", "echo one; sleep 1.6; echo two").to_string();
+    let told = stage.told(&["--settings", &settings, "--include-hook-events"], &[]);
+    told.completed("Hello.");
+    let lines = hook_lines(&told.lines);
+    assert!(lines[1].starts_with("hook_progress UserPromptSubmit") && lines[1].contains("one/"), "{lines:?}");
+    assert!(!lines[1].contains("two"), "{lines:?}");
+    assert!(
+        lines.last().unwrap().contains("two") && lines.last().unwrap().ends_with("0 success"),
+        "{lines:?}"
+    );
+
+    let settings = hook("UserPromptSubmit", "cat secret").to_string();
+    let stage = Stage::hello();
+    let key = "a-key-that-nobody-may-read-1234567890";
+    stage.project.write("secret", key).unwrap();
+    let arguments = [&STREAM[..], &["--settings", &settings, "--include-hook-events"]].concat();
+    let finished = stage.command(&arguments).env("ANTHROPIC_API_KEY", key).run().unwrap();
+    assert!(
+        finished.stdout.contains("hook_response") && !finished.stdout.contains(key),
+        "{}",
+        finished.stdout
+    );
+}
+
+#[test]
+fn a_hook_that_nobody_waits_for_any_more_is_told_as_cancelled() {
+    let stage = Stage::hello();
+    let settings = json!({"hooks": {"UserPromptSubmit": [{"hooks": [
+        {"type": "command", "command": "touch running; sleep 60", "async": true}]}]}})
+    .to_string();
+    let finished = stage.run(&[&STREAM[..], &["--settings", &settings, "--include-hook-events"]].concat());
+    let expected = ["hook_started UserPromptSubmit", "hook_response UserPromptSubmit    cancelled"];
+    assert_eq!(hook_lines(&finished.json_lines().unwrap()), expected, "{}", finished.stdout);
+}
+
+#[test]
+fn only_lines_can_tell_of_hooks() {
+    check_refused(
+        &Stage::hello().run(&["-p", "go", "--include-hook-events"]),
+        &["--include-hook-events needs"],
+    );
+}
+
+#[test]
+fn commands_get_the_variables_that_a_hook_writes_for_them_and_no_secrets() {
+    let write =
+        "echo 'export TEAM=blue ANTHROPIC_API_KEY=stolen BASH_ENV=/x MY_TOKEN=t' >> \"$CLAUDE_ENV_FILE\"";
+    let settings = hook("SessionStart", write).to_string();
+    let line = r#"{"command": "env > seen; echo team $TEAM"}"#;
+    let stage = Stage::call("Bash", line);
+    let finished = stage.run(&["-p", "go", "--allowedTools", "Bash", "--settings", &settings]);
+    assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Done.\n"), "{finished:?}");
+    let seen = stage.project.read("seen").unwrap();
+    assert!(seen.lines().any(|line| line == "TEAM=blue"), "{seen}");
+    for name in ["ANTHROPIC_API_KEY", "BASH_ENV", "MY_TOKEN", "CLAUDE_ENV_FILE"] {
+        assert!(!seen.contains(name), "{name}: {seen}");
+    }
+    assert!(stage.last_user_text().contains("team blue"));
+}
+
+/// A command that runs unasked because it only looks is judged by its words, so variables of hooks are not for it; one that shows
+/// variables is no such command.
+#[test]
+fn variables_of_hooks_do_not_reach_commands_that_run_unasked() {
+    let settings = hook("SessionStart", "echo 'export TEAM=blue' >> \"$CLAUDE_ENV_FILE\"").to_string();
+    let check = |command: &str, settings: &[&str], denied: usize| {
+        let stage = Stage::call("Bash", &json!({ "command": command }).to_string());
+        let finished = stage.run(&[&["-p", "go", "--output-format", "json"], settings].concat());
+        let result: Value = serde_json::from_str(&finished.stdout).unwrap();
+        assert_eq!(result["permission_denials"].as_array().unwrap().len(), denied, "{command}: {result}");
+    };
+    check("echo $TEAM", &[], 0);
+    check("echo $TEAM", &["--settings", &settings], 1);
+    check("ls", &["--settings", &settings], 0);
+}
