@@ -116,10 +116,14 @@ pub(crate) const KEYS: &[Key] = &[
         .or("false")
         .only(ForeignOnly(true))
         .forbids(),
-    Key::new("sandbox.failIfUnavailable", Switch, "Nothing starts where there is no sandbox.")
-        .or("false")
-        .only(ForeignOnly(true))
-        .forbids(),
+    Key::new(
+        "sandbox.failIfUnavailable",
+        Switch,
+        "Nothing starts where the sandbox is on and cannot be made; `false` lets commands run without it.",
+    )
+    .or("true")
+    .only(ForeignOnly(true))
+    .forbids(),
     Key::new("sandbox.hooks", Switch, "Hooks that are programs run in the sandbox too.")
         .or("false")
         .only(ForeignOnly(true))
