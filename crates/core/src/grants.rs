@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_protocol::{Behaviour, Destination, PermissionChange, PermissionUpdate};
 
 use crate::config::{Config, PermissionMode, Permissions};
-use crate::rules::RuleSource;
+use crate::rules::{Rule, RuleSource};
 
 /// The permissions of a session. Nothing here means: as configured.
 #[derive(Clone, Debug, Default)]
@@ -69,10 +69,11 @@ impl Grants {
             }
             PermissionChange::RemoveRules { behaviour, rules } => {
                 let named = |text: &str| rules.iter().any(|rule| rule.trim() == text);
-                permissions
-                    .rules
-                    .list_mut(*behaviour)
-                    .retain(|rule| !named(&rule.text) || is_lasting(&rule.source));
+                // A permission can be given up wherever it came from; what restricts is taken back only where it stands.
+                let meant = |at: &RuleSource| *behaviour == Behaviour::Allow || at.place == source.place;
+                let goes =
+                    |rule: &Rule| named(&rule.text) && meant(&rule.source) && !is_lasting(&rule.source);
+                permissions.rules.list_mut(*behaviour).retain(|rule| !goes(rule));
             }
             PermissionChange::AddDirectories(_) | PermissionChange::RemoveDirectories(_) => (),
         }

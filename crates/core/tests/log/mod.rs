@@ -15,10 +15,11 @@ use windlass_core::{
     State, step,
 };
 use windlass_protocol::{
-    Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, Decision, Delta, Durability, Failure,
-    FailureClass, ForkId, HookAnswer, HookCall, HookId, LookId, MemoryNote, Message, ModelEvent, ModelNote,
-    ModelRequest, ModelSpend, Origin, Outcome, PathFact, RawValue, Record, RequestId, Role, StopReason,
-    Surroundings, Terminal, TimerId, ToolOutcome, ToolUse, Transcript, Transition, Update, Usage,
+    Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, Decision, Delta, Destination,
+    Durability, Failure, FailureClass, ForkId, HookAnswer, HookCall, HookId, LookId, MemoryNote, Message,
+    ModelEvent, ModelNote, ModelRequest, ModelSpend, Origin, Outcome, PathFact, PermissionChange,
+    PermissionUpdate, RawValue, Record, RequestId, Role, StopReason, Surroundings, Terminal, TimerId,
+    ToolOutcome, ToolUse, Transcript, Transition, Update, Usage,
 };
 
 /// Plays the scenario and compares its log.
@@ -309,6 +310,11 @@ impl Scenario {
 
     pub(crate) fn answer(self, call: u32, answer: Answer) -> Self {
         self.other(format!("> answer c{call}"), Event::Answered { call: CallId(call), answer })
+    }
+
+    pub(crate) fn permissions(self, words: &str, change: PermissionChange) -> Self {
+        let update = PermissionUpdate { change, destination: Destination::Session };
+        self.other(format!("> permissions {words}"), Event::Permissions(vec![update]))
     }
 
     pub(crate) fn answer_changed(self, call: u32, words: &str) -> Self {
