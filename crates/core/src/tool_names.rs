@@ -28,7 +28,7 @@ pub struct UnknownTool {
 }
 
 /// Tools that rules may name although not every session has them.
-const KNOWN: [&str; 20] = [
+pub(crate) const KNOWN: [&str; 22] = [
     "Agent",
     "AskUserQuestion",
     "Bash",
@@ -41,9 +41,11 @@ const KNOWN: [&str; 20] = [
     "Monitor",
     "MultiEdit",
     "NotebookEdit",
+    "NotebookRead",
     "Read",
     "Skill",
     "SlashCommand",
+    "Task",
     "TaskOutput",
     "TodoWrite",
     "WebFetch",

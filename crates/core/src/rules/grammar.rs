@@ -5,6 +5,7 @@ use super::host::HostPattern;
 use super::path::PathPattern;
 use super::tool::ToolPattern;
 use super::{Access, Anchors, Behaviour, Rule, RuleSource, What};
+use crate::tool_names::KNOWN;
 
 /// Why a text is no rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,12 +80,25 @@ impl Rule {
 fn read(behaviour: Behaviour, text: &str, anchors: &Anchors) -> Result<(ToolPattern, What), String> {
     let (name, inside) = split(text)?;
     check_name(name, behaviour)?;
+    let name = if inside.is_some() || behaviour != Behaviour::Allow { known(name, behaviour)? } else { name };
     let tool = ToolPattern::of(name);
     let what = match inside {
         None | Some("*") => What::Every,
         Some(inside) => what(name, inside, behaviour, anchors)?,
     };
     Ok((tool, what))
+}
+
+/// The name as the tool itself spells it. What follows is read by it, so a restriction must not miss it by its case. Alone, it may be
+/// a caller's own tool.
+fn known(name: &str, behaviour: Behaviour) -> Result<&str, String> {
+    match KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(name)) {
+        Some(known) if behaviour == Behaviour::Allow && known != name => {
+            Err(format!("the tool is called {known}; write {known}"))
+        }
+        Some(known) => Ok(known),
+        None => Ok(name),
+    }
 }
 
 fn split(text: &str) -> Result<(&str, Option<&str>), String> {

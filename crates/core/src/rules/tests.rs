@@ -36,11 +36,26 @@ fn check(text: &str, tool: &str, input: &str, facts: &CallFacts, expected: (bool
 }
 
 #[test]
+fn a_ban_of_commands_holds_whatever_the_case_of_its_tool() {
+    let words = ["rm", "x"].map(str::to_owned);
+    let removal =
+        CallFacts { commands: Some(properties::line(&words).into()), ..CallFacts::new(CallKind::Execute) };
+    for text in ["Bash(rm:*)", "bash(rm:*)", "BASH(rm *)", "bash(rm x)"] {
+        check(text, "Bash", "{}", &removal, (false, true));
+    }
+    let error = rule(Behaviour::Allow, "bash(rm:*)").unwrap_err().to_string();
+    assert!(error.contains("the tool is called Bash"), "{error}");
+}
+
+#[test]
 fn rules_about_tools_and_their_inputs() {
     let other = CallFacts::new(CallKind::Execute);
     check("Bash", "Bash", "{}", &other, (true, true));
     check("Bash(*)", "Bash", "{}", &other, (true, true));
     check("bash", "Bash", "{}", &other, (false, true));
+    check("slashcommand(/deploy)", "Skill", r#"{"skill":"deploy"}"#, &other, (false, true));
+    check("read(src/**)", "Read", "{}", &facts(CallKind::Read, "/srv/app/src/a"), (false, true));
+    check("EDIT(.env)", "Write", "{}", &facts(CallKind::Edit, "/srv/app/.env"), (false, true));
     check("mcp__srv", "mcp__srv__get", "{}", &other, (true, true));
     check("mcp__srv", "mcp__srv2__get", "{}", &other, (false, false));
     check("mcp__srv__*", "mcp__srv__get", "{}", &other, (true, true));
