@@ -184,18 +184,31 @@ fn policy(config: &Config) -> Policy {
     policy
 }
 
+/// Files for which an empty directory would be an error to the programs that read them.
+const DISTURBED: [&str; 9] = [
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".pnp.cjs",
+    ".pnp.loader.mjs",
+    ".pnpmfile.cjs",
+    ".bunfig.toml",
+    ".bazelrc",
+    ".bazelversion",
+    ".bazeliskrc",
+];
+
 /// What of a working directory makes other programs run something. Repositories are seen to elsewhere.
 ///
-/// What is missing cannot be made either where an empty directory in its place disturbs nobody: that holds for directories and for what
-/// agents read. A directory in place of another file would be an error to the program that reads it.
+/// What is missing cannot be made either where an empty directory in its place disturbs nobody: no program that reads it, and
+/// nobody who lists the directory.
 fn protected(root: &Path) -> impl Iterator<Item = Protected> {
-    const AGENTS: [&str; 2] = [".mcp.json", ".claude.json"];
+    let disturbs_nobody = |name: &str| name.starts_with('.') && !DISTURBED.contains(&name);
     // Yarn keeps its own data in it.
     let left_alone = |name: &&str| ![".git", ".yarn"].contains(name);
     let directories = windlass_engine::PROTECTED_DIRECTORIES.into_iter().filter(left_alone);
     let files = windlass_engine::PROTECTED_FILES.into_iter();
     let (root, place) = (root.to_owned(), root.to_owned());
-    let there = files.filter(move |name| AGENTS.contains(name) || root.join(name).symlink_metadata().is_ok());
+    let there = files.filter(move |name| disturbs_nobody(name) || root.join(name).symlink_metadata().is_ok());
     directories.chain(there).map(move |name| Protected::new(place.join(name)))
 }
 

@@ -196,3 +196,31 @@ fn commands_run_unasked_in_the_sandbox_and_reach_nothing_else() {
     assert!(!outside.path().join("escaped").exists());
     assert!(stage.last_user_text().contains("Read-only file system"), "{}", stage.last_user_text());
 }
+
+/// Every protected file, in a project that has none: the page on the sandbox names those that can be made all the same.
+#[test]
+fn protected_files_that_are_missing_cannot_be_made_in_the_sandbox() {
+    if !has_sandbox() {
+        return;
+    }
+    let stage = Stage::call("Bash", &json!({ "command": "sh make.sh; ls -A > seen" }).to_string());
+    let names = windlass_engine::PROTECTED_FILES;
+    let lines = names.map(|name| format!("echo evil > {name}\n")).concat();
+    stage.project.write("make.sh", &lines).unwrap();
+    let finished = stage.run(&["-p", "go", "--settings", r#"{"sandbox": {"enabled": true}}"#]);
+    assert!(stage.project.path().join("seen").exists(), "{finished:?}");
+    let page = include_str!("../../../../docs/SANDBOX.md");
+    let (_, section) = page.split_once("## What is missing").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    for name in names {
+        let family = name.split('.').next().unwrap_or(name);
+        let is_exception = section.contains(&format!("`{name}`"))
+            || matches!(family, "lefthook" | "gradle-wrapper" | "maven-wrapper");
+        assert_eq!(
+            stage.project.path().join(name).exists(),
+            is_exception,
+            "{name}: {}",
+            stage.last_user_text()
+        );
+    }
+}
