@@ -21,6 +21,8 @@ fn is_critical(named: &NamedPath, case: &Case<'_>) -> bool {
                 || is_unknown_at_top(lexical)
                 || is_unknown_whole(lexical, case)
                 || is_all_of(lexical, case)
+                || lexical.starts_with("/proc")
+                || lexical.starts_with("/dev/fd")
         }
         Naming::Pattern => is_all_of(lexical, case),
         Naming::Exact => {

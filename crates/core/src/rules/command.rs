@@ -10,11 +10,32 @@ const SEPARATOR: char = '\u{1f}';
 
 /// Programs that run what they are told: a pattern that begins with one of them says nothing about what runs.
 #[rustfmt::skip]
-const INTERPRETERS: [&str; 38] = [
-    "bash", "sh", "zsh", "dash", "ksh", "fish", "python", "python2", "python3", "node", "deno", "bun", "ruby", "perl", "php", "lua",
-    "awk", "gawk", "env", "sudo", "doas", "su", "xargs", "ssh", "eval", "exec", "npx", "bunx", "pnpx", "uvx", "npm", "pnpm", "yarn",
-    "make", "docker", "podman", "nix", "tclsh",
+const INTERPRETERS: [&str; 58] = [
+    "bash", "sh", "zsh", "dash", "ksh", "fish", "python", "node", "deno", "bun", "ruby", "perl", "php", "lua", "awk", "gawk", "env",
+    "sudo", "doas", "su", "xargs", "ssh", "eval", "exec", "npx", "bunx", "pnpx", "uvx", "npm", "pnpm", "yarn", "make", "docker", "podman",
+    "nix", "tclsh", "just", "tsx", "ts-node", "pypy", "busybox", "timeout", "nohup", "nice", "time", "source", "pwsh", "powershell",
+    "java", "kotlin", "scala", "groovy", "julia", "Rscript", "osascript", "expect", "watch", "parallel",
 ];
+
+/// Programs that run what they are told only behind one of the words below.
+#[rustfmt::skip]
+const RUNNERS: [&str; 16] = [
+    "uv", "poetry", "pipx", "pipenv", "pdm", "hatch", "rye", "go", "cargo", "kubectl", "conda", "mamba", "mise", "asdf", "devbox", "pixi",
+];
+const RUNS: [&str; 4] = ["run", "exec", "x", "shell"];
+
+/// Programs that take words for what they are: names of things, subcommands, text.
+#[rustfmt::skip]
+const TAKE_WORDS: [&str; 75] = [
+    "git", "hg", "svn", "gh", "glab", "docker", "podman", "kubectl", "helm", "npm", "pnpm", "yarn", "bun", "cargo", "rustup", "go", "pip",
+    "pip3", "uv", "poetry", "conda", "brew", "apt", "apt-get", "dnf", "yum", "pacman", "apk", "snap", "gem", "bundle", "composer", "aws",
+    "gcloud", "az", "terraform", "systemctl", "make", "echo", "printf", "grep", "egrep", "fgrep", "rg", "ag", "sed", "cut", "tr", "ls",
+    "cat", "head", "tail", "wc", "mkdir", "touch", "cp", "mv", "ln", "rm", "which", "whereis", "type", "command", "man", "info", "test",
+    "[", "[[", "export", "local", "declare", "alias", "read", "for", "set",
+];
+
+/// So many places of a name are looked at.
+const PLACES_MAX: usize = 16;
 
 /// A pattern of commands, word by word: how a word is quoted makes no difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +58,15 @@ enum Token {
     AnyInWord,
     /// The end of the command, or of a word; what follows may be anything.
     Boundary,
+}
+
+impl Token {
+    fn char(&self) -> Option<char> {
+        match self {
+            Self::Char(c) => Some(*c),
+            Self::Any | Self::AnyInWord | Self::Boundary => None,
+        }
+    }
 }
 
 impl CommandPattern {
@@ -85,19 +115,15 @@ impl CommandPattern {
 
     /// Whether it lets an interpreter, or whatever a package manager is told to, run anything.
     pub(crate) fn is_broad(&self) -> bool {
-        let name: String = self
-            .tokens
-            .iter()
-            .map_while(|token| match token {
-                Token::Char(c) if *c != SEPARATOR => Some(*c),
-                _ => None,
-            })
-            .collect();
-        let name_ends = matches!(
-            self.tokens.get(name.chars().count()),
-            None | Some(Token::Char(SEPARATOR) | Token::Boundary)
-        );
-        !self.is_exact() && (!name_ends || INTERPRETERS.contains(&name.as_str()))
+        let literal: String = self.tokens[..self.literal].iter().filter_map(Token::char).collect();
+        let mut words = literal.split(SEPARATOR);
+        let name = words.next().unwrap_or_default();
+        let ends = matches!(self.tokens.get(self.literal), None | Some(Token::Boundary));
+        let is_whole = words.clone().next().is_some() || ends;
+        let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let runs = words.next().is_none_or(|word| RUNS.contains(&word));
+        let is_runner = INTERPRETERS.contains(&plain) || RUNNERS.contains(&name) && runs;
+        !self.is_exact() && (!is_whole || is_runner)
     }
 
     /// Whether an allow rule is this very line, whatever the line is.
@@ -119,9 +145,26 @@ impl CommandPattern {
     fn restricts_found(&self, command: &FoundCommand) -> Match {
         let Some((name, rest)) = command.words.split_first() else { return Match::No };
         let as_written = self.compare(std::iter::once(name.as_str()).chain(rest.iter().map(String::as_str)));
-        let Some((_, base)) = name.rsplit_once('/') else { return as_written };
-        let by_base = self.compare(std::iter::once(base).chain(rest.iter().map(String::as_str)));
-        as_written.max(by_base)
+        let base = base_name(name);
+        let by_base = if base == name {
+            Match::No
+        } else {
+            self.compare(std::iter::once(base).chain(rest.iter().map(String::as_str)))
+        };
+        match as_written.max(by_base) {
+            Match::No if !TAKE_WORDS.contains(&base) => Match::May.min(self.behind(rest)),
+            seen => seen,
+        }
+    }
+
+    /// A program that is not known may run the rest of its words.
+    fn behind(&self, words: &[String]) -> Match {
+        let literal = self.tokens[..self.literal].iter().filter_map(Token::char);
+        let name: String = literal.take_while(|c| *c != SEPARATOR).collect();
+        let begins = |at: &usize| !name.is_empty() && base_name(&words[*at]) == name;
+        let places = (0..words.len()).filter(begins).take(PLACES_MAX);
+        let rest = |at: usize| words[at + 1..].iter().map(String::as_str);
+        places.map(|at| self.compare(std::iter::once(&*name).chain(rest(at)))).max().unwrap_or(Match::No)
     }
 
     fn compare<'a>(&self, words: impl DoubleEndedIterator<Item = &'a str> + Clone) -> Match {
@@ -172,6 +215,11 @@ fn characters<'a>(words: impl Iterator<Item = &'a str>) -> impl Iterator<Item = 
         let before = (at > 0).then_some(SEPARATOR);
         before.into_iter().chain(word.chars().map(known))
     })
+}
+
+/// The last part of a path.
+fn base_name(word: &str) -> &str {
+    word.rsplit_once('/').map_or(word, |(_, base)| base)
 }
 
 /// What is before a star that stands for the rest of a command.
@@ -400,6 +448,52 @@ mod tests {
             assert!(pattern.is_exact(), "{line}: {text}");
         }
         assert_eq!(CommandPattern::literal(&["a\nb".into()]), None);
+    }
+
+    #[test]
+    fn what_a_program_nobody_knows_is_given_may_run() {
+        let check = |pattern: &str, line: &str, expected: Match| {
+            let words = line.split(' ').map(str::to_owned).collect();
+            let command = FoundCommand { words, reads: vec![], writes: vec![], removes: vec![] };
+            assert_eq!(CommandPattern::parse(pattern).unwrap().restricts_found(&command), expected, "{line}");
+        };
+        check("rm:*", "wrapped -x rm y", Match::May);
+        check("rm:*", "wrapped /bin/rm y", Match::May);
+        check("git push *", "wrapped git push origin", Match::May);
+        check("git push *", "wrapped git pull", Match::No);
+        check("rm:*", "git rm y", Match::No);
+        check("rm:*", "docker rm y", Match::No);
+        check("rm:*", "wrapped rmdir y", Match::No);
+        check("rm:*", "rm y", Match::Yes);
+        check("*", "wrapped y", Match::Yes);
+    }
+
+    #[test]
+    fn a_pattern_that_lets_anything_run_is_broad() {
+        let check = |text: &str, expected: bool| {
+            assert_eq!(CommandPattern::parse(text).unwrap().is_broad(), expected, "{text}");
+        };
+        for text in [
+            "*",
+            "py*",
+            "python *",
+            "python3.12:*",
+            "bash -c *",
+            "npm run *",
+            "uv run *",
+            "cargo run *",
+            "go run:*",
+        ] {
+            check(text, true);
+        }
+        for text in ["kubectl exec *", "cargo *", "timeout *", "pypy3 *", "mise exec *", "java *", "just:*"] {
+            check(text, true);
+        }
+        for text in
+            ["cargo test *", "go vet *", "kubectl get *", "uv pip list *", "ls *", "python a.py", "git *"]
+        {
+            check(text, false);
+        }
     }
 
     #[test]

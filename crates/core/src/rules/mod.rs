@@ -315,7 +315,13 @@ fn restricts_paths(access: Access, pattern: &PathPattern, subject: &Subject<'_>)
         Access::Read => matches!(subject.facts.kind, CallKind::Read | CallKind::Edit),
         Access::Edit => subject.facts.kind == CallKind::Edit,
     };
-    Match::sure(meant && subject.facts.paths.iter().any(|path| pattern.restricts(&Names::of(path))))
+    let restricts = |path: &PathFact| match &path.resolved {
+        _ if pattern.restricts(&Names::of(path)) => Match::Yes,
+        Some(_) => Match::No,
+        // It leads nobody knows where.
+        None => Match::May,
+    };
+    subject.facts.paths.iter().filter(|_| meant).map(restricts).max().unwrap_or(Match::No)
 }
 
 fn restricts_commands(access: Access, pattern: &PathPattern, subject: &Subject<'_>) -> Match {

@@ -42,6 +42,10 @@ impl Form {
         folded: bool,
     ) -> Result<Self, &'static str> {
         let tokens = tokens(place, body, floats, folded)?;
+        let is_backwards = |token: &Token| matches!(token, Token::Of { ranges, .. } if ranges.iter().any(|(low, high)| low > high));
+        if tokens.iter().any(is_backwards) {
+            return Err("a range in brackets runs backwards; write it as [a-z]");
+        }
         let head = characters(&tokens);
         let literal = head.chars().count();
         let is_char = |token: &Token| matches!(token, Token::Char(_));
