@@ -5,7 +5,7 @@ use windlass_ports::ExamineContext;
 use windlass_protocol::{CallFacts, CallKind};
 
 use crate::address::url_fact;
-use crate::bash::commands::{self, Judged};
+use crate::bash::commands::{self, Judged, Surroundings};
 use crate::file;
 use crate::paths::{self, locate};
 
@@ -56,7 +56,8 @@ pub(crate) fn describe_line(line: &str, judged: Judged, cx: &ExamineContext) -> 
     if line.contains('\0') {
         return Err("`command` contains a NUL character, which no command line can hold.".to_owned());
     }
-    let facts = commands::shared(line, &cx.cwd, judged, &cx.hidden);
+    let root = cx.roots.first().unwrap_or(&cx.cwd);
+    let facts = commands::shared(line, Surroundings { cwd: &cx.cwd, root, hidden: &cx.hidden }, judged);
     let target = crate::bash::one_line(line);
     if commands::only_looks(&facts) {
         let paths = commands::looked_at(&facts);

@@ -12,7 +12,7 @@ use windlass_shell::viewed_file;
 
 use super::answer::Answer;
 use super::capture::{Capture, Limits};
-use super::commands;
+use super::commands::{self, Surroundings};
 use super::place::{self, Rules, Start};
 use super::run::{Ending, Running};
 use super::status::meaning;
@@ -35,13 +35,26 @@ struct Call<'a> {
     notices: Vec<String>,
 }
 
+/// Where git only looks, no repository that it comes across makes it run something.
+const QUIET_GIT: [(&str, &str); 7] = [
+    ("GIT_CONFIG_COUNT", "3"),
+    ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
+    ("GIT_CONFIG_VALUE_0", "false"),
+    ("GIT_CONFIG_KEY_1", "core.hooksPath"),
+    ("GIT_CONFIG_VALUE_1", "/dev/null"),
+    ("GIT_CONFIG_KEY_2", "safe.bareRepository"),
+    ("GIT_CONFIG_VALUE_2", "explicit"),
+];
+
 pub(super) async fn run(shell: &Shell, input: BashInput, cx: ToolContext) -> ToolOutcome {
     let Shell { settings, tasks, .. } = shell;
     let start = match place::start(&cx.cwd, &cx.roots) {
         Ok(start) => start,
         Err(error) => return ToolOutcome::error(&error),
     };
-    let commands = commands::shared(&input.command, &start.cwd, shell.judges_by_words(&input), &cx.hidden);
+    let root = cx.roots.first().unwrap_or(&cx.cwd);
+    let place = Surroundings { cwd: &start.cwd, root, hidden: &cx.hidden };
+    let commands = commands::shared(&input.command, place, shell.judges_by_words(&input));
     let is_read_only = commands::only_looks(&commands);
     let may_move = !is_read_only || commands::moves(&commands);
     // The shell opens them itself, so this is the last moment at which they can be compared.
@@ -95,6 +108,8 @@ impl Call<'_> {
         environment.extend(self.settings.env.iter().cloned());
         if self.is_read_only {
             distrust(&mut environment, &self.cx.roots);
+            environment.retain(|(name, _)| !name.to_string_lossy().starts_with("GIT_CONFIG"));
+            environment.extend(QUIET_GIT.map(|(name, value)| (name.into(), value.into())));
         }
         let source = self.settings.env_file.clone().filter(|file| !self.is_read_only && file.is_file());
         ShellJob {

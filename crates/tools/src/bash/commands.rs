@@ -21,10 +21,23 @@ const ENTRIES_MAX: usize = 5_000;
 /// Programs that list names below a directory and show no content.
 const LISTERS: [&str; 6] = ["du", "fd", "fdfind", "find", "ls", "tree"];
 
-/// What would run if a line were run in this directory.
-pub(crate) fn command_facts(line: &str, cwd: &Path, home: Option<&Path>, hidden: &Hidden) -> CommandFacts {
+/// Where a line would run.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    pub(crate) cwd: &'a Path,
+    /// Where the session started.
+    pub(crate) root: &'a Path,
+    /// What may not be read.
+    pub(crate) hidden: &'a Hidden,
+}
+
+/// What would run if a line were run in this place.
+fn command_facts(line: &str, place: Surroundings<'_>) -> CommandFacts {
     let Analysis { plain, found, unseen, hidden: unreadable } = analyse(line);
-    let mut look = Look { cwd, home, hidden, entries: ENTRIES_MAX, lookup: Lookup::default() };
+    let Surroundings { cwd, root, hidden } = place;
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    let home = home.as_deref();
+    let mut look = Look { cwd, root, home, hidden, entries: ENTRIES_MAX, lookup: Lookup::default() };
     let plain = match plain {
         Ok(commands) => Ok(commands.iter().map(|command| look.plain(line, command)).collect()),
         Err(why) => Err(why.to_string()),
@@ -56,6 +69,7 @@ pub(crate) fn looked_at(facts: &CommandFacts) -> Vec<PathFact> {
 
 struct Look<'a> {
     cwd: &'a Path,
+    root: &'a Path,
     home: Option<&'a Path>,
     /// What may not be read.
     hidden: &'a Hidden,
@@ -84,14 +98,17 @@ impl Look<'_> {
         }
     }
 
-    /// Whether a directory turns out to be the one that the line starts in.
+    /// Whether a directory turns out to be the one that the line starts in, and in the repository that the session started in:
+    /// any other may say in its configuration what git is to run.
     fn is_start(&self, place: &Place) -> bool {
-        let path = match place {
-            Place::Start => return true,
-            Place::Within(place) => self.place(self.cwd, place),
-            Place::Unknown => None,
+        let is_here = match place {
+            Place::Start => true,
+            Place::Within(place) => self
+                .place(self.cwd, place)
+                .is_some_and(|path| clean(path.clone()) == self.cwd || resolve(&path) == resolve(self.cwd)),
+            Place::Unknown => false,
         };
-        path.is_some_and(|path| clean(path.clone()) == self.cwd || resolve(&path) == resolve(self.cwd))
+        is_here && is_own_repository(self.cwd, self.root)
     }
 
     fn found(&mut self, command: windlass_shell::FoundCommand) -> FoundCommand {
@@ -165,7 +182,10 @@ impl Look<'_> {
 
     /// The shell hands its words to the kernel as they are, so `..` means the parent of what was reached.
     fn exact(&mut self, path: PathBuf) -> (PathFact, Naming) {
-        (self.lookup.fact(path), Naming::Exact)
+        let fact = self.lookup.fact(path);
+        // What leads nobody knows where may be anything.
+        let naming = if fact.resolved.is_some() { Naming::Exact } else { Naming::Unknown };
+        (fact, naming)
     }
 
     fn place(&self, base: &Path, text: &str) -> Option<PathBuf> {
@@ -230,6 +250,20 @@ impl Look<'_> {
     }
 }
 
+/// Whether the repository that git finds from a directory on is the one that a session started in, or there is none.
+fn is_own_repository(directory: &Path, root: &Path) -> bool {
+    for above in directory.ancestors() {
+        if above.join(".git").symlink_metadata().is_ok() {
+            return root.starts_with(above);
+        }
+        // A repository without a work tree, as it lies in the directory itself: it can come with a clone.
+        if ["HEAD", "objects", "refs"].iter().all(|part| above.join(part).exists()) {
+            return false;
+        }
+    }
+    true
+}
+
 fn is_lister(name: Option<&str>) -> bool {
     name.is_some_and(|name| LISTERS.contains(&name))
 }
@@ -251,9 +285,8 @@ pub(crate) enum Judged {
 }
 
 /// The facts, shared.
-pub(crate) fn shared(line: &str, cwd: &Path, judged: Judged, hidden: &Hidden) -> Arc<CommandFacts> {
-    let home = std::env::home_dir().filter(|home| home.is_absolute());
-    let mut facts = command_facts(line, cwd, home.as_deref(), hidden);
+pub(crate) fn shared(line: &str, place: Surroundings<'_>, judged: Judged) -> Arc<CommandFacts> {
+    let mut facts = command_facts(line, place);
     if judged == Judged::ByRules {
         let commands = facts.plain.iter_mut().flatten();
         commands.for_each(|command| command.effect = CommandEffect::Unknown);
