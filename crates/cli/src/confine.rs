@@ -147,8 +147,10 @@ pub(crate) fn sandboxing(config: &Config) -> Option<Sandboxing> {
         switch.as_ref().map_or(standard, |switch| switch.value)
     };
     let patterns = wanted.excluded_commands.iter().map(|pattern| pattern.value.as_str());
+    // A project may have its commands confined. That they then need no leave is for the user to say.
+    let by_project = wanted.enabled.as_ref().is_some_and(|enabled| enabled.origin.foreign);
     stated(&wanted.enabled, false).then(|| Sandboxing {
-        auto_allow: stated(&wanted.auto_allow_bash, true),
+        auto_allow: stated(&wanted.auto_allow_bash, !by_project),
         may_leave: stated(&wanted.allow_unsandboxed, true),
         excluded: patterns.filter_map(CommandPattern::parse).collect(),
     })

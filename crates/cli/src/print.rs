@@ -169,10 +169,8 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let Wired { engine, setup, mut warnings, may_compact, hooks, redactor } = ready.wired;
     let (key, Opened { mut session, notices, again, keep }) = (ready.key, ready.opened);
     warnings.extend(notices);
-    if format != Format::StreamJson {
-        for warning in &warnings {
-            complain(warning);
-        }
+    for warning in &warnings {
+        complain(warning);
     }
     let translator = Translator::new(key, setup).resumed(session.spent());
     let mut view: Box<dyn View> = match format {

@@ -224,3 +224,22 @@ fn protected_files_that_are_missing_cannot_be_made_in_the_sandbox() {
         );
     }
 }
+
+/// A project may have its commands confined; that nobody is asked about them any more is not its to say.
+#[test]
+fn a_project_that_turns_the_sandbox_on_spares_no_question() {
+    if !has_sandbox() {
+        return;
+    }
+    let check = |project: &str, settings: &str, runs: bool| {
+        let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+        write(&stage.project.path().join(".claude/settings.json"), project);
+        let finished = stage.run(&["-p", "go", "--settings", settings]);
+        assert_eq!(made(&stage), runs, "{project} {settings}: {finished:?}");
+    };
+    let on = r#"{"sandbox": {"enabled": true}}"#;
+    check(on, "{}", false);
+    check(on, r#"{"permissions": {"ask": ["Bash"]}}"#, false);
+    check(on, on, true);
+    check("{}", on, true);
+}

@@ -37,6 +37,9 @@ impl fmt::Debug for Effective {
     }
 }
 
+/// A project can turn this on and not off.
+const SANDBOX: &str = "sandbox.enabled";
+
 impl Effective {
     /// Why nothing may start, if so.
     #[must_use]
@@ -64,6 +67,10 @@ impl SettingsFiles {
             let mut file = file.clone();
             if source.foreign && !trusted {
                 hold_back(&mut file);
+            }
+            if source.foreign && tree.get(SANDBOX).is_some() {
+                // Who turned it on first decides what that spares.
+                file.take(SANDBOX);
             }
             if source.level != Level::Managed {
                 locks.apply(&mut file, source, &mut problems);

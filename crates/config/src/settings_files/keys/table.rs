@@ -14,18 +14,20 @@ const PORT: super::Kind = Whole(1, 65_535);
 pub(crate) const KEYS: &[Key] = &[
     Key::new("$schema", Text, "The schema for editors; `docs/settings.schema.json`."),
     // Models.
-    Key::new("model", Text, "The model, unless `--model` or `ANTHROPIC_MODEL` names one."),
+    Key::new("model", Text, "The model, unless `--model` or `ANTHROPIC_MODEL` names one.").waits(),
     Key::new("availableModels", TEXTS, "The only models that may be chosen: ids, or names of families.")
         .or("all")
         .merged(ManagedReplaces),
     Key::new("fallbackModel", TEXTS, "The models that take over when the model is overloaded, in order.")
-        .merged(Merging::Whole),
+        .merged(Merging::Whole)
+        .waits(),
     Key::idle("modelOverrides", Map(&Text), "What the provider calls a model.").waits(),
     Key::new(
         "effortLevel",
         Choice(&["low", "medium", "high", "xhigh", "max"]),
         "How hard the model tries, unless `--effort` or `CLAUDE_CODE_EFFORT_LEVEL` says it.",
-    ),
+    )
+    .waits(),
     Key::idle(
         "maxEffortLevel",
         Choice(&["low", "medium", "high", "xhigh", "max"]),
@@ -35,7 +37,8 @@ pub(crate) const KEYS: &[Key] = &[
         "alwaysThinkingEnabled",
         Switch,
         "`false` turns thinking off, unless a flag or `MAX_THINKING_TOKENS` says more.",
-    ),
+    )
+    .waits(),
     Key::idle("showThinkingSummaries", Switch, "Whether summaries of thinking are shown."),
     Key::idle("language", Text, "The language of answers."),
     Key::idle("outputStyle", Text, "How answers are written."),
@@ -201,9 +204,12 @@ pub(crate) const KEYS: &[Key] = &[
     Key::new("sandbox.bwrapPath", Text, "The program that makes the sandbox.").only(OutsideRepositories),
     Key::idle("sandbox.socatPath", Text, "The program that bridges the network.").only(OutsideRepositories),
     // Context, files, commands.
-    Key::new("autoCompactEnabled", Switch, "Compacts when the context passes its threshold.").or("true"),
+    Key::new("autoCompactEnabled", Switch, "Compacts when the context passes its threshold.")
+        .or("true")
+        .waits(),
     Key::new("autoCompactWindow", Whole(1, u64::MAX), "The window that thresholds follow from, in tokens.")
-        .or("the model's window"),
+        .or("the model's window")
+        .waits(),
     Key::new(
         "claudeMdExcludes",
         TEXTS,
