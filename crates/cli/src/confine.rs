@@ -176,6 +176,7 @@ fn policy(config: &Config) -> Policy {
     }
     policy.readable.extend(paths(&wanted.deny_write));
     policy.hidden = credential_stores(&home);
+    policy.hidden.extend(["/etc/shadow", "/etc/gshadow", "/etc/sudoers.d"].map(PathBuf::from));
     policy.hidden.extend(config.home.directory().map(Path::to_owned));
     policy.hidden.extend(paths(&wanted.deny_read));
     policy.hidden.extend(paths(&wanted.hidden_files));

@@ -215,7 +215,7 @@ fn protected_files_that_are_missing_cannot_be_made_in_the_sandbox() {
     for name in names {
         let family = name.split('.').next().unwrap_or(name);
         let is_exception = section.contains(&format!("`{name}`"))
-            || matches!(family, "lefthook" | "gradle-wrapper" | "maven-wrapper");
+            || matches!(family, "lefthook" | "lefthook-local" | "gradle-wrapper" | "maven-wrapper");
         assert_eq!(
             stage.project.path().join(name).exists(),
             is_exception,

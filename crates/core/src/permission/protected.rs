@@ -22,12 +22,13 @@ pub const PROTECTED_DIRECTORIES: [&str; 10] = [
 
 /// Files that are not changed unasked.
 #[rustfmt::skip]
-pub const PROTECTED_FILES: [&str; 43] = [
+pub const PROTECTED_FILES: [&str; 50] = [
     ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
     ".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".inputrc", ".envrc", ".npmrc",
     ".yarnrc", ".yarnrc.yml", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.cjs", "bunfig.toml", ".bunfig.toml", ".bazelrc", ".bazelversion",
     ".bazeliskrc", ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml", "lefthook.toml", "lefthook.json", ".lefthook.yml",
-    ".lefthook.yaml", "gradle-wrapper.properties", "maven-wrapper.properties", ".devcontainer.json", ".ripgreprc",
+    ".lefthook.yaml", ".lefthook.toml", ".lefthook.json", "lefthook-local.yml", "lefthook-local.yaml", "lefthook-local.toml",
+    ".lefthook-local.yml", ".lefthook-local.yaml", "gradle-wrapper.properties", "maven-wrapper.properties", ".devcontainer.json", ".ripgreprc",
     "pyrightconfig.json", ".mcp.json", ".claude.json",
 ];
 

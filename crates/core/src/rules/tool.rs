@@ -79,7 +79,8 @@ pub(crate) fn is_named(subject: &Subject<'_>, name: &str, prefix: bool, behaviou
     };
     let given = if behaviour == Behaviour::Allow { given } else { fold(&given) };
     let arguments = string(subject.input, "args").is_some_and(|args| !args.trim().is_empty());
-    let (word, rest) = given.split_once(char::is_whitespace).unwrap_or((&given, ""));
+    let given = given.trim();
+    let (word, rest) = given.split_once(char::is_whitespace).unwrap_or((given, ""));
     let has_more = arguments || !rest.trim().is_empty();
     covers(name, word.trim_start_matches('/')) && (prefix || !has_more || behaviour != Behaviour::Allow)
 }
