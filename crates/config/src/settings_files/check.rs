@@ -10,6 +10,10 @@ use super::problem::{Problem, Severity};
 use super::tree::{Leaf, List, Tree};
 use super::visible::short;
 
+/// Whoever misspells one of these has something forbidden that nothing would hold to.
+const PROTECTING: [&str; 5] =
+    ["permissions", "permissions.deny", "permissions.ask", "sandbox", "sandbox.enabled"];
+
 /// Of what is merely left out, as many are told of one file.
 const PROBLEMS_MAX: usize = 50;
 
@@ -105,11 +109,13 @@ impl Checker<'_> {
         };
         let dot = if group.is_empty() { "" } else { "." };
         let what = format!("there is no setting `{group}{dot}{}`", short(&member.name));
+        let is_lost = meant.as_deref().is_some_and(|meant| PROTECTING.contains(&meant));
+        let severity = if is_lost { Severity::Fatal } else { Severity::Warning };
         let advice = match meant {
             Some(meant) => format!("Did you mean `{meant}`?"),
             None => "It has no effect; remove it.".to_owned(),
         };
-        self.tell(member.at, Severity::Warning, what, &advice);
+        self.tell(member.at, severity, what, &advice);
     }
 
     fn value(&mut self, node: &Node, wanted: Wanted<'_>) -> Option<Tree> {

@@ -131,13 +131,13 @@ fn a_file_that_cannot_be_used_stops_everything() {
 fn unknown_names_are_told_with_what_was_probably_meant() {
     check(
         r#"{"permisions": {"deny": []}}"#,
-        &["Warning 1:2: there is no setting `permisions`. Did you mean `permissions`?"],
+        &["Fatal 1:2: there is no setting `permisions`. Did you mean `permissions`?"],
     );
     check(
         "{\"permissions\": {\n \"denny\": []}}",
-        &["Warning 2:2: there is no setting `permissions.denny`. Did you mean `permissions.deny`?"],
+        &["Fatal 2:2: there is no setting `permissions.denny`. Did you mean `permissions.deny`?"],
     );
-    check(r#"{"deny": []}"#, &["Warning 1:2: there is no setting `deny`. Did you mean `permissions.deny`?"]);
+    check(r#"{"deny": []}"#, &["Fatal 1:2: there is no setting `deny`. Did you mean `permissions.deny`?"]);
     check(
         r#"{"somethingElse": 1}"#,
         &["Warning 1:2: there is no setting `somethingElse`. It has no effect; remove it."],
