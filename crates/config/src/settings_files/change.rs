@@ -203,15 +203,23 @@ impl SettingsPlaces {
         }
     }
 
-    /// Has git ignore local settings everywhere. A failure is worth a word, not more.
+    /// Has git ignore local settings everywhere, and says that a file of the user's was changed for it. A failure is worth a word,
+    /// not more.
     fn keep_out_of_git(&self) -> Option<String> {
         let file = self.git_ignore.as_deref()?;
         let names = FOLDERS.map(|folder| format!("**/{folder}/settings.local.json"));
-        let error = excludes::add(file, &names).err()?;
-        Some(format!(
-            "local settings were written, but git may offer to add them: {} cannot be changed: {error}.",
-            file.display()
-        ))
+        match excludes::add(file, &names) {
+            Ok(false) => None,
+            Ok(true) => Some(format!(
+                "So that git leaves local settings alone, {} was added to {}.",
+                names.join(" and "),
+                file.display()
+            )),
+            Err(error) => Some(format!(
+                "local settings were written, but git may offer to add them: {} cannot be changed: {error}.",
+                file.display()
+            )),
+        }
     }
 }
 

@@ -10,8 +10,8 @@ use rustix::io::Errno;
 /// A longer list is not one.
 const BYTES_MAX: u64 = 1024 * 1024;
 
-/// Adds lines that are not there. Several processes may do so at once.
-pub(crate) fn add(file: &Path, lines: &[String]) -> io::Result<()> {
+/// Adds lines that are not there; says whether there were any. Several processes may do so at once.
+pub(crate) fn add(file: &Path, lines: &[String]) -> io::Result<bool> {
     if let Some(folder) = file.parent() {
         DirBuilder::new().recursive(true).create(folder)?;
     }
@@ -35,8 +35,9 @@ pub(crate) fn add(file: &Path, lines: &[String]) -> io::Result<()> {
         |line: &str| bytes.split(|byte| *byte == b'\n').any(|there| there.trim_ascii() == line.as_bytes());
     let missing: Vec<&str> = lines.iter().map(String::as_str).filter(|line| !is_there(line)).collect();
     if missing.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     let joint = if bytes.is_empty() || bytes.ends_with(b"\n") { "" } else { "\n" };
-    file.write_all(format!("{joint}{}\n", missing.join("\n")).as_bytes())
+    file.write_all(format!("{joint}{}\n", missing.join("\n")).as_bytes())?;
+    Ok(true)
 }

@@ -300,11 +300,16 @@ fn git_ignores_local_settings_from_their_first_day_on() {
         }
         let places = machine.places().with_config_home(Some(config.clone()));
         let saved = change_permissions(&places, Destination::Local, &add(&["A"])).unwrap();
-        assert_eq!(saved.notice, None);
+        let notice = saved.notice.unwrap();
+        assert!(
+            notice.ends_with(&format!(" was added to {}.", config.join("git/ignore").display())),
+            "{notice}"
+        );
         assert_eq!(fs::read_to_string(config.join("git/ignore")).unwrap(), after);
         // Whoever takes it out again wants it so.
         fs::write(config.join("git/ignore"), "").unwrap();
-        change_permissions(&places, Destination::Local, &add(&["B"])).unwrap();
+        let again = change_permissions(&places, Destination::Local, &add(&["B"])).unwrap();
+        assert_eq!(again.notice, None);
         assert_eq!(fs::read_to_string(config.join("git/ignore")).unwrap(), "");
     };
     let both = "**/.claude/settings.local.json\n**/.windlass/settings.local.json\n";
