@@ -100,6 +100,7 @@ mod tests {
             facts: CallFacts::new(CallKind::Execute),
             reason: "Bash needs permission: nothing allows `make`.".into(),
             rules: rules.iter().map(ToString::to_string).collect(),
+            each_time: rules.is_empty().then(|| "it changes a protected file".into()),
         }
     }
 

@@ -212,6 +212,13 @@ impl CallQueue {
         self.cancel_for(Interrupt::Stop, cx);
     }
 
+    /// Whether somebody is being asked about a call, and none is running.
+    pub(crate) fn only_asks(&self) -> bool {
+        let any = |is: fn(&Stage) -> bool| self.calls.iter().any(|call| is(&call.stage));
+        any(|stage| matches!(stage, Stage::Asking { .. }))
+            && !any(|stage| matches!(stage, Stage::Running { .. } | Stage::Reviewing { .. }))
+    }
+
     /// Stops everything for this kind of interrupt. What may finish is left to, within the time a stop may take.
     pub(crate) fn cancel_for(&mut self, interrupt: Interrupt, cx: &mut Cx<'_>) {
         for call in &mut self.calls {

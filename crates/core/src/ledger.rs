@@ -54,6 +54,8 @@ pub(crate) struct Ledger {
     pub(crate) cut_prompt: bool,
     /// How a hook ended the run.
     pub(crate) ended_by_hook: Option<String>,
+    /// Whether the user interrupted at a question, while no call was running.
+    pub(crate) interrupted_question: bool,
     /// What the provider said about declining.
     pub(crate) refusal: Option<String>,
 }
@@ -163,6 +165,9 @@ impl Ledger {
                     .into()
             }
             Terminal::AbortedStreaming => "Interrupted while the model was answering.".into(),
+            Terminal::AbortedTools if self.interrupted_question => {
+                "Interrupted at the question about a call; it was not run.".into()
+            }
             Terminal::AbortedTools => "Interrupted while tools were running.".into(),
             Terminal::BlockingLimit => "The context is full, and every automatic way to make room is off. Begin a \
                  new session, or allow compaction again: see DISABLE_AUTO_COMPACT and DISABLE_COMPACT."

@@ -144,6 +144,27 @@ pub fn missing_rules(case: &Case<'_>) -> Vec<String> {
     offer::missing(case)
 }
 
+/// Why no rule would spare the question about a call, in a few words.
+pub(crate) fn why_each_time(case: &Case<'_>) -> String {
+    let matter = Matter::new(case);
+    let restrictions = &matter.restrictions;
+    if let Some(rule) = restrictions.asking.or(restrictions.doubting) {
+        return format!("it is asked about every time by the rule {} ({})", rule.text, rule.source);
+    }
+    let removes_much = || removals::critical(&matter).is_some();
+    let hidden = case.facts.commands.as_ref().is_some_and(|commands| commands.hidden);
+    let why = match case.hook {
+        Some(HookPermission::Ask(_)) => "a hook asks about it every time",
+        _ if PERSONAL.contains(&case.tool) => "only you can answer it",
+        _ if case.doubtful => "whether it took effect before is unknown",
+        _ if removes_much() => "what it removes is asked about every time",
+        _ if protected_path(case).is_some() => "it changes a protected file",
+        _ if hidden => "a part of the line cannot be seen",
+        _ => "no rule can name just this call",
+    };
+    why.to_owned()
+}
+
 /// Asks in place of a model that could not tell, or denies where nobody answers.
 pub(crate) fn ask_in_place(case: &Case<'_>, reason: String) -> Ruling {
     ask_because(case, reason, || advice(case))
@@ -188,7 +209,9 @@ fn plan_mode(case: &Matter<'_>) -> Option<Ruling> {
 fn asked_by_rule(case: &Matter<'_>) -> Option<Ruling> {
     let rule = case.restrictions.asking?;
     let reason = format!("{} is to be asked about by the rule {} ({}).", case.tool, rule.text, rule.source);
-    let asked = ask_because(case, reason, || "another rule".into());
+    // It beats every rule that allows, so another rule is no help.
+    let advice = || format!("an interactive session, or by taking that rule out of {}", rule.source);
+    let asked = ask_because(case, reason, advice);
     Some(Ruling { rule: Some(by_rule(rule)), ..asked })
 }
 

@@ -132,6 +132,7 @@ impl Cx<'_> {
         settling.looking = None;
         self.cancel_round_hooks(&mut settling);
         settling.interrupt = settling.interrupt.or(Some(kind));
+        self.state.ledger.interrupted_question |= settling.calls.only_asks();
         settling.calls.cancel_for(kind, self);
         if settling.deadline.is_none() {
             settling.deadline = settling.calls.start_deadline(self);
@@ -290,6 +291,9 @@ impl Cx<'_> {
     /// The transcript says that the user interrupted, unless something else the user typed says enough.
     fn say_interrupted(&mut self, terminal: Terminal, interrupt: Option<Interrupt>) {
         let text = match (interrupt, terminal) {
+            (Some(Interrupt::Stop), Terminal::AbortedTools) if self.state.ledger.interrupted_question => {
+                "The user interrupted at the question about a call; it was not run."
+            }
             (Some(Interrupt::Stop), Terminal::AbortedTools) => {
                 "The user interrupted while tools were running."
             }

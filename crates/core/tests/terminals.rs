@@ -7,7 +7,7 @@ mod log;
 
 use log::{Scenario, check, course, transcript};
 use std::sync::Arc;
-use windlass_core::{AnswerSchema, CheckAnswer, Config, Interrupt, PermissionMode, Prompt, Source};
+use windlass_core::{AnswerSchema, Asking, CheckAnswer, Config, Interrupt, PermissionMode, Prompt, Source};
 use windlass_protocol::{
     Block, Failure, FailureClass, HookAnswer, HookEvent, HookPermission, ModelCard, ModelNote, Outcome,
     Price, RawValue, StopReason, Surroundings, Terminal,
@@ -384,6 +384,25 @@ fn aborted_streaming() {
         < delta And n
         > interrupt                  cancel-model #1 | aborted text And n | cancel c1 | settling | timer t1 800
         > c1 finished A              result c1: A | done | note The user interrupted this answer. | = aborted_streaming after 1 (badly) And n ! Interrupted while the model was answering.
+        ",
+    );
+}
+
+#[test]
+fn an_interrupt_at_a_question_is_no_interrupt_of_tools_that_run() {
+    check(
+        new()
+            .asking(Asking::Person)
+            .submit("x")
+            .call("write a")
+            .ended(StopReason::ToolUse)
+            .interrupt(Interrupt::Stop),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call write a               examine c1
+        > c1 is write a              ask c1: write of write a needs permission.
+        < end tool_use               settling
+        > interrupt                  result c1 error: Not run: interrupted before this call started. | done | note The user interrupted at the question about a call; it was not run. | = aborted_tools after 1 (badly)  ! Interrupted at the question about a call; it was not run.
         ",
     );
 }

@@ -214,6 +214,8 @@ pub struct Question {
     pub reason: String,
     /// The rules that would spare the question, each for what is missing and no more; none if that cannot be remembered.
     pub rules: Vec<String>,
+    /// Where there are no such rules, why, in a few words; none where there are.
+    pub each_time: Option<String>,
 }
 
 /// The answer to a [`Question`].

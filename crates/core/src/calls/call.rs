@@ -218,8 +218,10 @@ impl Call {
 
     pub(super) fn ask(&mut self, facts: CallFacts, reason: String, repeated: bool, cx: &mut Cx<'_>) {
         let tool_use = self.tool_use.clone();
-        let rules = permission::missing_rules(&self.case(&facts, cx));
-        let question = Question { call: self.id, tool_use, facts: facts.clone(), reason, rules };
+        let case = self.case(&facts, cx);
+        let rules = permission::missing_rules(&case);
+        let each_time = rules.is_empty().then(|| permission::why_each_time(&case));
+        let question = Question { call: self.id, tool_use, facts: facts.clone(), reason, rules, each_time };
         cx.emit(Update::Question(question));
         self.stage = Stage::Asking { facts, repeated };
     }

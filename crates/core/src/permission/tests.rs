@@ -243,3 +243,31 @@ fn hooks_can_spare_a_question_but_beat_no_denial() {
     check_hook(&deny(), PermissionMode::BypassPermissions, ["deny", "deny", "deny", "deny"]);
     check_hook(&deny(), PermissionMode::Default, ["deny", "deny", "deny", "deny"]);
 }
+
+#[test]
+fn a_rule_that_asks_is_not_to_be_beaten_by_another() {
+    let permissions = permissions(PermissionMode::Default, Asking::Nobody)
+        .with(Behaviour::Ask, "Tool")
+        .with(Behaviour::Allow, "Tool");
+    let reason = decide("Tool", &facts(CallKind::Execute, ""), &permissions).reason;
+    let source = RuleSource::session();
+    assert!(
+        reason.ends_with(&format!("with an interactive session, or by taking that rule out of {source}.")),
+        "{reason}"
+    );
+}
+
+#[test]
+fn a_question_that_no_rule_spares_says_why() {
+    let permissions = permissions(PermissionMode::Default, Asking::Person);
+    let check = |tool: &str, facts: &CallFacts, permissions: &Permissions, expected: &str| {
+        let why = why_each_time(&Case::new(tool, facts, permissions, &roots()));
+        assert!(why.starts_with(expected), "{why}");
+    };
+    let execute = facts(CallKind::Execute, "");
+    let asked = permissions.clone().with(Behaviour::Ask, "Tool");
+    check("Tool", &execute, &asked, "it is asked about every time by the rule Tool (");
+    check("AskUserQuestion", &execute, &permissions, "only you can answer it");
+    check("Edit", &facts(CallKind::Edit, "/srv/app/.npmrc"), &permissions, "it changes a protected file");
+    check("Tool", &execute, &permissions, "no rule can name just this call");
+}
