@@ -12,6 +12,18 @@ use crate::display;
 /// The names of the commands, without their slash.
 pub(crate) const NAMES: [&str; 5] = ["compact", "context", "cost", "rewind", "usage"];
 
+/// What `/help` says at the terminal.
+pub(crate) const HELP: &str = "\
+  /compact [focus]  Compact the conversation; the summary keeps what the words say
+  /context          Say how full the context is
+  /cost, /usage     Say what the session has cost
+  /rewind [N]       List the prompts, or go back to before one of them
+  /help             List the commands
+  /exit, /quit      Leave, as Ctrl-D, exit and quit do
+
+What you write while a run goes on joins it. Ctrl-C ends the run, and the session stays.
+";
+
 /// What to say where compaction is turned off.
 pub(crate) const COMPACT_OFF: &str =
     "/compact is turned off by DISABLE_COMPACT. Unset the variable to use it.";
@@ -144,6 +156,13 @@ mod tests {
     use windlass_engine::Usage;
 
     use super::*;
+
+    #[test]
+    fn the_help_lists_every_command() {
+        for name in NAMES.into_iter().chain(["help", "exit", "quit"]) {
+            assert!(HELP.contains(&format!("/{name}")), "{name}");
+        }
+    }
 
     #[test]
     fn commands_are_whole_prompts() {

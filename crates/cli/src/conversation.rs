@@ -240,6 +240,10 @@ impl View for Noticing {
         self.inner.update(update, out);
     }
 
+    fn written(&mut self, update: &Update) {
+        self.inner.written(update);
+    }
+
     fn next_tick(&self) -> Option<std::time::Duration> {
         self.inner.next_tick()
     }

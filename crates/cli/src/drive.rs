@@ -144,11 +144,14 @@ async fn show(run: &mut Run<'_>, view: &mut dyn View, output: &mut Output) -> io
         let Some(update) = update else { return Err(io::ErrorKind::UnexpectedEof.into()) };
         output.take_aside();
         view.update(&update, &mut output.buffer);
-        if let Update::Done(outcome) = update {
+        if let Update::Done(_) = update {
             output.flush().await?;
+            view.written(&update);
+        }
+        if let Update::Done(outcome) = update {
             return Ok(outcome);
         }
-        if output.buffer.len() >= BATCH_BYTES {
+        if output.at_once || output.buffer.len() >= BATCH_BYTES {
             output.flush().await?;
         }
         in_a_row += 1;

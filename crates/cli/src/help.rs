@@ -40,6 +40,8 @@ Prompts:
   /context          Say how full the context is
   /cost, /usage     Say what the session has cost
   /rewind [N]       List the prompts, or go back to before one of them
+  /help             At a terminal: list the commands
+  /exit, /quit      At a terminal: leave, as Ctrl-D, exit and quit do
   +500k             At the beginning or the end of a prompt: go on until so many output tokens are spent
 
 Exit codes:

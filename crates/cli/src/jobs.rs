@@ -86,8 +86,11 @@ impl Stage {
         let outcome = Box::new(outcome);
         self.view.begin(&mut self.output.buffer);
         self.output.take_aside();
-        self.view.update(&Update::Done(outcome.clone()), &mut self.output.buffer);
-        shown(self.output.flush().await.map(|()| outcome))
+        let done = Update::Done(outcome.clone());
+        self.view.update(&done, &mut self.output.buffer);
+        let flushed = self.output.flush().await;
+        self.view.written(&done);
+        shown(flushed.map(|()| outcome))
     }
 
     /// Says what there is to go back to, or goes back.
@@ -141,6 +144,10 @@ impl View for CompactView<'_> {
         }
         outcome.prompts.extend(self.prompt.take());
         self.inner.update(&Update::Done(outcome), out);
+    }
+
+    fn written(&mut self, update: &Update) {
+        self.inner.written(update);
     }
 
     fn next_tick(&self) -> Option<Duration> {

@@ -22,6 +22,8 @@ pub(crate) const BATCH_BYTES: usize = 64 * 1024;
 pub(crate) struct Output {
     /// What is to be written. Append to it, then flush.
     pub(crate) buffer: Vec<u8>,
+    /// Whether everything is written at once: on a terminal, other things are written beside it and keep their order.
+    pub(crate) at_once: bool,
     written: usize,
     target: Target,
     aside: Aside,
@@ -63,7 +65,7 @@ impl Output {
             Ok(waitable) => Target::Waitable(waitable),
             Err(_) => Target::Plain(io::stdout()),
         };
-        Self { buffer: Vec::new(), written: 0, target, aside: Aside::default() }
+        Self { buffer: Vec::new(), at_once: false, written: 0, target, aside: Aside::default() }
     }
 
     /// Where others leave lines.

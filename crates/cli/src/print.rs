@@ -21,7 +21,7 @@ use crate::opening::{Keep, Opened, Opening, Origins};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::terminal::{self, Person};
-use crate::view::{self, JsonView, StreamView, TextView, View, WithProgress};
+use crate::view::{self, JsonView, StreamView, TalkView, TextView, View, WithProgress};
 use crate::wiring::{self, Form, Wired};
 use crate::{complain, guard, hooking, prompt};
 
@@ -174,6 +174,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     }
     let translator = Translator::new(key, setup).resumed(session.spent());
     let mut view: Box<dyn View> = match format {
+        Format::Text if matches!(ready.input, Input::Person { .. }) => Box::new(TalkView::new()),
         Format::Text => Box::new(TextView::new()),
         Format::Json => Box::new(JsonView::new(translator)),
         Format::StreamJson => Box::new(StreamView::new(translator, warnings)),
@@ -186,7 +187,8 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     if let Some(progress) = progress {
         view = Box::new(WithProgress { progress, inner: view });
     }
-    let output = Output::new();
+    let mut output = Output::new();
+    output.at_once = matches!(ready.input, Input::Person { .. });
     if let Some(hooks) = hooks.as_ref().filter(|_| format == Format::StreamJson) {
         hooking::tell_host(hooks, key, redactor, output.aside(), ready.hook_events);
     }
@@ -253,7 +255,8 @@ fn only_job(input: Input) -> Job {
 
 /// Does what a person at the terminal asks for, until nothing more is asked.
 async fn talk(stage: &mut Stage, session: &mut Session, person: &mut Person, first: Option<String>) -> End {
-    let mut next = first;
+    terminal::greet();
+    let mut next = first.and_then(|first| person.read(&first));
     let mut last = End::Nothing;
     loop {
         let prompt = if let Some(prompt) = next.take() {

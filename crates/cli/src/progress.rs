@@ -169,7 +169,8 @@ impl Progress {
         self.shown = true;
     }
 
-    fn clear(&mut self) {
+    /// Takes the changing line away, so that something can be written in its place.
+    pub(crate) fn clear(&mut self) {
         if self.shown {
             write_error("\r\x1b[K");
             self.shown = false;

@@ -8,13 +8,14 @@ use std::time::Duration;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 use windlass_engine::{Handle, Prompt, Question, Update};
-use windlass_protocol::PermissionUpdate;
+use windlass_protocol::{PermissionChange, PermissionUpdate};
 
 use crate::asking::{self, Said};
 use crate::bell::{Bell, Bells};
+use crate::commands::HELP;
 use crate::complain;
+use crate::help;
 use crate::lines::{Lines, Next};
-
 use crate::view::View;
 
 /// More questions than a response can have calls that run side by side.
@@ -53,6 +54,22 @@ impl Person {
         (person, Asking { inner, questions: sender, keep })
     }
 
+    /// The prompt that a line is; nothing if the line is for the terminal, which has then done what it asks for.
+    pub(crate) fn read(&mut self, line: &str) -> Option<String> {
+        match line.trim() {
+            "" => None,
+            "/help" => {
+                say(&help::page(HELP));
+                None
+            }
+            word if leaves(word) => {
+                self.ended = true;
+                None
+            }
+            _ => Some(line.trim_end().to_owned()),
+        }
+    }
+
     /// The next prompt; nothing when the person is done.
     pub(crate) async fn prompt(&mut self) -> Option<String> {
         self.close();
@@ -61,8 +78,11 @@ impl Person {
         while !self.ended {
             say("\n> ");
             match self.lines.next().await {
-                Next::Line(line) if line.trim().is_empty() => {}
-                Next::Line(line) => return Some(line.trim_end().to_owned()),
+                Next::Line(line) => {
+                    if let Some(prompt) = self.read(&line) {
+                        return Some(prompt);
+                    }
+                }
                 Next::End => self.ended = true,
                 Next::Bad(error) => {
                     complain(&format!("{error}."));
@@ -113,6 +133,10 @@ impl Person {
     async fn answer(&mut self, line: &str, question: &Question, handle: &Handle) {
         match asking::understand(line, question) {
             Said::Unclear(text) => say(&format!("{text}\n> ")),
+            Said::Leave => {
+                self.close();
+                self.leave(handle);
+            }
             Said::Answer(answer, updates) => {
                 self.close();
                 if !updates.is_empty() {
@@ -124,8 +148,16 @@ impl Person {
         }
     }
 
+    /// Ends the run and the session: whoever leaves does not want to wait for either.
+    fn leave(&mut self, handle: &Handle) {
+        self.ended = true;
+        handle.interrupt();
+    }
+
     async fn steer(&mut self, line: Next, handle: &Handle) {
         match line {
+            Next::Line(line) if leaves(&line) => self.leave(handle),
+            Next::Line(line) if line.trim() == "/help" => say(&help::page(HELP)),
             Next::Line(line) if !line.trim().is_empty() => {
                 let _ = handle.steer(Prompt::from(line.trim_end().to_owned())).await;
             }
@@ -133,6 +165,25 @@ impl Person {
             Next::End | Next::Bad(_) => self.ended = true,
         }
     }
+}
+
+/// Says how to leave, once, before anything else.
+pub(crate) fn greet() {
+    say("Leave with Ctrl-D or /exit; /help lists the commands.\n");
+}
+
+/// Whether a line says that the person wants to leave.
+pub(crate) fn leaves(line: &str) -> bool {
+    matches!(line.trim(), "exit" | "quit" | "/exit" | "/quit")
+}
+
+/// What is said where a change of the permissions holds and could not be kept.
+fn unkept(update: &PermissionUpdate, error: &str) -> String {
+    let what = match &update.change {
+        PermissionChange::AddRules { rules, .. } => rules.join(", "),
+        _ => "the change of the permissions".into(),
+    };
+    format!("{what} was NOT kept and holds for this session only: {error}")
 }
 
 /// Asks whether a project may act. Only a clear yes counts.
@@ -164,12 +215,16 @@ impl View for Asking {
                 for update in updates {
                     match (self.keep)(update) {
                         Ok(notice) => notice.into_iter().for_each(|notice| complain(&notice)),
-                        Err(error) => complain(&error),
+                        Err(error) => complain(&unkept(update, &error)),
                     }
                 }
             }
             _ => {}
         }
+    }
+
+    fn written(&mut self, update: &Update) {
+        self.inner.written(update);
     }
 
     fn next_tick(&self) -> Option<Duration> {

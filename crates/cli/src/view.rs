@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use windlass_engine::{Outcome, Terminal, Update};
+use windlass_engine::{MessageId, Outcome, Terminal, Update};
 use windlass_wire::{At, Translator};
 
 use crate::display;
@@ -17,6 +17,8 @@ pub(crate) trait View: Send {
     fn begin(&mut self, out: &mut Vec<u8>);
     /// Something happened.
     fn update(&mut self, update: &Update, out: &mut Vec<u8>);
+    /// The last update and everything before it is written out, so that more can stand behind it.
+    fn written(&mut self, _update: &Update) {}
     /// How long from now until [`View::tick`] is due, if it is.
     fn next_tick(&self) -> Option<Duration> {
         None
@@ -60,8 +62,18 @@ impl View for WithProgress {
     }
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        self.progress.update(update);
+        match update {
+            // What the answer took stands behind it.
+            Update::Done(_) => self.progress.clear(),
+            Update::Block { block, .. } if block.as_text().is_some() => self.progress.clear(),
+            other => self.progress.update(other),
+        }
         self.inner.update(update, out);
+    }
+
+    fn written(&mut self, update: &Update) {
+        self.progress.update(update);
+        self.inner.written(update);
     }
 
     fn next_tick(&self) -> Option<Duration> {
@@ -112,6 +124,51 @@ impl View for TextView {
 
     fn refuse(&mut self, error: &str, _: Option<&Arc<str>>, out: &mut Vec<u8>) {
         self.paragraph(error, out);
+    }
+}
+
+/// For somebody at a terminal: everything the model says, as it comes.
+pub(crate) struct TalkView {
+    text: TextView,
+    /// What the model has said in this run and still stands.
+    said: Vec<MessageId>,
+}
+
+impl TalkView {
+    pub(crate) fn new() -> Self {
+        Self { text: TextView::new(), said: Vec::new() }
+    }
+}
+
+impl View for TalkView {
+    fn begin(&mut self, _: &mut Vec<u8>) {
+        self.said.clear();
+    }
+
+    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        match update {
+            Update::Block { id, block, .. } => {
+                if let Some(text) = block.as_text() {
+                    self.said.push(*id);
+                    self.text.paragraph(text, out);
+                }
+            }
+            Update::Retracted { messages, .. } => {
+                let before = self.said.len();
+                self.said.retain(|id| !messages.contains(id));
+                if self.said.len() < before {
+                    self.text.paragraph("(What the model said last does not stand.)", out);
+                }
+            }
+            Update::Done(outcome) if !self.said.is_empty() => {
+                self.text.paragraph(&complaint(outcome).unwrap_or_default(), out);
+            }
+            other => self.text.update(other, out),
+        }
+    }
+
+    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.text.refuse(error, prompt, out);
     }
 }
 

@@ -41,6 +41,7 @@ mod signals;
 mod store;
 mod structured;
 mod support;
+mod talk;
 mod terminal;
 mod terminals;
 mod thinking;

@@ -18,7 +18,7 @@ fn on_terminal(stage: &Stage, arguments: &[&str]) -> (String, String) {
 }
 
 /// A terminal of some columns: the end of whoever sits there, and that of programs.
-fn terminal(columns: u16) -> (File, File) {
+pub(crate) fn terminal(columns: u16) -> (File, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&master).unwrap();
     unlockpt(&master).unwrap();

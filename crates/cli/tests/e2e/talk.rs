@@ -1,0 +1,238 @@
+//! An interactive session: somebody types at a terminal and reads what comes.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::symlink;
+use std::process::{Child, Command};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::Stage;
+use crate::terminal::terminal;
+
+/// Longer than anything takes here.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Somebody at a terminal, and the session.
+struct Talk {
+    keyboard: File,
+    screen: Arc<Mutex<Vec<u8>>>,
+    child: Child,
+}
+
+impl Talk {
+    fn begin(stage: &Stage, arguments: &[&str]) -> Self {
+        let (master, terminal) = terminal(80);
+        let mut command = stage.command(arguments).into_command();
+        let end = || terminal.try_clone().unwrap();
+        command.stdin(end()).stdout(end()).stderr(end());
+        let child = command.spawn().unwrap();
+        let screen = Arc::new(Mutex::new(Vec::new()));
+        let (mut source, seen) = (master.try_clone().unwrap(), screen.clone());
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(length @ 1..) = source.read(&mut piece) {
+                seen.lock().unwrap().extend_from_slice(&piece[..length]);
+            }
+        });
+        Self { keyboard: master, screen, child }
+    }
+
+    fn screen(&self) -> String {
+        String::from_utf8_lossy(&self.screen.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until the screen has shown a text so many times.
+    #[track_caller]
+    fn sees_times(&self, text: &str, times: usize) {
+        let began = Instant::now();
+        while self.screen().matches(text).count() < times {
+            assert!(began.elapsed() < PATIENCE, "{text:?} is not in {:?}", self.screen());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    #[track_caller]
+    fn sees(&self, text: &str) {
+        self.sees_times(text, 1);
+    }
+
+    /// Waits for a question and its last line.
+    #[track_caller]
+    fn is_asked(&self) {
+        self.sees("is told to the model");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+
+    fn types(&mut self, line: &str) {
+        self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn presses_ctrl_c(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+    }
+
+    /// Waits for the end; gives the exit code and everything that was seen.
+    #[track_caller]
+    fn ends(mut self) -> (Option<i32>, String) {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return (status.code(), self.screen());
+            }
+            if began.elapsed() > PATIENCE {
+                self.child.kill().unwrap();
+                panic!("it does not end: {:?}", self.screen());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Checks that texts come one after the other.
+#[track_caller]
+fn check_order(screen: &str, texts: &[&str]) {
+    let mut rest = screen;
+    for text in texts {
+        let Some((_, behind)) = rest.split_once(text) else {
+            panic!("{text:?} is not in its place: {screen:?}")
+        };
+        rest = behind;
+    }
+}
+
+#[test]
+fn what_the_model_says_is_seen_when_it_says_it() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"text": "Let me look."}, {"tool": "Bash", "input": {"command": "touch made"}}]},
+            {"blocks": [{"text": "All is well."}]}]"#,
+    );
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.is_asked();
+    check_order(&talk.screen(), &["Let me look.", "Bash asks for permission", "touch made"]);
+    talk.types("y");
+    talk.sees("tokens in");
+    talk.types("/exit");
+    let (code, screen) = talk.ends();
+    assert_eq!(code, Some(0), "{screen:?}");
+    check_order(&screen, &["Bash touch made (", "All is well.", "2 turns", "> "]);
+    assert_eq!(screen.matches("All is well.").count(), 1, "{screen:?}");
+    // The changing line never stays beside what the model says.
+    let line = screen.lines().find(|line| line.contains("All is well.")).unwrap();
+    assert_eq!(line.rsplit("\r\x1b[K").next(), Some("All is well."), "{screen:?}");
+}
+
+#[test]
+fn there_are_several_words_for_leaving() {
+    for word in ["exit", "quit", "/exit", " /quit "] {
+        let stage = Stage::hello();
+        let mut talk = Talk::begin(&stage, &["go"]);
+        talk.sees("tokens in");
+        talk.types("/help");
+        talk.sees("/rewind [N]");
+        talk.types(word);
+        let (code, screen) = talk.ends();
+        assert_eq!((code, stage.requests()), (Some(0), 1), "{word}: {screen:?}");
+        check_order(
+            &screen,
+            &["Leave with Ctrl-D or /exit; /help lists the commands.", "Hello.", "/exit, /quit"],
+        );
+    }
+}
+
+#[test]
+fn leaving_at_a_question_does_not_run_the_call() {
+    let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.is_asked();
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    assert_eq!((stage.requests(), stage.project.read("made").is_ok()), (1, false), "{screen:?}");
+}
+
+#[test]
+fn an_unclear_answer_hears_what_is_offered_and_why_no_more() {
+    let check = |input: &str, flags: &[&str], why: Option<&str>, answers: &str| {
+        let tool = if input.contains("command") { "Bash" } else { "Write" };
+        let stage = Stage::call(tool, input);
+        let mut talk = Talk::begin(&stage, &[&["go"], flags].concat());
+        talk.is_asked();
+        talk.types("perhaps");
+        talk.sees(answers);
+        talk.types("/exit");
+        let (_, screen) = talk.ends();
+        assert_eq!(screen.contains("An answer cannot be kept"), why.is_some(), "{screen:?}");
+        let why = why.map(|why| format!("An answer cannot be kept: {why}"));
+        assert!(screen.contains(&why.unwrap_or_default()), "{screen:?}");
+    };
+    let asks = r#"{"permissions": {"ask": ["Bash(touch:*)"]}}"#;
+    let touch = r#"{"command": "touch made"}"#;
+    check(touch, &[], None, "Answer y, s, a or n;");
+    let by_rule = "it is asked about every time by the rule Bash(touch:*) (";
+    check(touch, &["--settings", asks], Some(by_rule), "Answer y or n;");
+    let hidden = Some("a part of the line cannot be seen.");
+    check(r#"{"command": "touch a\u200bb"}"#, &[], hidden, "Answer y or n;");
+    let protected = Some("it changes a protected file.");
+    check(r#"{"file_path": ".npmrc", "content": "x"}"#, &[], protected, "Answer y or n;");
+}
+
+#[test]
+fn an_edit_shows_lines_that_go_and_come_with_their_tabs() {
+    let input = r#"{"file_path": "Makefile", "content": "all:\n\tcc x\n"}"#;
+    let stage = Stage::call("Write", input);
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.is_asked();
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    // A terminal may turn tabs into blanks; both look alike.
+    let screen = screen.replace('\t', "        ");
+    check_order(&screen, &["file_path: Makefile", "    + all:", "cc x", "\n    + \r\n"]);
+    assert!(!screen.contains("U+0009"), "{screen:?}");
+}
+
+#[test]
+fn a_rule_that_could_not_be_kept_is_told_as_such() {
+    let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+    stage.project.write("elsewhere/x", "").unwrap();
+    symlink(stage.project.path().join("elsewhere"), stage.project.path().join(".windlass")).unwrap();
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.is_asked();
+    talk.types("a");
+    talk.sees("tokens in");
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    assert!(
+        screen.contains("windlass: Bash(touch made) was NOT kept and holds for this session only: "),
+        "{screen:?}"
+    );
+    assert!(stage.project.read("made").is_ok(), "{screen:?}");
+}
+
+#[test]
+fn whoever_answers_always_hears_where_it_is_kept_and_what_else_changed() {
+    let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+    let git = Command::new("git").args(["init", "-q"]).current_dir(stage.project.path()).status().unwrap();
+    assert!(git.success());
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.is_asked();
+    talk.types("a");
+    talk.sees("tokens in");
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    check_order(&screen, &["windlass: kept in ", "settings.local.json", "was added to ", "git/ignore."]);
+}
+
+#[test]
+fn an_interrupt_at_a_question_says_that_nothing_was_running() {
+    let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.is_asked();
+    talk.presses_ctrl_c();
+    talk.sees("Interrupted at the question about a call; it was not run.");
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    assert!(!screen.contains("were running"), "{screen:?}");
+    assert!(stage.project.read("made").is_err(), "{screen:?}");
+}
