@@ -104,10 +104,10 @@ fn remark(arguments: &Arguments, outcome: &Outcome) {
     if arguments.output_format == Format::Json {
         return;
     }
-    if !Progress::is_shown(arguments.verbose)
-        && let Some(denials) = view::denials(outcome)
-    {
-        complain(&denials);
+    if !Progress::is_shown(arguments.verbose) {
+        for denial in view::denials(outcome) {
+            complain(&denial);
+        }
     }
     let is_out_of_sight = !std::io::stdout().is_terminal() && std::io::stderr().is_terminal();
     if let Some(complaint) = view::complaint(outcome).filter(|_| is_out_of_sight) {

@@ -1,15 +1,22 @@
 //! The three forms in which a run is shown.
 
-use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use serde_json::Value;
+use windlass_engine::protocol::ToolUse;
 use windlass_engine::{MessageId, Outcome, Terminal, Update};
 use windlass_wire::{At, Translator};
 
-use crate::display;
 use crate::progress::Progress;
+use crate::{display, layout};
+
+/// How many denials are told one by one.
+const DENIALS_MAX: usize = 5;
+
+/// As much of a call is told where only its name matters.
+const SUBJECT_COLUMNS: usize = 60;
 
 /// Shows a run. Whatever belongs on standard output is appended to the caller's buffer.
 pub(crate) trait View: Send {
@@ -246,21 +253,30 @@ impl View for StreamView {
     }
 }
 
-/// Which calls were denied, as one line; nothing if none was.
-pub(crate) fn denials(outcome: &Outcome) -> Option<String> {
-    let count = outcome.denials.len();
-    if let [denial] = outcome.denials.as_slice() {
-        return Some(format!("a call was denied: {}", denial.reason));
+/// Which calls were denied and why, a line for each that differs. The reasons say what would allow them.
+pub(crate) fn denials(outcome: &Outcome) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for denial in &outcome.denials {
+        let line = format!("{} was denied: {}", about(&denial.tool_use), denial.reason);
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
     }
-    let names: BTreeSet<&str> = outcome.denials.iter().map(|denial| &*denial.tool_use.name).collect();
-    let names: Vec<&str> = names.into_iter().collect();
-    (count > 0).then(|| {
-        format!(
-            "{count} calls were denied: {}. Allow them with --allowedTools, --add-dir or another \
-             --permission-mode; --verbose says why each was denied.",
-            names.join(", ")
-        )
-    })
+    let more = lines.len().saturating_sub(DENIALS_MAX);
+    lines.truncate(DENIALS_MAX);
+    if more > 0 {
+        lines.push(format!("and {more} more; --verbose names each."));
+    }
+    lines
+}
+
+/// A call in a few words: its tool, and what its input names first of all.
+fn about(tool_use: &ToolUse) -> String {
+    let input: Value = serde_json::from_str(tool_use.input.get()).unwrap_or_default();
+    let named =
+        ["command", "file_path", "url", "path", "pattern"].iter().find_map(|name| input[name].as_str());
+    let subject = display::line(named.unwrap_or_default());
+    format!("{} {}", tool_use.name, layout::cut(&subject, SUBJECT_COLUMNS)).trim_end().to_owned()
 }
 
 /// What went wrong, as one line.

@@ -66,9 +66,22 @@ fn text_mode_says_once_what_was_denied() {
     let bash = r#"{"tool": "Bash", "input": {"command": "touch made"}}"#;
     let one = format!(r#"[{{"blocks": [{write}]}}, {{"blocks": [{{"text": "Done."}}]}}]"#);
     let three = format!(r#"[{{"blocks": [{write}, {bash}, {bash}]}}, {{"blocks": [{{"text": "Done."}}]}}]"#);
-    check(&one, &[], &["windlass: a call was denied: Write of new.txt needs permission."]);
+    let six: Vec<String> =
+        (1..=7).map(|n| format!(r#"{{"tool": "Bash", "input": {{"command": "touch made{n}"}}}}"#)).collect();
+    let six = format!(r#"[{{"blocks": [{}]}}, {{"blocks": [{{"text": "Done."}}]}}]"#, six.join(", "));
+    check(&one, &[], &["windlass: Write new.txt was denied: Write of new.txt needs permission."]);
     check(&one, &["--allowedTools", "Write"], &[]);
-    check(&three, &[], &["windlass: 3 calls were denied: Bash, Write. Allow them with --allowedTools"]);
+    check(&three, &[], &["Write new.txt was denied: ", "Bash touch made was denied: Bash needs permission"]);
+    check(&six, &[], &["made1", "made2", "made3", "made4", "made5", "windlass: and 2 more; --verbose"]);
+    let rules = r#"{"permissions": {"deny": ["Bash(touch:*)"], "ask": ["Write"]}}"#;
+    check(
+        &three,
+        &["--settings", rules],
+        &[
+            "allow it with an interactive session, or by taking that rule out of ",
+            "Bash touch made was denied: Bash is denied by the rule Bash(touch:*) (",
+        ],
+    );
     check(&three, &["--verbose"], &["Write denied: ", "Bash denied: ", "Bash denied: "]);
 }
 
