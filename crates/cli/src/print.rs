@@ -21,7 +21,7 @@ use crate::opening::{Keep, Opened, Opening, Origins};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::terminal::{self, Person};
-use crate::view::{self, JsonView, StreamView, TalkView, TextView, View, WithProgress};
+use crate::view::{self, JsonView, StreamView, TalkView, TextView, View, WithHookFailures, WithProgress};
 use crate::wiring::{self, Form, Wired};
 use crate::{complain, guard, hooking, prompt};
 
@@ -184,9 +184,11 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
         Format::Json if verbose => Progress::new(true),
         Format::Json | Format::StreamJson => None,
     };
-    if let Some(progress) = progress {
-        view = Box::new(WithProgress { progress, inner: view });
-    }
+    view = match progress {
+        Some(progress) => Box::new(WithProgress { progress, inner: view }),
+        None if format != Format::StreamJson => Box::new(WithHookFailures::new(view)),
+        None => view,
+    };
     let mut output = Output::new();
     output.at_once = matches!(ready.input, Input::Person { .. });
     if let Some(hooks) = hooks.as_ref().filter(|_| format == Format::StreamJson) {

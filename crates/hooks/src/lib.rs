@@ -52,3 +52,4 @@ pub use program::Confinement;
 pub use prompt::AskModel;
 pub use runner::{HookHost, SettingsHooks};
 pub use set::{HookSet, HookSource, SourceKind};
+pub use voice::failure_kind;

@@ -21,6 +21,21 @@ pub(crate) enum Failed {
     Misspoke(String),
 }
 
+/// The words that tell how a handler failed, whatever else is said about it.
+const KINDS: [&str; 4] =
+    ["could not be started", "crashed", "took longer than", "gave an answer that cannot be read"];
+
+/// What stands behind them.
+const HAD_NO_SAY: &str = ". It had no say.";
+const PASSES_NOTHING: &str = ". Nothing passes without it.";
+
+/// Which handler failed, and in which way, if a notice tells that one did.
+#[must_use]
+pub fn failure_kind(notice: &str) -> Option<&str> {
+    let told = notice.strip_suffix(HAD_NO_SAY).or_else(|| notice.strip_suffix(PASSES_NOTHING))?;
+    KINDS.iter().filter_map(|kind| Some(told.find(kind)? + kind.len())).min().map(|end| &told[..end])
+}
+
 impl Failed {
     pub(crate) fn words(&self) -> String {
         match self {
@@ -44,10 +59,10 @@ pub(crate) fn failed(handler: &Handler, failed: &Failed) -> HookAnswer {
     let can_block = events::can_block(handler.event)
         && !matches!(handler.event, HookEvent::Stop | HookEvent::SubagentStop);
     if can_block && (handler.blocks_on_failure || is_silent_host) {
-        let block = format!("{told}. Nothing passes without it.");
+        let block = format!("{told}{PASSES_NOTHING}");
         return HookAnswer { notices: vec![block.clone()], ..blocked(handler.event, block) };
     }
-    HookAnswer { notices: vec![format!("{told}. It had no say.")], ..HookAnswer::default() }
+    HookAnswer { notices: vec![format!("{told}{HAD_NO_SAY}")], ..HookAnswer::default() }
 }
 
 /// What a handler said in an object.
@@ -106,5 +121,27 @@ fn blocked(event: HookEvent, reason: String) -> HookAnswer {
             HookAnswer { permission: Some(HookPermission::Deny(reason)), ..HookAnswer::default() }
         }
         _ => HookAnswer { blocks: vec![reason], ..HookAnswer::default() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_of_failing_is_known_by_its_notice() {
+        let ways = [
+            Failed::NotStarted("it is gone".into()),
+            Failed::Crashed("exit code 7".into()),
+            Failed::TimedOut(Duration::from_secs(1)),
+            Failed::Misspoke("it crashed midway".into()),
+        ];
+        for (way, kind) in ways.iter().zip(KINDS) {
+            for end in [HAD_NO_SAY, PASSES_NOTHING] {
+                let notice = format!("The Stop hook of s:1 {}{end}", way.words());
+                assert_eq!(failure_kind(&notice), Some(format!("The Stop hook of s:1 {kind}").as_str()));
+            }
+        }
+        assert_eq!(failure_kind("The Stop hook of s:1 objects: it crashed"), None);
     }
 }

@@ -168,3 +168,30 @@ fn variables_of_hooks_do_not_reach_commands_that_run_unasked() {
     check("echo $TEAM", &["--settings", &settings], 1);
     check("ls", &["--settings", &settings], 0);
 }
+
+#[test]
+fn a_hook_that_fails_is_told_once_on_standard_error() {
+    let call = r#"{"tool": "Bash", "input": {"command": "true"}}"#;
+    let responses = format!(r#"[{{"blocks": [{call}, {call}]}}, {{"blocks": [{{"text": "Done."}}]}}]"#);
+    let check = |command: &str, format: &str, expected: &[&str]| {
+        let settings = hook("PreToolUse", command).to_string();
+        let flags = ["-p", "go", "--verbose", "--settings", &settings, "--output-format", format];
+        // Lines need --verbose, and elsewhere it would show all progress.
+        let flags: Vec<&str> =
+            flags.into_iter().filter(|flag| *flag != "--verbose" || format == "stream-json").collect();
+        let finished = Stage::new(&responses).run(&flags);
+        assert_eq!(finished.code(), Some(0), "{finished:?}");
+        let told: Vec<&str> = finished.stderr.lines().collect();
+        assert_eq!(told.len(), expected.len(), "{format}: {}", finished.stderr);
+        for (line, expected) in told.iter().zip(expected) {
+            assert!(line.starts_with("windlass: The PreToolUse hook of "), "{line}");
+            assert!(line.contains(expected) && line.ends_with("It had no say."), "{line}");
+        }
+    };
+    for format in ["text", "json"] {
+        check("echo $$ >&2; exit 7", format, &[" crashed"]);
+        check("echo '{'", format, &["gave an answer that cannot be read"]);
+        check("true", format, &[]);
+    }
+    check("exit 7", "stream-json", &[]);
+}
