@@ -61,9 +61,9 @@ enum Token {
 }
 
 impl Token {
-    fn char(&self) -> Option<char> {
+    fn char(self) -> Option<char> {
         match self {
-            Self::Char(c) => Some(*c),
+            Self::Char(c) => Some(c),
             Self::Any | Self::AnyInWord | Self::Boundary => None,
         }
     }
@@ -115,7 +115,7 @@ impl CommandPattern {
 
     /// Whether it lets an interpreter, or whatever a package manager is told to, run anything.
     pub(crate) fn is_broad(&self) -> bool {
-        let literal: String = self.tokens[..self.literal].iter().filter_map(Token::char).collect();
+        let literal: String = self.tokens[..self.literal].iter().copied().filter_map(Token::char).collect();
         let mut words = literal.split(SEPARATOR);
         let name = words.next().unwrap_or_default();
         let ends = matches!(self.tokens.get(self.literal), None | Some(Token::Boundary));
@@ -159,7 +159,7 @@ impl CommandPattern {
 
     /// A program that is not known may run the rest of its words.
     fn behind(&self, words: &[String]) -> Match {
-        let literal = self.tokens[..self.literal].iter().filter_map(Token::char);
+        let literal = self.tokens[..self.literal].iter().copied().filter_map(Token::char);
         let name: String = literal.take_while(|c| *c != SEPARATOR).collect();
         let begins = |at: &usize| !name.is_empty() && base_name(&words[*at]) == name;
         let places = (0..words.len()).filter(begins).take(PLACES_MAX);
