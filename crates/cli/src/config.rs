@@ -62,7 +62,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(crate::usage::of_command(&error, "config")),
+        Err(error) => Err(crate::usage::of_command(&error, &Arguments::command(), rest)),
     }
 }
 

@@ -58,6 +58,9 @@ pub(crate) struct Wanted {
     /// Only the settings of these: user, project, local
     #[arg(long, value_name = "SOURCES")]
     pub(crate) setting_sources: Option<String>,
+    /// As if the project were trusted
+    #[arg(long)]
+    pub(crate) trust_project: bool,
     /// More working directories
     #[arg(long, value_name = "DIRS", num_args = 1..)]
     pub(crate) add_dir: Vec<std::path::PathBuf>,
@@ -65,7 +68,7 @@ pub(crate) struct Wanted {
     #[arg(long)]
     pub(crate) json: bool,
     /// Read cases as lines of JSON from standard input, and answer each with a line
-    #[arg(long, conflicts_with_all = ["tool", "permission_mode"])]
+    #[arg(long, conflicts_with_all = ["tool", "permission_mode", "settings", "setting_sources", "trust_project"])]
     pub(crate) batch: bool,
 }
 
@@ -82,7 +85,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(crate::usage::of_command(&error, "permissions")),
+        Err(error) => Err(crate::usage::of_command(&error, &Permissions::command(), rest)),
     }
 }
 

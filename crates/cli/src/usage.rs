@@ -1,5 +1,7 @@
 //! What is wrong with a command line, in one line each.
 
+use std::ffi::OsString;
+
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -66,21 +68,25 @@ pub(crate) fn command_not_yet(word: &str) -> Option<String> {
     })
 }
 
-/// What to say about a line behind one of our commands.
-pub(crate) fn of_command(error: &clap::Error, command: &str) -> String {
+/// What to say about a line behind one of our commands. The page it names is the one that helps: that of the command within the
+/// command, if the line got so far.
+pub(crate) fn of_command(error: &clap::Error, command: &clap::Command, rest: &[OsString]) -> String {
+    let inner = rest.first().and_then(|word| command.find_subcommand(word));
+    let command = command.get_name();
+    let page = inner.map_or_else(|| command.to_owned(), |inner| format!("{command} {}", inner.get_name()));
     let named = |kind| error.get(kind).map(|value| display::line(&words(value))).unwrap_or_default();
     let what = match error.kind() {
         ErrorKind::UnknownArgument => format!("{} does not belong here.", named(ContextKind::InvalidArg)),
         ErrorKind::InvalidSubcommand => {
-            format!("there is no command `windlass {command} {}`.", named(ContextKind::InvalidSubcommand))
+            format!("there is no command `{command} {}`.", named(ContextKind::InvalidSubcommand))
         }
         ErrorKind::MissingRequiredArgument => format!("{} is missing.", named(ContextKind::InvalidArg)),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            format!("`windlass {command}` needs to be told what to do.")
+            format!("`{command}` needs to be told what to do.")
         }
         _ => explain(error),
     };
-    format!("{what} `windlass {command} --help` shows what there is.")
+    format!("{what} `{page} --help` shows what there is.")
 }
 
 /// What to say about a line that the parser refuses.

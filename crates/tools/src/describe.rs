@@ -48,6 +48,52 @@ fn path<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<&'a str, &'static
         .ok_or("`file_path` is missing")
 }
 
+/// The tools that are known by name, whether there is one here or not: rules and cases speak of them all.
+pub const KNOWN_TOOLS: [&str; 27] = [
+    "Agent",
+    "AskUserQuestion",
+    "Bash",
+    "Edit",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "Glob",
+    "Grep",
+    "KillShell",
+    "LSP",
+    "Monitor",
+    "MultiEdit",
+    "NotebookEdit",
+    "NotebookRead",
+    "Read",
+    "Task",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "TodoWrite",
+    "ToolSearch",
+    "WebFetch",
+    "WebSearch",
+    "Write",
+];
+
+/// The field of a tool's input that one text would most likely be meant for.
+#[must_use]
+pub fn main_field(tool: &str) -> Option<&'static str> {
+    match tool {
+        "Bash" | "Monitor" => Some("command"),
+        "Read" | "NotebookRead" | "LSP" | "Edit" | "Write" | "MultiEdit" | "NotebookEdit" => {
+            Some("file_path")
+        }
+        "Glob" | "Grep" => Some("pattern"),
+        "WebFetch" => Some("url"),
+        "WebSearch" => Some("query"),
+        _ => None,
+    }
+}
+
 /// A command line as Bash would judge it.
 pub(crate) fn describe_line(line: &str, judged: Judged, cx: &ExamineContext) -> Result<CallFacts, String> {
     if line.trim().is_empty() {
@@ -91,4 +137,22 @@ fn describe_search(tool: &str, input: &Value, cx: &ExamineContext) -> Result<Cal
     let place = if place.is_empty() { start } else { locate("pattern", place, &start.lexical)? };
     let target = pattern.to_owned();
     Ok(CallFacts { shared: true, paths: vec![place], target, ..CallFacts::new(CallKind::Read) })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_known_tool_is_described_as_what_it_is() {
+        let cx = ExamineContext { cwd: "/".into(), roots: Vec::new().into(), hidden: Default::default() };
+        let is_unknown =
+            |tool: &str| describe(tool, &json!({}), &cx).is_ok_and(|facts| facts.kind == CallKind::Execute);
+        assert!(is_unknown("Foo"));
+        for tool in KNOWN_TOOLS {
+            assert!(!is_unknown(tool), "{tool}");
+        }
+    }
 }

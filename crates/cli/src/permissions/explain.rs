@@ -7,10 +7,11 @@ use windlass_config::{Config, Flags};
 use windlass_engine::protocol::{RawValue, Ruling};
 use windlass_engine::{Asking, Case, guarded, judge, missing_rules};
 use windlass_ports::ExamineContext;
-use windlass_tools::describe;
+use windlass_tools::{KNOWN_TOOLS, describe, main_field};
 
 use super::Wanted;
 use crate::guard::{self, Said};
+use crate::suggest::closest;
 use crate::visible::visible;
 use crate::{complain, confine};
 
@@ -27,15 +28,14 @@ pub(super) fn run(wanted: &Wanted) -> i32 {
 
 fn explain(wanted: &Wanted) -> Result<String, String> {
     let tool = wanted.tool.as_deref().unwrap_or_default();
-    let input: Value = serde_json::from_str(&wanted.input).map_err(|error| {
-        format!("--input is not JSON ({error}). Give an object such as '{{\"command\":\"ls\"}}'.")
-    })?;
+    let note = note(tool)?;
+    let input = input(tool, &wanted.input)?;
     let raw = RawValue::from_string(wanted.input.clone()).map_err(|error| error.to_string())?;
     let place = guard::place()?;
     let said = Said {
         settings: wanted.settings.as_deref(),
         sources: wanted.setting_sources.as_deref(),
-        trust: false,
+        trust: wanted.trust_project,
         headless: true,
     };
     let held = guard::load(said, &place, |_| false)?;
@@ -64,21 +64,67 @@ fn explain(wanted: &Wanted) -> Result<String, String> {
     let case = Case { input: &raw, cwd: &place.cwd, ..Case::new(tool, &facts, &permissions, &roots) };
     let ruling = judge(&case);
     let missing = if ruling.verdict.name() == "allow" { Vec::new() } else { missing_rules(&case) };
-    Ok(if wanted.json { as_json(&ruling, &missing) } else { as_text(&ruling, &missing) })
+    let explained = Explained { ruling, missing, note };
+    Ok(if wanted.json { as_json(&explained) } else { as_text(&explained) })
 }
 
-fn as_json(ruling: &Ruling, missing: &[String]) -> String {
-    let line = json!({
+/// What there is to say about the name of a tool. One that was probably mistyped is an error: the answer would be about nothing.
+fn note(tool: &str) -> Result<Option<String>, String> {
+    // Servers bring tools of their own.
+    if KNOWN_TOOLS.contains(&tool) || tool.starts_with("mcp__") {
+        return Ok(None);
+    }
+    match closest(tool, &KNOWN_TOOLS) {
+        Some(meant) => Err(format!("there is no tool {tool}; did you mean {meant}?")),
+        None => {
+            Ok(Some("no tool of this name is known; it is judged as one that could do anything".to_owned()))
+        }
+    }
+}
+
+/// The input of the call. Whoever gave plain text is shown it as it must be given.
+fn input(tool: &str, text: &str) -> Result<Value, String> {
+    let (problem, plain) = match serde_json::from_str(text) {
+        Ok(object @ Value::Object(_)) => return Ok(object),
+        Ok(Value::String(plain)) => ("not an object".to_owned(), plain),
+        Ok(_) => ("not an object".to_owned(), String::new()),
+        Err(_) if !text.trim_start().starts_with(['{', '[', '"']) => ("not JSON".to_owned(), text.to_owned()),
+        Err(error) => (format!("not JSON ({error})"), String::new()),
+    };
+    let example = match main_field(tool) {
+        Some(field) if !plain.trim().is_empty() => json!({ field: plain }),
+        Some(field) => json!({ field: "..." }),
+        None => json!({}),
+    };
+    let example = example.to_string().replace('\'', r"'\''");
+    Err(format!("--input is {problem}. Give an object: --input '{example}'."))
+}
+
+/// What would become of a call, and what there is to say besides.
+struct Explained {
+    ruling: Ruling,
+    /// Rules that would allow it.
+    missing: Vec<String>,
+    note: Option<String>,
+}
+
+fn as_json(explained: &Explained) -> String {
+    let Explained { ruling, missing, note } = explained;
+    let mut line = json!({
         "decision": ruling.verdict.name(),
         "rule": ruling.rule.as_ref().map(|rule| rule.text.to_string()),
         "source": ruling.rule.as_ref().map(|rule| rule.source.to_string()),
         "reason": ruling.reason,
         "missing": missing,
     });
+    if let Some(note) = note {
+        line["note"] = note.as_str().into();
+    }
     format!("{line}\n")
 }
 
-fn as_text(ruling: &Ruling, missing: &[String]) -> String {
+fn as_text(explained: &Explained) -> String {
+    let Explained { ruling, missing, note } = explained;
     let mut lines = vec![format!("decision: {}", ruling.verdict.name())];
     match &ruling.rule {
         Some(rule) => {
@@ -90,6 +136,9 @@ fn as_text(ruling: &Ruling, missing: &[String]) -> String {
     lines.push(format!("reason:   {}", visible(&ruling.reason)));
     for rule in missing {
         lines.push(format!("missing:  {}", visible(rule)));
+    }
+    if let Some(note) = note {
+        lines.push(format!("note:     {note}"));
     }
     lines.join("\n") + "\n"
 }

@@ -13,6 +13,7 @@ mod crash;
 mod demo;
 mod endings;
 mod environment;
+mod explain;
 mod failures;
 mod fallback;
 mod formats;

@@ -1,0 +1,94 @@
+//! What `windlass permissions explain` says, to people and to programs.
+
+use windlass_testkit::{Finished, Project};
+
+use crate::support::{WINDLASS, check_refused};
+
+fn windlass(project: &Project, arguments: &[&str]) -> Finished {
+    project.command(WINDLASS).args(arguments).run().unwrap()
+}
+
+fn explain(project: &Project, arguments: &[&str]) -> Finished {
+    windlass(project, &[&["permissions", "explain"], arguments].concat())
+}
+
+#[test]
+fn a_mistyped_tool_is_an_error_and_an_unknown_one_is_told() {
+    let project = Project::new().unwrap();
+    let refused = |tool: &str, meant: &str| {
+        let words = [&*format!("there is no tool {tool}; did you mean {meant}?")];
+        check_refused(&explain(&project, &["--tool", tool, "--input", "{}"]), &words);
+    };
+    refused("bash", "Bash");
+    refused("Bsah", "Bash");
+    refused("webfetch", "WebFetch");
+    let check = |tool: &str, is_known: bool| {
+        let finished = explain(&project, &["--tool", tool]);
+        assert_eq!(finished.code(), Some(0), "{finished:?}");
+        assert_eq!(!finished.stdout.contains("no tool of this name is known"), is_known, "{finished:?}");
+        let json = explain(&project, &["--tool", tool, "--json"]).json_lines().unwrap();
+        assert_eq!(json[0].get("note").is_none(), is_known, "{json:?}");
+    };
+    check("Foo", false);
+    check("mcp__files__read", true);
+    check("TodoWrite", true);
+}
+
+#[test]
+fn plain_text_as_input_is_shown_as_it_must_be_given() {
+    let project = Project::new().unwrap();
+    let check = |tool: &str, input: &str, expected: &str| {
+        check_refused(&explain(&project, &["--tool", tool, "--input", input]), &[expected]);
+    };
+    check(
+        "Bash",
+        "git status",
+        r#"--input is not JSON. Give an object: --input '{"command":"git status"}'."#,
+    );
+    check("Bash", "\"ls\"", r#"not an object. Give an object: --input '{"command":"ls"}'."#);
+    check("Bash", "echo 'a'", r#"'{"command":"echo '\''a'\''"}'."#);
+    check("Read", "a.txt", r#"'{"file_path":"a.txt"}'."#);
+    check(
+        "Bash",
+        "{\"command\":",
+        r#"not JSON (EOF while parsing a value at line 1 column 11). Give an object"#,
+    );
+    check("Bash", "[]", r#"'{"command":"..."}'."#);
+}
+
+#[test]
+fn settings_are_taken_as_a_run_takes_them() {
+    let project = Project::new().unwrap();
+    project.write(".claude/settings.json", r#"{"permissions": {"allow": ["Bash(make)"]}}"#).unwrap();
+    let check = |flags: &[&str], decision: &str| {
+        let call = ["--tool", "Bash", "--input", r#"{"command": "make"}"#, "--json"];
+        let finished = explain(&project, &[&call, flags].concat());
+        assert_eq!(finished.json_lines().unwrap()[0]["decision"], decision, "{flags:?} {finished:?}");
+    };
+    check(&[], "ask");
+    check(&["--trust-project"], "allow");
+    check(&["--setting-sources", "project"], "allow");
+    check(&["--setting-sources", "user", "--trust-project"], "ask");
+    check(&["--settings", r#"{"permissions": {"deny": ["Bash(make)"]}}"#, "--trust-project"], "deny");
+}
+
+#[test]
+fn the_page_that_helps_is_named() {
+    let project = Project::new().unwrap();
+    let check = |arguments: &[&str], page: &str| {
+        let words = [&*format!("`windlass {page} --help` shows what there is.")];
+        check_refused(&windlass(&project, arguments), &words);
+    };
+    check(&["permissions", "explain", "--wether"], "permissions explain");
+    check(&["permissions", "explain"], "permissions explain");
+    check(&["permissions", "wether"], "permissions");
+    check(&["permissions"], "permissions");
+    check(&["sandbox", "run"], "sandbox run");
+    check(&["sandbox", "status", "x"], "sandbox status");
+    check(&["config", "show", "--wether"], "config show");
+    check(&["config", "schema", "x"], "config schema");
+    check(&["config", "list", "--wether"], "config list");
+    check(&["trust", "add", "x"], "trust add");
+    check(&["trust", "remove", "--wether"], "trust remove");
+    check(&["trust", "--wether"], "trust");
+}
