@@ -11,17 +11,21 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use crate::arguments::Request;
 use crate::help;
 
-/// Says what would become of calls, by which rule and why; nothing is run
-#[derive(Debug, Parser)]
-#[command(name = "windlass permissions", disable_help_subcommand = true, args_override_self = true)]
-#[command(after_help = "\
+/// What stands below the flags.
+const AFTER: &str = "\
 Examples:
   windlass permissions explain --tool Bash --input '{\"command\":\"git status && rm -rf build\"}'
   windlass permissions explain --batch < cases.jsonl
 
 A line of a batch is {\"id\", \"rules\": {\"allow\": [], \"deny\": [], \"ask\": []}, \"mode\", \"cwd\", \"additional_dirs\", \"tool\", \"input\", \
-\"redirect_to\"}; its rules count as rules of a session and no settings are read. The answer is a line \
-{\"id\", \"decision\", \"rule\", \"reason\"} with allow, ask or deny.")]
+\"redirect_to\"}. cwd and tool are required, and input wherever the tool needs one; what is left out of the rest is null or \
+empty. Its rules count as rules of a session and no settings are read. The answer is a line \
+{\"id\", \"decision\", \"rule\", \"reason\"} with allow, ask or deny.";
+
+/// Says what would become of calls, by which rule and why; nothing is run
+#[derive(Debug, Parser)]
+#[command(name = "windlass permissions", disable_help_subcommand = true, args_override_self = true)]
+#[command(after_help = AFTER)]
 struct Permissions {
     #[command(subcommand)]
     command: Command,
@@ -31,6 +35,7 @@ struct Permissions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Say what would become of a call with the settings of this directory
+    #[command(after_help = AFTER)]
     Explain(Wanted),
 }
 

@@ -1,5 +1,6 @@
 //! Cases from standard input, each with its own rules, decided one by one.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, LineWriter, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,10 @@ use windlass_ports::ExamineContext;
 use windlass_tools::{describe, url_fact};
 
 use crate::complain;
+use crate::suggest::closest;
+
+/// The fields of a case.
+const FIELDS: [&str; 8] = ["additional_dirs", "cwd", "id", "input", "mode", "redirect_to", "rules", "tool"];
 
 /// One case.
 #[derive(Deserialize)]
@@ -59,10 +64,14 @@ fn nothing() -> Box<RawValue> {
 pub(super) fn run() -> i32 {
     let (input, mut output) = (std::io::stdin().lock(), LineWriter::new(std::io::stdout().lock()));
     let mut code = 0;
+    let mut told = BTreeSet::new();
     for (number, line) in input.lines().enumerate() {
         let decided = match line {
             Ok(line) if line.trim().is_empty() => continue,
-            Ok(line) => decide_line(&line),
+            Ok(line) => {
+                tell_unknown(number + 1, &line, &mut told);
+                decide_line(&line)
+            }
             Err(error) => Err(error.to_string()),
         };
         let decided = decided.unwrap_or_else(|error| {
@@ -76,6 +85,20 @@ pub(super) fn run() -> i32 {
         }
     }
     if output.flush().is_err() { 1 } else { code }
+}
+
+/// Says which fields of a line mean nothing, each once: there may be thousands of lines.
+fn tell_unknown(number: usize, line: &str, told: &mut BTreeSet<String>) {
+    let Ok(members) = serde_json::from_str::<BTreeMap<String, &RawValue>>(line) else { return };
+    for name in members.into_keys().filter(|name| !FIELDS.contains(&name.as_str())) {
+        let meant = closest(&name, &FIELDS).map(|meant| format!(" Did you mean `{meant}`?"));
+        if told.insert(name.clone()) {
+            complain(&format!(
+                "line {number}: the field `{name}` means nothing here and is left out.{}",
+                meant.unwrap_or_default()
+            ));
+        }
+    }
 }
 
 fn decide_line(line: &str) -> Result<Decided, String> {
@@ -110,7 +133,7 @@ fn decide(given: &Given) -> Decided {
             Err(problem) => return denied(id, format!("The redirection is not followed: {problem}.")),
         };
     }
-    let Ruling { verdict, rule, reason, .. } = ruling;
+    let Ruling { verdict, rule, reason, .. } = super::explain::told(ruling);
     Decided { id, decision: verdict.name(), rule: rule.map(|rule| rule.text.to_string()), reason }
 }
 

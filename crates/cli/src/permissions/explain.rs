@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 use windlass_config::{Config, Flags};
-use windlass_engine::protocol::{RawValue, Ruling};
+use windlass_engine::protocol::{RawValue, Ruling, Verdict};
 use windlass_engine::{Asking, Case, guarded, judge, missing_rules};
 use windlass_ports::ExamineContext;
 use windlass_tools::{KNOWN_TOOLS, describe, main_field};
@@ -62,10 +62,21 @@ fn explain(wanted: &Wanted) -> Result<String, String> {
     permissions.sandbox = sandbox;
     permissions.asking = Asking::Person;
     let case = Case { input: &raw, cwd: &place.cwd, ..Case::new(tool, &facts, &permissions, &roots) };
-    let ruling = judge(&case);
+    let ruling = told(judge(&case));
     let missing = if ruling.verdict.name() == "allow" { Vec::new() } else { missing_rules(&case) };
     let explained = Explained { ruling, missing, note };
     Ok(if wanted.json { as_json(&explained) } else { as_text(&explained) })
+}
+
+/// In the mode auto a model decides before anybody is asked; the reason must not look as if nobody did.
+pub(super) fn told(ruling: Ruling) -> Ruling {
+    match ruling.verdict {
+        Verdict::Classify => {
+            let reason = format!("{} In the mode auto a model would judge it first.", ruling.reason);
+            Ruling { reason, ..ruling }
+        }
+        _ => ruling,
+    }
 }
 
 /// What there is to say about the name of a tool. One that was probably mistyped is an error: the answer would be about nothing.

@@ -51,7 +51,7 @@ fn plain_text_as_input_is_shown_as_it_must_be_given() {
     check(
         "Bash",
         "{\"command\":",
-        r#"not JSON (EOF while parsing a value at line 1 column 11). Give an object"#,
+        "not JSON (EOF while parsing a value at line 1 column 11). Give an object",
     );
     check("Bash", "[]", r#"'{"command":"..."}'."#);
 }
@@ -91,4 +91,37 @@ fn the_page_that_helps_is_named() {
     check(&["trust", "add", "x"], "trust add");
     check(&["trust", "remove", "--wether"], "trust remove");
     check(&["trust", "--wether"], "trust");
+}
+
+#[test]
+fn auto_mode_says_that_a_model_judges_first() {
+    let project = Project::new().unwrap();
+    let check = |mode: &str, expected: bool| {
+        let call = ["--tool", "Bash", "--input", r#"{"command": "make"}"#, "--permission-mode", mode];
+        let finished = explain(&project, &call);
+        assert!(finished.stdout.contains("decision: ask"), "{finished:?}");
+        assert_eq!(finished.stdout.contains("a model would judge it first"), expected, "{finished:?}");
+    };
+    check("auto", true);
+    check("default", false);
+}
+
+#[test]
+fn a_batch_tells_once_which_fields_mean_nothing() {
+    let project = Project::new().unwrap();
+    let line = r#"{"id": 1, "cwd": "/srv", "tool": "Bash", "input": {"command": "ls"}, "rule": {}, "expect": "allow"}"#;
+    let command = project.command(WINDLASS).args(["permissions", "explain", "--batch"]);
+    let finished = command.stdin(format!("{line}\n{line}\n")).run().unwrap();
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    let fields: Vec<String> =
+        finished.json_lines().unwrap()[0].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(fields, ["id", "decision", "rule", "reason"]);
+    let told: Vec<&str> = finished.stderr.lines().collect();
+    assert_eq!(told.len(), 2, "{}", finished.stderr);
+    assert!(told[0].contains("line 1: the field `expect` means nothing here"), "{}", finished.stderr);
+    assert!(told[1].contains("`rule`") && told[1].contains("Did you mean `rules`?"), "{}", finished.stderr);
+    for page in [&["permissions", "--help"][..], &["permissions", "explain", "--help"]] {
+        let help = windlass(&project, page).stdout.replace('\n', " ");
+        assert!(help.contains("cwd and tool are required"), "{help}");
+    }
 }
