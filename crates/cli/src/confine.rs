@@ -72,6 +72,9 @@ pub(crate) fn run(command: &Command) -> i32 {
             return 1;
         }
     };
+    if let Some(notice) = lost_bwrap(&config) {
+        complain(&notice);
+    }
     let policy = policy(&config);
     match command {
         Command::Run(wanted) => {
@@ -109,11 +112,13 @@ pub(crate) fn prepare(config: &mut Config) -> Result<Option<Sandbox>, String> {
     let stated = |switch: &Option<windlass_config::Sourced<bool>>, standard| {
         switch.as_ref().map_or(standard, |switch| switch.value)
     };
+    let lost = lost_bwrap(config);
     match Sandbox::prepare(&policy(config)) {
         Ok(sandbox) => {
+            config.warnings.extend(lost);
             config.permissions.sandbox = sandboxing(config);
             if sandbox.is_reduced() {
-                config.warnings.push(sandbox.report().trim_end().replace('\n', "; "));
+                config.warnings.push(sandbox.report().trim_end().replace('\n', ";\n"));
             }
             Ok(Some(sandbox))
         }
@@ -154,6 +159,16 @@ pub(crate) fn sandboxing(config: &Config) -> Option<Sandboxing> {
         may_leave: stated(&wanted.allow_unsandboxed, true),
         excluded: patterns.filter_map(CommandPattern::parse).collect(),
     })
+}
+
+/// What is said about a `sandbox.bwrapPath` that leads nowhere: another way to confine commands may be found without it.
+fn lost_bwrap(config: &Config) -> Option<String> {
+    let named = config.files.sandbox.bwrap.as_ref().filter(|named| !named.value.is_file())?;
+    let path = named.value.display();
+    Some(format!(
+        "{}: sandbox.bwrapPath is {path}, which is no file. Correct it, or take it out to use the one that is installed.",
+        named.origin
+    ))
 }
 
 /// What commands can reach, by the settings.

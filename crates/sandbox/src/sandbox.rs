@@ -177,6 +177,17 @@ impl Sandbox {
         &self.0.plan.files.temp
     }
 
+    /// The whole in one line, with the gaps if there are any.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let gap = |active: &ActiveLayer| Some(format!("{}: {}", active.layer.name(), active.gap.as_ref()?));
+        let gaps: Vec<String> = self.0.layers.iter().filter_map(gap).collect();
+        match gaps[..] {
+            [] => format!("sandbox: {} (complete)", self.backend()),
+            _ => format!("sandbox: {} (reduced: {})", self.backend(), gaps.join("; ")),
+        }
+    }
+
     /// All of this for people: one line for the whole, then one for each layer.
     #[must_use]
     pub fn report(&self) -> String {
@@ -330,7 +341,15 @@ fn find_bwrap(policy: &Policy) -> Result<PathBuf, Unavailable> {
     if named.is_absolute() && is_safe_program(named, policy) {
         return Ok(named.clone());
     }
-    Err(unavailable(format!("{} is not a program that only its owner can change", named.display())))
+    let why = match named.metadata() {
+        Err(error) => format!("sandbox.bwrapPath is {}: {error}", named.display()),
+        Ok(_) => format!(
+            "sandbox.bwrapPath is {}, which is not a program that only its owner can change",
+            named.display()
+        ),
+    };
+    let advice = "Correct sandbox.bwrapPath, or take it out to use the one that is installed.".to_owned();
+    Err(Unavailable { advice, ..unavailable(why) })
 }
 
 /// Whether a program is one that no confined command could have put there.

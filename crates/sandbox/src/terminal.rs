@@ -15,7 +15,7 @@ use crate::sandbox::Sandbox;
 const NOT_RUN: i32 = 126;
 
 /// Runs a program in a sandbox, with the standard streams of this process, and returns what to exit with. What the
-/// sandbox is made of is said first, on standard error; where there is none, that is all.
+/// sandbox is made of is said first, in one line on standard error; where there is none, that is all.
 ///
 /// This very program must call [`run_if_supervisor`](crate::run_if_supervisor) first thing in `main`. Must not be called
 /// inside a tokio runtime.
@@ -25,11 +25,12 @@ pub fn run_command(policy: &Policy, argv: Vec<OsString>, environment: Vec<(OsStr
         Ok(sandbox) => sandbox,
         Err(unavailable) => return give_up(&unavailable),
     };
-    say(sandbox.report().trim_end());
+    say(&sandbox.summary());
+    let program = argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
     let outcome = run(sandbox, argv, environment);
     wait_for_trees(TERMINATE_TIME * 5 / 4);
     match outcome {
-        Ok(exit) => conclude(&exit),
+        Ok(exit) => conclude(&exit, &program),
         Err(error) => give_up(&error),
     }
 }
@@ -56,7 +57,7 @@ fn run(
     })
 }
 
-fn conclude(exit: &Exit) -> i32 {
+fn conclude(exit: &Exit, program: &str) -> i32 {
     for refused in &exit.refused {
         say(&refused.to_string());
     }
@@ -67,7 +68,11 @@ fn conclude(exit: &Exit) -> i32 {
         Status::Code(code) => code,
         Status::Signal(signal) => 128 + signal,
         Status::NotStarted(errno) => {
-            say(&format!("the program could not be started: {}", io::Error::from_raw_os_error(errno)));
+            let error = io::Error::from_raw_os_error(errno);
+            say(&format!(
+                "the program {program:?} could not be started: {error}. Give a program and its arguments; \
+                 a whole command line goes to a shell: sh -c '...'."
+            ));
             if errno == libc::ENOENT { NOT_RUN + 1 } else { NOT_RUN }
         }
         Status::Lost => give_up(&"how the program ended is not known"),

@@ -36,6 +36,7 @@ mod resume;
 mod resume_rules;
 mod rewind;
 mod rewound;
+mod sandbox;
 mod sessions;
 mod settings_hooks;
 mod signals;

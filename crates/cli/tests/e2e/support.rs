@@ -244,3 +244,13 @@ pub(crate) fn check_refused(finished: &Finished, words: &[&str]) {
         assert!(finished.stderr.contains(word), "{word:?} is not in {:?}", finished.stderr);
     }
 }
+
+/// Checks that each of these is in a text, in this order.
+#[track_caller]
+pub(crate) fn check_order(text: &str, expected: &[&str]) {
+    let mut rest = text;
+    for words in expected {
+        let at = rest.find(words).unwrap_or_else(|| panic!("{words:?} is not in its place in {text}"));
+        rest = &rest[at + words.len()..];
+    }
+}

@@ -1,0 +1,36 @@
+//! What `windlass sandbox` says.
+
+use windlass_testkit::{Finished, Project};
+
+use crate::support::{Stage, WINDLASS, check_order};
+
+fn windlass(project: &Project, arguments: &[&str]) -> Finished {
+    project.command(WINDLASS).args(arguments).run().unwrap()
+}
+
+#[test]
+fn the_sandbox_says_little_before_a_program() {
+    let project = Project::new().unwrap();
+    let run = |arguments: &[&str]| windlass(&project, &[&["sandbox", "run", "--"], arguments].concat());
+    let finished = run(&["true"]);
+    if finished.code() == Some(126) {
+        assert!(std::env::var_os("CI").is_none(), "CI has a sandbox: {finished:?}");
+        return;
+    }
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    assert!(finished.stderr.starts_with("sandbox: "), "{}", finished.stderr);
+    assert!(windlass(&project, &["sandbox", "status"]).stdout.lines().count() > 5);
+    let missing = run(&["nosuch --flag"]);
+    assert_eq!(missing.code(), Some(127), "{missing:?}");
+    check_order(&missing.stderr, &["\"nosuch --flag\" could not be started", "sh -c"]);
+}
+
+#[test]
+fn a_path_of_bubblewrap_that_leads_nowhere_is_named() {
+    let stage = Stage::hello();
+    let settings = r#"{"sandbox": {"enabled": true, "bwrapPath": "/nope", "failIfUnavailable": false}}"#;
+    let finished = stage.run(&["-p", "go", "--settings", settings]);
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    assert!(finished.stderr.contains("sandbox.bwrapPath is /nope"), "{}", finished.stderr);
+}
