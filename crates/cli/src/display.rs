@@ -2,6 +2,7 @@
 //! the terminal: no escape sequences, no control characters, no characters that reorder or hide others.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use crate::escape::without_sequences;
 
@@ -107,6 +108,18 @@ pub(crate) fn cost(usd: Option<f64>) -> String {
 pub(crate) fn listed(items: &[String], mark: &str) -> String {
     let lines: Vec<String> = items.iter().map(|item| format!("{mark}{}\n", line(item))).collect();
     lines.concat()
+}
+
+/// A path as it is found from a directory: relative below it, and with `~` for the home.
+pub(crate) fn short_path(path: &Path, start: &Path) -> String {
+    let home = std::env::home_dir().filter(|home| home.is_absolute() && home.parent().is_some());
+    let in_home = home.and_then(|home| path.strip_prefix(home).ok().map(|rest| Path::new("~").join(rest)));
+    let short = match (path.strip_prefix(start), &in_home) {
+        (Ok(rest), _) if !rest.as_os_str().is_empty() => rest,
+        (_, Some(in_home)) => in_home,
+        _ => path,
+    };
+    line(&short.to_string_lossy())
 }
 
 /// `1 turn`, `2 turns`.

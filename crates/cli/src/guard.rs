@@ -10,6 +10,7 @@ use windlass_config::{
 };
 use windlass_protocol::PermissionUpdate;
 
+use crate::acting::Acting;
 use crate::display;
 
 /// Where the administrator of the machine keeps files for everybody.
@@ -66,7 +67,7 @@ pub(crate) fn files(said: Said<'_>, place: &Place) -> Result<(SettingsFiles, Hom
 /// is called with what the project would do, if somebody has to agree to it first.
 pub(crate) fn load(said: Said<'_>, place: &Place, ask: impl FnOnce(&str) -> bool) -> Result<Guard, String> {
     let (files, home) = files(said, place)?;
-    let trusted = decide_trust(&files, &home, said, ask)?;
+    let (trusted, state) = decide_trust(&files, &home, said, ask)?;
     let effective = files.effective(trusted);
     if let Some(problem) = effective.fatal() {
         return Err(problem.to_string());
@@ -79,7 +80,8 @@ pub(crate) fn load(said: Said<'_>, place: &Place, ask: impl FnOnce(&str) -> bool
         .filter(|problem| problem.severity != Severity::Fatal)
         .map(ToString::to_string)
         .collect();
-    notices.extend(left_out(&effective.skipped));
+    notices.extend(left_out(&effective.skipped, &state));
+    notices.extend(unread(&files));
     Ok(Guard { settings, environment, home, places: files.places().clone(), effective, notices })
 }
 
@@ -88,10 +90,10 @@ fn decide_trust(
     home: &Home,
     said: Said<'_>,
     ask: impl FnOnce(&str) -> bool,
-) -> Result<bool, String> {
+) -> Result<(bool, TrustState), String> {
     let parts = files.parts();
     if parts.is_empty() {
-        return Ok(true);
+        return Ok((true, TrustState::NeverAsked));
     }
     let state = match home.directory() {
         Some(path) => {
@@ -103,50 +105,71 @@ fn decide_trust(
     let named = sources.is_ok_and(|sources| sources.stated && sources.project);
     let request =
         TrustRequest { headless: said.headless, sources_name_project: named, trust_flag: said.trust };
-    match request.answer(&state) {
-        TrustAnswer::Trust => Ok(true),
-        TrustAnswer::Skip => Ok(false),
+    let agreed = match request.answer(&state) {
+        TrustAnswer::Trust => true,
+        TrustAnswer::Skip => false,
         TrustAnswer::Ask => {
             let agreed = ask(&question(files, &state));
             if let (true, Some(path)) = (agreed, home.directory()) {
                 TrustStore::new(path).grant(files.places(), &parts).map_err(|error| error.to_string())?;
             }
-            Ok(agreed)
+            agreed
         }
-    }
+    };
+    Ok((agreed, state))
 }
 
 /// What a person is asked before anything of a project acts.
 fn question(files: &SettingsFiles, state: &TrustState) -> String {
-    let list = |items: &[String]| display::listed(items, "  ");
     let root = files.places().root().display().to_string();
     let root = display::line(&root);
+    let acting = Acting::of(files);
     match state {
         TrustState::Changed { added, removed } => format!(
-            "The project in {root} is not what you agreed to any more.\nNew:\n{}Gone:\n{}",
-            list(added),
-            list(removed)
+            "The project in {root} is not what you agreed to any more.\n{}",
+            acting.difference(added, removed)
         ),
         TrustState::NeverAsked | TrustState::Trusted => {
-            let parts: Vec<String> = files.parts().list().iter().map(|part| part.what.clone()).collect();
             format!(
                 "The project in {root} brings its own settings, which would take effect:\n{}",
-                list(&parts)
+                acting.list(files)
             )
         }
     }
 }
 
 /// What is said about parts of a project that wait for trust.
-fn left_out(skipped: &[String]) -> Option<String> {
+fn left_out(skipped: &[String], state: &TrustState) -> Option<String> {
+    let (why, advice) = match state {
+        TrustState::Changed { .. } => (
+            "this project changed since you agreed to it",
+            "`windlass trust` shows what changed; then run `windlass trust add` or give --trust-project.",
+        ),
+        TrustState::NeverAsked | TrustState::Trusted => (
+            "this project is not trusted",
+            "Look at them, then run `windlass trust add` or give --trust-project.",
+        ),
+    };
     (!skipped.is_empty()).then(|| {
         let parts: Vec<String> = skipped.iter().map(|part| display::line(part)).collect();
-        format!(
-            "this project is not trusted, so these parts of its settings are left out: {}. \
-             Look at them, then run `windlass trust add` or give --trust-project.",
-            parts.join("; ")
-        )
+        let parts = parts.join(";\n  ");
+        format!("{why}, so these parts of its settings are left out:\n  {parts}.\n  {advice}")
     })
+}
+
+/// What is said about project settings that lie above the start directory.
+pub(crate) fn unread(files: &SettingsFiles) -> Option<String> {
+    let places = files.places();
+    let unread = places.unread();
+    if unread.is_empty() || !files.reads_project() {
+        return None;
+    }
+    let unread: Vec<String> = unread.iter().map(|file| file.display().to_string()).collect();
+    Some(format!(
+        "settings of {} are not read from {}; start there",
+        unread.join(", "),
+        places.start.display()
+    ))
 }
 
 /// Writes a change of the permissions where it is to be kept; gives what is to be said about it.

@@ -3,6 +3,7 @@
 //! Standard output carries the result of a run and nothing else: the answer or what went wrong, or the protocol.
 //! Everything said to people beside it goes to standard error, and so does why no run begins.
 
+mod acting;
 mod arguments;
 mod asking;
 mod bell;
@@ -41,7 +42,7 @@ mod visible;
 mod wiring;
 
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use arguments::Request;
 
@@ -72,14 +73,38 @@ fn main() {
     std::process::exit(code);
 }
 
-/// Says what is wrong, in one line on standard error.
+/// Says what is wrong on standard error: in one line, unless a person reads it.
 pub(crate) fn complain(text: &str) {
     // Without standard error there is nobody to tell; the exit code still says it.
-    let _ = writeln!(std::io::stderr(), "windlass: {}", display::line(text));
+    let _ = writeln!(std::io::stderr(), "{}", complaint(text));
+}
+
+fn complaint(text: &str) -> String {
+    let stderr = std::io::stderr();
+    if stderr.is_terminal() {
+        return for_person(text, layout::columns(stderr));
+    }
+    format!("windlass: {}", display::line(text))
+}
+
+/// A text for a terminal: what hangs below it, such as the items of a list, keeps lines of its own. Other line ends count as blanks,
+/// since nothing that is quoted may look as if we had said it.
+fn for_person(text: &str, columns: usize) -> String {
+    let lines = text.split("\n  ").map(display::line).collect::<Vec<_>>().join("\n  ");
+    layout::wrap(&format!("windlass: {lines}"), columns)
 }
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_person_reads_lists_line_by_line() {
+        let check =
+            |text: &str, columns, expected: &str| assert_eq!(super::for_person(text, columns), expected);
+        check("left out:\n  a;\n  b b b.", 80, "windlass: left out:\n  a;\n  b b b.");
+        check("left out:\n  a bb ccc", 10, "windlass:\nleft out:\n  a bb ccc");
+        check("no\nwindlass: lie", 80, "windlass: no windlass: lie");
+    }
+
     #[test]
     fn the_version_begins_with_the_one_hosts_compare_with() {
         assert!(super::VERSION.starts_with(windlass_wire::COMPATIBLE_VERSION));

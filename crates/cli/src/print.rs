@@ -177,7 +177,10 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
         Format::Text if matches!(ready.input, Input::Person { .. }) => Box::new(TalkView::new()),
         Format::Text => Box::new(TextView::new()),
         Format::Json => Box::new(JsonView::new(translator)),
-        Format::StreamJson => Box::new(StreamView::new(translator, warnings)),
+        Format::StreamJson => {
+            let lines = warnings.iter().map(|warning| warning.replace("\n  ", " ")).collect();
+            Box::new(StreamView::new(translator, lines))
+        }
     };
     let progress = match format {
         Format::Text => Progress::new(verbose),

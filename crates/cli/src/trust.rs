@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use windlass_config::{Granted, Place, SettingsFiles, TrustState, TrustStore, TrustedProject};
 
+use crate::acting::Acting;
 use crate::arguments::Request;
 use crate::guard::{self, Said};
 use crate::{complain, display, help};
@@ -97,25 +98,39 @@ fn root(files: &SettingsFiles) -> String {
 fn status(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
     let parts = files.parts();
     if parts.is_empty() {
-        return Ok(format!("The project in {} has no settings that would act.\n", root(files)));
+        return Ok(nothing_acts(files));
     }
     let state = store.state(files.places(), &parts).map_err(|error| error.to_string())?;
+    let acting = Acting::of(files);
     let word = match &state {
         TrustState::Trusted => "trusted".to_owned(),
         TrustState::NeverAsked => "not trusted: these parts are left out".to_owned(),
         TrustState::Changed { added, removed } => {
-            let (added, removed) = (display::listed(added, "  + "), display::listed(removed, "  - "));
-            format!("not trusted any more, since it changed:\n{added}{removed}It now says:")
+            let difference = acting.difference(added, removed);
+            format!("not trusted any more, since it changed after you agreed.\n{difference}It now says:")
         }
     };
-    let parts: Vec<String> = parts.list().iter().map(|part| part.what.clone()).collect();
-    Ok(format!("{} is {word}\n{}", root(files), display::listed(&parts, "  ")))
+    let next = match state {
+        TrustState::Trusted => "",
+        TrustState::NeverAsked | TrustState::Changed { .. } => {
+            "To agree to this, run `windlass trust add`.\n"
+        }
+    };
+    let unread = guard::unread(files).map(|text| format!("{}.\n", display::line(&text))).unwrap_or_default();
+    Ok(format!("{} is {word}\n{}{next}{unread}", root(files), acting.list(files)))
+}
+
+/// Only the start directory is looked at, whatever the repository around it has.
+fn nothing_acts(files: &SettingsFiles) -> String {
+    let start = display::line(&files.places().start.to_string_lossy());
+    let unread = guard::unread(files).map(|text| format!("{}.\n", display::line(&text))).unwrap_or_default();
+    format!("No project settings in {start} would act.\n{unread}")
 }
 
 fn add(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
     let parts = files.parts();
     if parts.is_empty() {
-        return Ok(format!("The project in {} has no settings that would act.\n", root(files)));
+        return Ok(nothing_acts(files));
     }
     let granted = store.grant(files.places(), &parts).map_err(|error| error.to_string())?;
     if granted == Granted::ForThisSession {

@@ -34,7 +34,8 @@ pub use settings_files::{
     AutoMode, ChangeError, Credential, Effective, FileSettings, Granted, HookGroup, Level, Origin, Part,
     PermissionSettings, Problem, ProjectParts, RuleText, SandboxPath, SandboxSettings, Saved, SettingSources,
     SettingsFiles, SettingsPlaces, Severity, ShownValue, Sourced, TrustAnswer, TrustRequest, TrustState,
-    TrustStore, TrustedProject, settings_list, settings_schema, show, update_settings,
+    TrustStore, TrustedProject, setting_names, settings_list, settings_page, settings_schema, show,
+    update_settings,
 };
 pub use shared_file::{SharedFile, SharedFileError};
 pub use variables::{Area, VARIABLES, Variable};

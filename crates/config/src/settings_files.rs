@@ -37,7 +37,7 @@ pub use origin::{Level, Origin, RuleText, Sourced};
 pub use parts::{Part, ProjectParts};
 pub use places::SettingsPlaces;
 pub use problem::{Problem, Severity};
-pub use schema::{settings_list, settings_schema};
+pub use schema::{setting_names, settings_list, settings_page, settings_schema};
 pub use show::{ShownValue, show};
 pub use trust::{Granted, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject};
 pub use typed::{
@@ -125,6 +125,12 @@ impl SettingsFiles {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// Whether the project's files count.
+    #[must_use]
+    pub fn reads_project(&self) -> bool {
+        self.sources.project
     }
 
     /// Where the files were looked for.

@@ -54,7 +54,9 @@ fn trust_is_given_once_and_lapses_with_the_content() {
     assert!(made(&stage));
     write(&stage.project.path().join(".claude/settings.json"), &allow("touch *"));
     let changed = stage.run(&["trust"]).stdout;
-    assert!(changed.contains("changed") && changed.contains("+ allow rule Bash(touch *)"), "{changed}");
+    let new =
+        "New:\n  allow rule Bash(touch *) (.claude/settings.json:1)\nGone:\n  allow rule Bash(touch made)\n";
+    assert!(changed.contains("changed") && changed.contains(new), "{changed}");
     assert!(stage.run(&["trust", "remove"]).stdout.contains("not trusted any more"));
 }
 

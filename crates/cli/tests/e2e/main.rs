@@ -49,3 +49,4 @@ mod terminals;
 mod thinking;
 mod trace;
 mod transitions;
+mod trust;

@@ -30,7 +30,12 @@ pub(crate) fn terminal(columns: u16) -> (File, File) {
 }
 
 /// Runs with standard error, and perhaps standard output, on a terminal of some columns.
-fn on_terminal_of(columns: u16, stdout_too: bool, stage: &Stage, arguments: &[&str]) -> (String, String) {
+pub(crate) fn on_terminal_of(
+    columns: u16,
+    stdout_too: bool,
+    stage: &Stage,
+    arguments: &[&str],
+) -> (String, String) {
     let (master, terminal) = terminal(columns);
     let stdout = if stdout_too { Stdio::from(terminal.try_clone().unwrap()) } else { Stdio::piped() };
     let mut command = Command::new(WINDLASS);

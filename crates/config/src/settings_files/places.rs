@@ -73,6 +73,21 @@ impl SettingsPlaces {
         if is_own && !self.is_home(top) { top } else { &self.start }
     }
 
+    /// Project settings that lie above the start directory, up to the top of the repository, the nearest first. They are not read:
+    /// only those of the start directory are.
+    #[must_use]
+    pub fn unread(&self) -> Vec<PathBuf> {
+        let top = self.root();
+        let above = self.start.ancestors().skip(1).take_while(|directory| directory.starts_with(top));
+        let folders = above.flat_map(|directory| FOLDERS.map(|name| directory.join(name)));
+        let is_users = |folder: &PathBuf| {
+            let is_same = |user: &PathBuf| user.canonicalize().ok() == folder.canonicalize().ok();
+            self.user.iter().any(is_same)
+        };
+        let files = folders.filter(|folder| folder.is_dir() && !is_users(folder));
+        files.map(|folder| folder.join("settings.json")).filter(|file| file.is_file()).collect()
+    }
+
     /// Whether a directory is the user's home.
     #[must_use]
     pub fn is_home(&self, directory: &Path) -> bool {

@@ -38,6 +38,34 @@ pub fn settings_list() -> String {
     list
 }
 
+/// The names of every key, with the groups they lie in.
+pub fn setting_names() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.path)
+}
+
+/// The keys whose names begin so, as a page for a terminal; nothing if there is none.
+#[must_use]
+pub fn settings_page(prefix: &str) -> Option<String> {
+    let is_wanted = |key: &&Key| {
+        let rest = key.path.strip_prefix(prefix);
+        rest.is_some_and(|rest| prefix.is_empty() || rest.is_empty() || rest.starts_with('.'))
+    };
+    let wanted = KEYS.iter().filter(|key| !matches!(key.kind, Kind::Group)).filter(is_wanted);
+    let mut page = String::new();
+    for key in wanted {
+        let idle = if key.acts { "" } else { " It is known, and has no effect yet." };
+        let default = if key.default.is_empty() { "none" } else { key.default };
+        let (about, accepts) = (key.about, key.kind.accepts());
+        let _ = write!(
+            page,
+            "{}\n    {about}{idle}{}\n    Value: {accepts}. Default: {default}.\n",
+            key.path,
+            limits(key)
+        );
+    }
+    (!page.is_empty()).then_some(page)
+}
+
 /// Who may not set a key, for people.
 fn limits(key: &Key) -> &'static str {
     let group = key.path.rsplit_once('.').and_then(|(group, _)| keys::find(group));

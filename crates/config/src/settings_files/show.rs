@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::SettingsFiles;
 use super::effective::Effective;
+use super::keys::KEYS;
 use super::origin::{Level, Origin};
 use super::tree::Tree;
 use crate::secrets::is_telling;
@@ -34,6 +36,22 @@ pub fn show(effective: &Effective) -> Vec<ShownValue> {
     let mut shown = Vec::new();
     add(&effective.tree, String::new(), &mut shown);
     shown
+}
+
+impl SettingsFiles {
+    /// Each value that came with the project and waits for trust, whether there is any or not.
+    #[must_use]
+    pub fn acting(&self) -> Vec<ShownValue> {
+        let mut shown = Vec::new();
+        for (_, tree) in self.files.iter().filter(|(source, _)| source.foreign) {
+            for key in KEYS.iter().filter(|key| key.waits) {
+                if let Some(found) = tree.get(key.path) {
+                    add(found, key.path.to_owned(), &mut shown);
+                }
+            }
+        }
+        shown
+    }
 }
 
 fn add(tree: &Tree, key: String, shown: &mut Vec<ShownValue>) {

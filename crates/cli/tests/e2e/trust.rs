@@ -1,0 +1,106 @@
+//! What is told about a project that would act.
+
+use std::path::Path;
+
+use windlass_testkit::{Finished, Project};
+
+use crate::support::{Stage, WINDLASS, check_order};
+use crate::terminal::on_terminal_of;
+
+const SETTINGS: &str = ".claude/settings.json";
+
+fn windlass(project: &Project, arguments: &[&str]) -> Finished {
+    project.command(WINDLASS).args(arguments).run().unwrap()
+}
+
+/// A project with these settings.
+fn with_settings(settings: &str) -> Project {
+    let project = Project::new().unwrap();
+    project.write(SETTINGS, settings).unwrap();
+    project
+}
+
+#[test]
+fn trust_shows_values_places_and_each_change_once() {
+    let project = with_settings(
+        "{\"env\": {\"MODE\": \"half\",\n\"API_TOKEN\": \"s3cr3t-value\"},\n\
+         \"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"./old\"}]}]}}",
+    );
+    let shown = windlass(&project, &["trust"]).stdout;
+    let first = ["variable MODE = \"half\" (.claude/settings.json:1)\n", "run `windlass trust add`.\n"];
+    check_order(
+        &shown,
+        &["hook on Stop: ./old (.claude/settings.json:3)\n", "variable API_TOKEN = \"(hidden)\""],
+    );
+    check_order(&shown, &first);
+    assert!(!shown.contains("s3cr3t"), "{shown}");
+    let added = windlass(&project, &["trust", "add"]).stdout;
+    assert!(added.contains("is trusted\n") && !added.contains("trust add"), "{added}");
+    project
+        .write(
+            SETTINGS,
+            "{\"env\": {\"MODE\": \"full\",\n\"PATH\": \"/evil:/bin\"},\n\
+             \"hooks\": {\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"./new\"}]}]}}",
+        )
+        .unwrap();
+    let changed = windlass(&project, &["trust"]).stdout;
+    let sections = [
+        "changed after you agreed",
+        "Changed:\n  hook on Stop: ./old → ./new (.claude/settings.json:3)\n",
+        "  variable MODE (now \"full\") (.claude/settings.json:1)\n",
+        "New:\n  variable PATH = \"/evil:/bin\" (.claude/settings.json:2)\n",
+        "Gone:\n  variable API_TOKEN\n",
+        "It now says:\n",
+        "run `windlass trust add`.\n",
+    ];
+    check_order(&changed, &sections);
+    let told = windlass(&project, &["config", "show"]).stderr;
+    assert!(
+        told.contains("this project changed since you agreed to it") && !told.contains("not trusted"),
+        "{told}"
+    );
+}
+
+#[test]
+fn settings_above_the_start_directory_are_told_and_not_read() {
+    let stage = Stage::hello();
+    stage.project.write(SETTINGS, r#"{"permissions": {"deny": ["Read"], "allow": ["Bash"]}}"#).unwrap();
+    stage.project.write(".git/HEAD", "ref: refs/heads/main\n").unwrap();
+    stage.project.write("sub/a.txt", "").unwrap();
+    let (top, sub) = (stage.project.path(), stage.project.path().join("sub"));
+    let told =
+        format!("settings of {}/{SETTINGS} are not read from {}; start there", top.display(), sub.display());
+    let check = |directory: &Path, arguments: &[&str], expected: bool| {
+        let finished = stage.command(arguments).current_dir(directory).run().unwrap();
+        let seen = [finished.stdout.as_str(), &finished.stderr].concat();
+        assert_eq!(seen.matches(&told).count(), usize::from(expected), "{arguments:?} {seen}");
+        seen
+    };
+    for arguments in [
+        &["config", "show"][..],
+        &["-p", "go"],
+        &["trust"],
+        &["permissions", "explain", "--tool", "Read", "--input", "{\"file_path\": \"a.txt\"}"],
+    ] {
+        check(&sub, arguments, true);
+        check(&top, arguments, false);
+    }
+    check(&sub, &["config", "show", "--setting-sources", "user"], false);
+    let seen = check(&sub, &["trust"], true);
+    assert!(seen.contains(&format!("No project settings in {} would act.", sub.display())), "{seen}");
+}
+
+#[test]
+fn a_person_reads_what_is_left_out_line_by_line() {
+    let stage = Stage::hello();
+    let settings = r#"{"permissions": {"allow": ["Bash(make one)", "Bash(make another)"]}}"#;
+    stage.project.write(SETTINGS, settings).unwrap();
+    let (_, screen) = on_terminal_of(60, true, &stage, &["config", "show"]);
+    assert!(screen.lines().all(|line| line.chars().count() <= 60), "{screen}");
+    check_order(
+        &screen.replace('\r', ""),
+        &["\n  allow rule Bash(make another);\n  allow rule Bash(make one).\n  Look at"],
+    );
+    let piped = windlass(&stage.project, &["config", "show"]).stderr;
+    assert_eq!(piped.lines().count(), 1, "{piped}");
+}
