@@ -1,16 +1,17 @@
 //! `windlass config`: what holds and where it comes from, and the schema for editors.
 
+mod show;
+
 use std::ffi::OsString;
 use std::io::Write as _;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use serde_json::{Value, json};
-use windlass_config::{ShownValue, settings_list, settings_schema, show};
+use windlass_config::{setting_names, settings_page, settings_schema};
 
 use crate::arguments::Request;
-use crate::guard::{self, Said};
-use crate::{complain, display, help};
+use crate::suggest::closest;
+use crate::{complain, help};
 
 /// Shows the settings that hold, and what settings there are
 #[derive(Debug, Parser)]
@@ -28,7 +29,10 @@ pub(crate) enum Command {
     /// Print the JSON schema of settings files, for editors
     Schema,
     /// List every setting with its meaning
-    List,
+    List {
+        /// Only the settings whose names begin so, such as sandbox
+        key: Option<String>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -69,12 +73,13 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
 /// Does it and gives the exit code.
 pub(crate) fn run(command: &Command) -> i32 {
     let text = match command {
-        Command::Show(wanted) => show_values(wanted),
-        Command::Schema => Ok(settings_schema()),
-        Command::List => Ok(settings_list()),
+        Command::Show(wanted) => show::show_values(wanted),
+        Command::Schema => Ok((settings_schema(), 0)),
+        Command::List { key } => list(key.as_deref()).map(|text| (text, 0)),
     };
     match text {
-        Ok(text) => i32::from(std::io::stdout().write_all(text.as_bytes()).is_err()),
+        Ok((text, code)) if std::io::stdout().write_all(text.as_bytes()).is_ok() => code,
+        Ok(_) => 1,
         Err(error) => {
             complain(&error);
             1
@@ -82,46 +87,13 @@ pub(crate) fn run(command: &Command) -> i32 {
     }
 }
 
-fn show_values(wanted: &Wanted) -> Result<String, String> {
-    let said = Said {
-        settings: wanted.settings.as_deref(),
-        sources: wanted.setting_sources.as_deref(),
-        trust: wanted.trust_project,
-        headless: true,
-    };
-    let held = guard::load(said, &guard::place()?, |_| false)?;
-    held.notices.iter().for_each(|notice| complain(notice));
-    let is_wanted = |value: &ShownValue| {
-        let rest = wanted.key.as_deref().map_or(Some(""), |key| value.key.strip_prefix(key));
-        rest.is_some_and(|rest| rest.is_empty() || wanted.key.is_none() || rest.starts_with(['.', '[']))
-    };
-    let values: Vec<ShownValue> = show(&held.effective).into_iter().filter(is_wanted).collect();
-    if wanted.json {
-        let list: Vec<Value> = values.iter().map(as_json).collect();
-        return Ok(format!("{}\n", display::escaped(&Value::Array(list).to_string())));
+fn list(key: Option<&str>) -> Result<String, String> {
+    if let Some(page) = settings_page(key.unwrap_or_default()) {
+        return Ok(help::page(&page));
     }
-    if values.is_empty() {
-        return Ok("No settings file sets anything here.\n".to_owned());
-    }
-    Ok(values.iter().map(as_line).collect())
-}
-
-fn as_json(value: &ShownValue) -> Value {
-    let plain: Value = serde_json::from_str(&value.value_json).unwrap_or_default();
-    json!({
-        "key": value.key,
-        "value": plain,
-        "level": value.level.name(),
-        "file": value.file.as_ref().map(|file| file.to_string_lossy()),
-        "line": value.line,
-    })
-}
-
-fn as_line(value: &ShownValue) -> String {
-    let place = match &value.file {
-        Some(file) => format!("{}:{}", file.display(), value.line),
-        None => "--settings".to_owned(),
-    };
-    let line = format!("{} = {}  ({}, {place})", value.key, value.value_json, value.level.name());
-    display::line(&line) + "\n"
+    let key = key.unwrap_or_default();
+    let names: Vec<&str> = setting_names().collect();
+    let meant = closest(key, &names).map(|meant| format!("Did you mean {meant}?"));
+    let next = meant.unwrap_or_else(|| "`windlass config list` lists all there are.".to_owned());
+    Err(format!("there is no setting {key}. {next}"))
 }

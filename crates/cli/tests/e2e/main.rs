@@ -8,6 +8,7 @@ mod budgets;
 mod chaos;
 mod commands;
 mod compaction;
+mod config;
 mod conversation;
 mod crash;
 mod demo;
