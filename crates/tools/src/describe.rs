@@ -147,7 +147,11 @@ mod tests {
 
     #[test]
     fn every_known_tool_is_described_as_what_it_is() {
-        let cx = ExamineContext { cwd: "/".into(), roots: Vec::new().into(), hidden: Default::default() };
+        let cx = ExamineContext {
+            cwd: "/".into(),
+            roots: Vec::new().into(),
+            hidden: windlass_ports::Hidden::default(),
+        };
         let is_unknown =
             |tool: &str| describe(tool, &json!({}), &cx).is_ok_and(|facts| facts.kind == CallKind::Execute);
         assert!(is_unknown("Foo"));

@@ -8,6 +8,7 @@ use windlass_config::{
     Config, Flags, PermissionSettings, Place, RuleText, SettingsPlaces, ShownValue, setting_names, show,
 };
 use windlass_engine::{Anchors, Behaviour, RuleSource, Rules};
+use windlass_secrets::Redactor;
 
 use super::Wanted;
 use crate::guard::{self, Guard, Said};
@@ -33,8 +34,8 @@ pub(super) fn show_values(wanted: &Wanted) -> Result<(String, i32), String> {
     held.notices.iter().for_each(|notice| complain(notice));
     let problems = problems(&held.effective.settings.permissions, &held.places);
     tell_waiting(said, &place, &held.effective.settings.permissions)?;
-    let values: Vec<ShownValue> =
-        show(&held.effective).into_iter().filter(|value| is_wanted(value, wanted.key.as_deref())).collect();
+    let values = show(&held.effective).into_iter().filter(|value| is_wanted(value, wanted.key.as_deref()));
+    let values: Vec<ShownValue> = values.map(without_secrets).collect();
     let start = held.places.start.clone();
     let text = if wanted.json {
         let list: Vec<Value> = values.iter().map(|value| as_json(value, &problems)).collect();
@@ -45,6 +46,12 @@ pub(super) fn show_values(wanted: &Wanted) -> Result<(String, i32), String> {
         values.iter().flat_map(hooks_apart).map(|value| as_lines(&value, &problems, &start)).collect()
     };
     Ok((text, could_start(held, &place)))
+}
+
+/// Secrets have shapes, whatever the name says.
+fn without_secrets(value: ShownValue) -> ShownValue {
+    let value_json = Redactor::default().redact_json(&value.value_json).into_owned();
+    ShownValue { value_json, ..value }
 }
 
 fn is_wanted(value: &ShownValue, key: Option<&str>) -> bool {

@@ -96,3 +96,13 @@ fn settings_are_listed_for_a_terminal() {
     check_refused(&list(&["wether"]), &["there is no setting wether.", "windlass config list"]);
     check_refused(&list(&["modle"]), &["Did you mean model?"]);
 }
+
+#[test]
+fn what_has_the_shape_of_a_secret_is_hidden() {
+    let project =
+        with_settings(r#"{"env": {"DEPLOY": "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "MODE": "fast"}}"#);
+    for flags in [&[][..], &["--json"]] {
+        let shown = windlass(&project, &[&["config", "show", "--trust-project"], flags].concat()).stdout;
+        assert!(shown.contains("redacted") && shown.contains("fast") && !shown.contains("ghp_"), "{shown}");
+    }
+}

@@ -208,8 +208,8 @@ fn at_a_terminal(backend: Choice) {
     };
     check("echo in; echo new > new; exit 3", 3, "in\n", "sandbox: ");
     check("echo x > ../outside/new", 2, "", "cannot create");
-    check("kill -9 $$", 137, "", "writing: ");
-    check("never", 126, "", "no sandbox: bubblewrap is missing");
+    check("kill -9 $$", 137, "", "sandbox: ");
+    check("never", 126, "", "no sandbox: bubblewrap is missing (sandbox.bwrapPath is /nowhere: ");
     assert!(world.path("project/new").exists() && !world.path("outside/new").exists());
 }
 
