@@ -138,6 +138,13 @@ fn question(files: &SettingsFiles, state: &TrustState) -> String {
     }
 }
 
+const LEFT_OUT: &str = "so these parts of its settings are left out";
+
+/// Whether a notice says that something waits for trust: that belongs on standard error whoever reads the rest.
+pub(crate) fn is_about_trust(notice: &str) -> bool {
+    notice.contains(LEFT_OUT)
+}
+
 /// What is said about parts of a project that wait for trust.
 fn left_out(skipped: &[String], state: &TrustState) -> Option<String> {
     let (why, advice) = match state {
@@ -153,7 +160,7 @@ fn left_out(skipped: &[String], state: &TrustState) -> Option<String> {
     (!skipped.is_empty()).then(|| {
         let parts: Vec<String> = skipped.iter().map(|part| display::line(part)).collect();
         let parts = parts.join(";\n  ");
-        format!("{why}, so these parts of its settings are left out:\n  {parts}.\n  {advice}")
+        format!("{why}, {LEFT_OUT}:\n  {parts}.\n  {advice}")
     })
 }
 

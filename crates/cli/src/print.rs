@@ -169,9 +169,8 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let Wired { engine, setup, mut warnings, may_compact, hooks, redactor } = ready.wired;
     let (key, Opened { mut session, notices, again, keep }) = (ready.key, ready.opened);
     warnings.extend(notices);
-    for warning in &warnings {
-        complain(warning);
-    }
+    let is_told = |warning: &&String| format != Format::StreamJson || guard::is_about_trust(warning);
+    warnings.iter().filter(is_told).for_each(|warning| complain(warning));
     let translator = Translator::new(key, setup).resumed(session.spent());
     let mut view: Box<dyn View> = match format {
         Format::Text if matches!(ready.input, Input::Person { .. }) => Box::new(TalkView::new()),

@@ -159,4 +159,35 @@ mod tests {
             assert!(!is_unknown(tool), "{tool}");
         }
     }
+
+    /// A repository that the session did not start in may say in its configuration what git is to run.
+    #[test]
+    fn git_only_looks_in_the_repository_of_the_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for directory in
+            [".git", "src", "docs/objects", "docs/refs", "docs/below", "nested/.git", "nested/src"]
+        {
+            std::fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        std::fs::write(root.join("docs/HEAD"), "ref: refs/heads/main").unwrap();
+        let check = |start: &str, cwd: &str, looks: bool| {
+            let cx = ExamineContext {
+                cwd: root.join(cwd),
+                roots: vec![root.join(start)].into(),
+                hidden: windlass_ports::Hidden::default(),
+            };
+            let facts = describe("Bash", &json!({ "command": "git status" }), &cx).unwrap();
+            assert_eq!(facts.kind == CallKind::Read, looks, "{start} {cwd}");
+        };
+        check("", "", true);
+        check("", "src", true);
+        check("src", "src", true);
+        check("", "docs", false);
+        check("", "docs/below", false);
+        check("docs", "docs", false);
+        check("", "nested", false);
+        check("", "nested/src", false);
+        check("nested", "nested/src", true);
+    }
 }

@@ -63,7 +63,9 @@ fn trust_is_given_once_and_lapses_with_the_content() {
 #[test]
 fn hosts_read_what_was_left_out_when_the_session_begins() {
     let stage = with_settings("Bash", TOUCH, r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#);
-    let lines = stage.run(&STREAM).json_lines().unwrap();
+    let finished = stage.run(&STREAM);
+    assert!(finished.stderr.contains("allow rule Bash(touch *)"), "{}", finished.stderr);
+    let lines = finished.json_lines().unwrap();
     let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
     assert_eq!(init["untrusted_settings"], json!(["allow rule Bash(touch *)"]), "{init}");
 }
@@ -244,4 +246,28 @@ fn a_project_that_turns_the_sandbox_on_spares_no_question() {
     check(on, r#"{"permissions": {"ask": ["Bash"]}}"#, false);
     check(on, on, true);
     check("{}", on, true);
+}
+
+#[test]
+fn what_is_denied_is_not_reached_by_another_name_of_the_process() {
+    for path in
+        ["/proc/self/cwd/.env", "/proc/thread-self/cwd/.env", "/dev/fd/../cwd/.env", "/proc/self/root/.env"]
+    {
+        let stage = Stage::call("Bash", &json!({ "command": format!("cat {path}") }).to_string());
+        write(&stage.project.path().join(".env"), "TOKEN=sesame");
+        let finished = stage
+            .command(&[
+                "-p",
+                "go",
+                "--permission-mode",
+                "bypassPermissions",
+                "--disallowedTools",
+                "Read(.env)",
+            ])
+            .env("IS_SANDBOX", "1")
+            .run()
+            .unwrap();
+        assert!(!stage.last_user_text().contains("sesame"), "{path}: {finished:?}");
+        assert!(stage.last_user_text().contains("Read(.env)"), "{path}: {}", stage.last_user_text());
+    }
 }
