@@ -105,8 +105,8 @@ pub(crate) fn judge(words: &[Word], context: &Context<'_>) -> Facts {
     let Some((name, arguments)) = words.split_first() else {
         return looks(Vec::new());
     };
-    let exact_only =
-        has_name(EXACT_ONLY, base_name(&name.text)) || find::runs_or_changes(&name.text, arguments);
+    let exact_only = has_name(EXACT_ONLY, base_name(&name.text))
+        || find::runs_or_changes(&name.text, arguments, context.stripped.gets_more);
     let facts = known(&name.text, arguments, context).unwrap_or_default();
     Facts { exact_only, enters: moves(&name.text, facts.enters.clone()), ..facts }
 }

@@ -13,12 +13,40 @@ const VALUED: &str = "-amin -anewer -atime -cmin -cnewer -context -ctime -fstype
     -iregex -iwholename -links -lname -maxdepth -mindepth -mmin -mtime -name -newer -path -perm -printf -regex \
     -regextype -samefile -size -type -uid -used -user -wholename -xtype";
 
-/// Whether something in the arguments runs a program or changes a file.
-pub(super) fn runs_or_changes(name: &str, arguments: &[Word]) -> bool {
+/// Whether something in the arguments runs a program or changes a file, or may turn out to.
+pub(super) fn runs_or_changes(name: &str, arguments: &[Word], gets_more: bool) -> bool {
+    if super::base_name(name) != "find" {
+        return false;
+    }
     let does = |word: &Word| {
         ["-exec", "-ok", "-delete", "-fprint", "-fls"].iter().any(|action| word.text.starts_with(action))
     };
-    super::base_name(name) == "find" && arguments.iter().any(does)
+    gets_more || arguments.iter().any(does) || may_become_action(arguments)
+}
+
+/// Whether bash could make an action of a word that is not written as one.
+fn may_become_action(arguments: &[Word]) -> bool {
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let is_open = word.text.starts_with('-') && literal(word).is_none();
+        if is_open || (super::may_become_option(word) && !fits_no_action(word)) {
+            return true;
+        }
+        if has_name(VALUED, &word.text) || is_newer(&word.text) {
+            // A test takes one word, whatever is in it.
+            let is_several = |value: &Word| value.is_split || (value.is_pattern && !fits_no_action(value));
+            if words.next().is_some_and(is_several) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// A pattern that ends with something no action ends with: `*.c`.
+fn fits_no_action(word: &Word) -> bool {
+    let end = word.text.rsplit(['*', '?', ']']).next().unwrap_or_default();
+    word.is_pattern && !word.is_unknown && !word.is_split && end.contains(['.', '/'])
 }
 
 pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {

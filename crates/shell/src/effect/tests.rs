@@ -224,7 +224,7 @@ fn git_elsewhere_looks_only_if_that_is_the_start() {
 #[test]
 fn what_runs_its_arguments_needs_an_exact_rule() {
     let check = |line: &str, expected: bool| {
-        assert_eq!(commands(line).last().unwrap().exact_only, expected, "{line:?}");
+        assert_eq!(commands(line).iter().any(|command| command.exact_only), expected, "{line:?}");
     };
     for line in [
         "watch ls",
@@ -236,10 +236,35 @@ fn what_runs_its_arguments_needs_an_exact_rule() {
         "find . -okdir x \\;",
         "find . -fprint x",
         "/usr/bin/watch ls",
+        "for o in -delete; do find sub -name v $o; done",
+        "for o in -delete; do find sub -name v \"$o\"; done",
+        "find . $(cat opts)",
+        "find . \"$(echo -delete)\"",
+        "while read -r o; do find . \"$o\"; done < f",
+        "echo -delete | xargs find .",
+        "find . $X",
+        "find $X",
+        "find . -name $X",
+        "find . \"-de$X\"",
+        "find . -d*",
+        "find . *",
+        "find . -name *",
+        "find *",
+        "find . -name x -unknown \"$X\"",
     ] {
         check(line, true);
     }
-    for line in ["find . -name x", "timeout 5 ls", "ls watch", "xargs ls"] {
+    for line in [
+        "find . -name \"$X\"",
+        "find . -name *.c",
+        "find ./* -name x",
+        "find \"a/$X\" -newer \"$X\"",
+        "for d in a b; do find \"$d\" -name '*.c'; done",
+        "find . -name x",
+        "timeout 5 ls",
+        "ls watch",
+        "xargs ls",
+    ] {
         check(line, false);
     }
 }
