@@ -2,6 +2,7 @@
 
 mod files;
 mod scan;
+mod search;
 #[cfg(test)]
 mod tests;
 mod unwrap;

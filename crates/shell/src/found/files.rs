@@ -1,7 +1,7 @@
 //! Which files a program may read, write or remove, by its arguments. Too many is fine, too few is not.
 
 use super::word::Argument;
-use super::{below, unwrap};
+use super::{below, search};
 use crate::effect::{FROM_COMMAND, has_name as has};
 use crate::places::{Places, named};
 use crate::{FoundCommand, NamedPath};
@@ -95,25 +95,11 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
     if matches!(base, "rm" | "rmdir" | "unlink") {
         command.removes = all(operands);
     }
-    if matches!(base, "find" | "fd" | "fdfind") && arguments.iter().any(|word| word.text == "-delete") {
-        let removed = unwrap::roots(&arguments[1..]);
-        let is_all = !arguments.iter().any(|word| is_filter(&word.text));
-        for root in removed {
-            let text = if is_all { root.text.clone() } else { below_root(&root.text) };
-            command.removes.extend(below(path(&Argument { text, ..root }, places), true));
-        }
+    if matches!(base, "find" | "fd" | "fdfind") {
+        let removed = search::deleted(base, &arguments[1..]);
+        command.removes = below(removed.iter().flat_map(|root| path(root, places)).collect(), true);
     }
     command
-}
-
-/// Something that is only known at run time, in a directory.
-pub(super) fn below_root(root: &str) -> String {
-    format!("{}/\0", root.trim_end_matches('/'))
-}
-
-/// Whether a word of `find` leaves some files out.
-fn is_filter(word: &str) -> bool {
-    word.starts_with('-') && !has("-delete -depth -d -print -xdev -mount -L -P -H -ls -print0", word)
 }
 
 /// What the operands in front would be called inside the last one.

@@ -3,7 +3,7 @@
 mod runners;
 mod texts;
 
-use super::files::below_root;
+use super::search;
 use super::word::Argument;
 use crate::effect::has_name as has;
 use crate::places::Places;
@@ -76,9 +76,6 @@ const SHELLS: &str =
 /// Programs in whose code calls are looked for.
 const INTERPRETERS: &str = "python python2 python3 perl ruby node nodejs deno bun php lua awk gawk mawk nawk";
 
-/// So many places where `find` begins are told apart.
-const ROOTS_MAX: usize = 8;
-
 /// Looks inside a command.
 pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     let mut inside = Inside::default();
@@ -113,7 +110,7 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
                 seen.arguments.iter().position(|word| word.text.starts_with('-') && word.text.contains('x'));
             inside.commands.extend(at.map(|at| seen.arguments[at + 1..].to_vec()));
         }
-        "find" | "fd" | "fdfind" => executed(seen, &mut inside),
+        "find" | "fd" | "fdfind" => inside.commands.extend(search::executed(base, seen.arguments)),
         "git" => git(seen.arguments, &mut inside),
         "watch" | "ssh" | "parallel" | "su" | "runuser" | "script" => {
             inside.scripts.push(remote(base, seen.arguments));
@@ -339,49 +336,6 @@ fn without_dashes(arguments: &[Argument]) -> &[Argument] {
     match arguments {
         [dashes, rest @ ..] if dashes.text == "--" => rest,
         _ => arguments,
-    }
-}
-
-/// Where `find` begins.
-pub(super) fn roots(arguments: &[Argument]) -> Vec<Argument> {
-    let is_option = |word: &&Argument| has("-L -P -H", &word.text) || word.text.starts_with("-O");
-    let is_root = |word: &&Argument| !word.text.starts_with(['-', '(', '!']);
-    let mut roots: Vec<Argument> =
-        arguments.iter().skip_while(is_option).take_while(is_root).take(ROOTS_MAX).cloned().collect();
-    if roots.is_empty() {
-        roots.push(Argument { text: ".".to_owned(), ..Argument::default() });
-    } else if roots.len() == ROOTS_MAX {
-        roots.push(Argument { text: "\0".to_owned(), ..Argument::default() });
-    }
-    roots
-}
-
-/// `find -exec`: what it found stands for `{}`.
-fn executed(seen: &Seen<'_>, inside: &mut Inside) {
-    let roots = roots(seen.arguments);
-    let mut words = seen.arguments.iter();
-    while let Some(word) = words.next() {
-        if !matches!(
-            word.text.as_str(),
-            "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch"
-        ) {
-            continue;
-        }
-        let command: Vec<&Argument> =
-            words.by_ref().take_while(|word| !matches!(word.text.as_str(), ";" | "+")).collect();
-        // Without the mark, the names come last in some of these programs.
-        let has_mark = command.iter().any(|word| word.text.contains("{}"));
-        for root in roots.iter().take(if has_mark { roots.len() } else { 1 }) {
-            let found = below_root(&root.text);
-            let put = |word: &&Argument| {
-                let is_name = word.text.starts_with("{}");
-                let text = word.text.replace("{}", &found);
-                let is_home = word.is_home || (is_name && root.is_home);
-                let is_other_home = word.is_other_home || (is_name && root.is_other_home);
-                Argument { text, is_home, is_other_home, is_pattern: word.is_pattern, choices: Vec::new() }
-            };
-            inside.commands.push(command.iter().map(put).collect());
-        }
     }
 }
 

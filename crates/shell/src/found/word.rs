@@ -27,6 +27,8 @@ pub(super) struct Argument {
     pub(super) is_home: bool,
     /// It may begin with the home directory of another user.
     pub(super) is_other_home: bool,
+    /// The unknown part at its end is the name of something that is there, and never empty.
+    pub(super) is_below: bool,
     /// What the one NUL in the text may stand for; nothing if that is not known.
     pub(super) choices: Vec<String>,
 }
@@ -169,6 +171,7 @@ impl Draft {
             is_pattern: is_pattern(letters),
             is_home: self.is_home && is_directory,
             is_other_home: self.is_home && !is_directory,
+            is_below: false,
         }
     }
 }
