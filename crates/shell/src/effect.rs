@@ -201,7 +201,7 @@ impl Tool {
         let parsed = if self.takes_any_word() {
             Parsed { operands: arguments.iter().collect(), ..Parsed::default() }
         } else {
-            self.parse(arguments)?
+            self.parse(arguments).filter(|parsed| !tools::follows_links(self, parsed))?
         };
         let reads = self.reads(&parsed, context)?;
         let mut facts = looks(reads);

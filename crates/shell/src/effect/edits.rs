@@ -1,7 +1,7 @@
 //! Programs that make, copy, move and remove files: what they change is all named.
 
 use super::options::{Operands, Parsed, READS, Tool, has_name, may_become_option};
-use super::{Context, Facts, looks};
+use super::{Context, Facts, looks, tools};
 use crate::{Effect, NamedPath, Word};
 
 const CHANGES: Tool =
@@ -67,7 +67,7 @@ const TOOLS: &[Tool] = &[
 
 pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     let tool = TOOLS.iter().find(|tool| has_name(tool.names, name))?;
-    let parsed = tool.parse(arguments)?;
+    let parsed = tool.parse(arguments).filter(|parsed| !tools::follows_links(tool, parsed))?;
     if name == "tee" && parsed.operands.iter().all(|word| word.text == "/dev/null") {
         return Some(looks(Vec::new()));
     }

@@ -1,9 +1,10 @@
 //! The programs that only look, and the options under which they do.
 //!
 //! A row names every option that was judged harmless: it writes nothing, runs nothing, loads no code and opens no connection. Options
-//! that read a list of further files are left out, since those files would not be named.
+//! that read a list of further files are left out, since those files would not be named; and so are those that follow links below a
+//! directory, since they may lead anywhere.
 
-use super::options::{Operands, READS, Tool, has_name};
+use super::options::{Operands, Parsed, READS, Tool, has_name};
 
 /// A program whose words are not files, and that has no option which does harm.
 const SAYS: Tool = Tool { operands: Operands::Text, ..READS };
@@ -194,9 +195,9 @@ const LISTS: &[Tool] = &[
     },
     Tool {
         names: "du",
-        flags: "0abcDhHklLmPsSx",
+        flags: "0abcDhHklmPsSx",
         valued: "Bdt",
-        long: "help version all apparent-size bytes count-links dereference dereference-args human-readable inodes \
+        long: "help version all apparent-size bytes count-links dereference-args human-readable inodes \
                no-dereference null one-file-system separate-dirs si summarize total",
         long_valued: "block-size exclude max-depth threshold time-style",
         long_attached: "time",
@@ -215,7 +216,7 @@ const LISTS: &[Tool] = &[
     },
     Tool {
         names: "tree",
-        flags: "aACdDfFghilnNpqQrsStuvxJX",
+        flags: "aACdDfFghinNpqQrsStuvxJX",
         valued: "ILP",
         long: "help version dirsfirst du filesfirst gitignore ignore-case inodes matchdirs noreport prune si",
         long_valued: "filelimit timefmt",
@@ -265,9 +266,9 @@ const LISTS: &[Tool] = &[
 const SEARCHES: &[Tool] = &[
     Tool {
         names: "grep egrep fgrep",
-        flags: "abcEFGhHiIlLnoPqrRsTUvVwxyzZ",
+        flags: "abcEFGhHiIlLnoPqrsTUvVwxyzZ",
         valued: "ABCDdem",
-        long: "help version basic-regexp binary byte-offset count dereference-recursive extended-regexp \
+        long: "help version basic-regexp binary byte-offset count extended-regexp \
                files-with-matches files-without-match fixed-strings ignore-case initial-tab invert-match line-buffered \
                line-number line-regexp no-filename no-ignore-case no-messages null null-data only-matching perl-regexp \
                quiet recursive silent text with-filename word-regexp",
@@ -275,7 +276,7 @@ const SEARCHES: &[Tool] = &[
                       group-separator include label max-count regexp",
         long_attached: "color colour",
         text_options: "e regexp",
-        recursive: "r R recursive dereference-recursive d directories",
+        recursive: "r recursive d directories",
         operands: Operands::TextThenPaths,
         has_number: true,
         ..READS
@@ -418,6 +419,16 @@ pub(super) fn find(name: &str) -> Option<&'static Tool> {
     let tables = [FILES, LISTS, SEARCHES, SAYINGS];
     let mut rows = tables.iter().flat_map(|table| table.iter());
     rows.find(|tool| has_name(tool.names, name))
+}
+
+/// Whether options that are harmless alone let a program follow the links that it finds below a directory.
+pub(super) fn follows_links(tool: &Tool, parsed: &Parsed<'_>) -> bool {
+    match tool.names {
+        "ls" => parsed.has("R recursive") && parsed.has("L dereference"),
+        "diff" => parsed.has("r recursive") && !parsed.has("no-dereference"),
+        "cp" => parsed.has("R r recursive") && parsed.has("L dereference"),
+        _ => false,
+    }
 }
 
 /// Programs that print their version when asked for it and do nothing else. Those that first look for a version of themselves in the
