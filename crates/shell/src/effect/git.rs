@@ -190,8 +190,8 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     // What to look for is no path.
     let skip = usize::from(literal(subcommand) == Some("grep") && !parsed.has("e"));
     reads.extend(operand_paths(parsed.operands.get(skip..).unwrap_or_default(), &context));
-    let effect = if place == Place::Start { Effect::Looks } else { Effect::LooksAtStart };
-    let mut facts = Facts { effect, reads, ..Facts::default() };
+    // Where the line starts need not be where the session does, so whoever knows both decides.
+    let mut facts = Facts { effect: Effect::LooksAtStart, reads, ..Facts::default() };
     let lists = match literal(subcommand)? {
         "ls-files" => parsed
             .options

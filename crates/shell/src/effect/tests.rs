@@ -16,7 +16,11 @@ fn names(paths: &[NamedPath]) -> String {
 /// What the last command of a line looks at.
 fn check_looks(line: &str, reads: &str) {
     let commands = commands(line);
-    assert!(commands.iter().all(|command| command.effect == Effect::Looks), "{line:?}");
+    let looks = |command: &PlainCommand| {
+        let is_git = command.words.first().is_some_and(|name| name.text == "git");
+        command.effect == if is_git { Effect::LooksAtStart } else { Effect::Looks }
+    };
+    assert!(commands.iter().all(looks), "{line:?}");
     let last = commands.last().unwrap();
     assert_eq!(names(&last.reads), reads, "{line:?}");
     assert_eq!(names(&last.writes), "", "{line:?}");
@@ -55,7 +59,9 @@ fn what_is_looked_at_is_named() {
     check_looks("sort -k 2 f", "f");
     check_looks("uniq -c f", "f");
     check_looks("xxd -l 16 f", "f");
-    check_looks("diff -r a b", "a/** b/**");
+    check_looks("diff a b", "a b");
+    check_looks("diff -r --no-dereference a b", "a/** b/**");
+    check_looks("ls -L a", "a");
     check_looks("test -f a", "a");
     check_looks("[ a -nt b ]", "a b");
     check_looks("[[ -d x ]]", "x");
@@ -182,6 +188,19 @@ fn everything_else_is_unknown() {
         "git symbolic-ref -d HEAD",
         "git submodule update",
         "git submodule",
+        "grep -R x",
+        "grep -rR x a",
+        "grep -nR x a",
+        "grep --dereference-recursive x a",
+        "ls -RL",
+        "ls -R --dereference a",
+        "tree -l",
+        "du -L",
+        "du --dereference a",
+        "diff -r a b",
+        "diff -qr a b",
+        "diff --recursive a b",
+        "cp -rL a b",
         "unknown",
         "./ls",
         "ls/",
@@ -211,9 +230,9 @@ fn git_elsewhere_looks_only_if_that_is_the_start() {
             "{line:?}"
         );
     };
-    check("git status", Effect::Looks, "Start");
-    check("git -C . status", Effect::Looks, "Start");
-    check("cd a && cd .. && git status", Effect::Looks, "Start");
+    check("git status", Effect::LooksAtStart, "Start");
+    check("git -C . status", Effect::LooksAtStart, "Start");
+    check("cd a && cd .. && git status", Effect::LooksAtStart, "Start");
     check("cd a && git status", Effect::LooksAtStart, "Within(\"a\")");
     check("cd /a && git status", Effect::LooksAtStart, "Within(\"/a\")");
     check("git -C a status", Effect::LooksAtStart, "Within(\"a\")");
