@@ -12,6 +12,7 @@ mod special;
 mod tests;
 mod tools;
 
+pub(crate) use awk::is_plain_program as is_plain_awk;
 pub(crate) use sed::is_plain_script as is_plain_sed;
 pub(crate) use special::double_bracket;
 

@@ -105,6 +105,8 @@ struct Consequence {
     enters: Option<Places>,
     /// What comes in is run.
     runs_input: bool,
+    /// What comes in is code of this language.
+    code_input: Option<&'static unwrap::Language>,
 }
 
 /// Builtins that evaluate what is in their arguments, also if that was quoted.
@@ -214,7 +216,7 @@ impl Walk {
         } else {
             consequence = self.run(arguments, places, way.is_piped);
         }
-        self.redirect(at, targets, places, consequence.runs_input);
+        self.redirect(at, targets, places, &consequence);
         consequence
     }
 
@@ -230,17 +232,42 @@ impl Walk {
     }
 
     /// Adds the targets of redirections to the command they were written for.
-    fn redirect(&mut self, at: usize, targets: &[Target], places: &Places, runs_input: bool) {
+    fn redirect(&mut self, at: usize, targets: &[Target], places: &Places, consequence: &Consequence) {
         for target in targets {
             for argument in target.word.expand() {
-                if target.kind == "<<<" && runs_input {
-                    self.script(&argument.text, places);
+                if target.kind == "<<<" {
+                    self.taken_in(&argument.text, consequence.runs_input, consequence.code_input, places);
                 }
                 if let Some(command) = self.commands.get_mut(at) {
                     target.add_to(command, &argument, places);
                 }
             }
         }
+    }
+
+    /// Takes in a text that comes in for a command.
+    fn taken_in(
+        &mut self,
+        text: &str,
+        is_run: bool,
+        language: Option<&'static unwrap::Language>,
+        places: &Places,
+    ) {
+        if is_run {
+            self.script(text, places);
+        }
+        let Some(language) = language else { return };
+        let mut inside = unwrap::Inside::default();
+        language.run(text, &mut inside);
+        if let Some(why) = inside.unseen {
+            self.note_unseen(why);
+        }
+        self.nested(text, |walk| {
+            inside.scripts.iter().for_each(|script| walk.script(script, places));
+            for command in inside.commands {
+                walk.run(command, places, false);
+            }
+        });
     }
 
     /// Lists a command, and what it runs, and what that runs.
@@ -285,6 +312,7 @@ impl Walk {
             self.sets_anything |= inner.sets_anything;
             self.sets.extend(inner.sets);
             consequence.runs_input |= inner.runs_input;
+            consequence.code_input = consequence.code_input.or(inner.code_input);
             consequence.enters = consequence.enters.or(inner.enters);
             pending.extend(inner.commands.into_iter().rev());
             if levels == 1 {

@@ -29,7 +29,7 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
 }
 
 /// Whether a program neither runs nor writes anything.
-fn is_plain_program(program: &str) -> bool {
+pub(crate) fn is_plain_program(program: &str) -> bool {
     if REFUSED.iter().any(|word| program.contains(word)) {
         return false;
     }

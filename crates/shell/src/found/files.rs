@@ -1,7 +1,7 @@
 //! Which files a program may read, write or remove, by its arguments. Too many is fine, too few is not.
 
 use super::word::Argument;
-use super::{below, search};
+use super::{below, search, unwrap};
 use crate::effect::{FROM_COMMAND, has_name as has};
 use crate::places::{Places, named};
 use crate::{FoundCommand, NamedPath};
@@ -92,6 +92,11 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
         _ => Vec::new(),
     };
     command.writes.extend(outputs(base, &split, places));
+    if has("awk gawk mawk nawk", base) {
+        let written = unwrap::written_by_awk(&arguments[1..]).into_iter();
+        let file = |text: String| path(&Argument { text, ..Argument::default() }, places);
+        command.writes.extend(written.flat_map(file));
+    }
     if matches!(base, "rm" | "rmdir" | "unlink") {
         command.removes = all(operands);
     }

@@ -5,6 +5,7 @@
 
 mod quote;
 
+use super::unwrap::Language;
 use super::word::Draft;
 use super::{Target, Walk, Way};
 use crate::effect::FROM_COMMAND;
@@ -68,6 +69,8 @@ struct Document {
     is_live: bool,
     /// The command it is for, once that is known.
     for_shell: bool,
+    /// It is code of this language.
+    language: Option<&'static Language>,
 }
 
 pub(super) struct Scanner<'a, 'w> {
@@ -528,6 +531,7 @@ impl Scanner<'_, '_> {
                 strips_tabs: kind == "<<-",
                 is_live: !word.is_quoted,
                 for_shell: false,
+                language: None,
             };
             self.top().documents.push(document);
         } else {
@@ -581,9 +585,7 @@ impl Scanner<'_, '_> {
         if document.is_live {
             self.walk.substitutions(&body, &places);
         }
-        if document.for_shell {
-            self.walk.script(&body, &places);
-        }
+        self.walk.taken_in(&body, document.for_shell, document.language, &places);
     }
 
     /// Behind the end of a chain nobody knows whether its commands failed.
@@ -631,9 +633,9 @@ impl Scanner<'_, '_> {
                 Some(level.fallback.take().map_or_else(|| places.clone(), |other| other.or(&places)));
             level.places = entered;
         }
-        let runs_input = result.runs_input;
         for document in &mut level.documents {
-            document.for_shell |= runs_input;
+            document.for_shell |= result.runs_input;
+            document.language = document.language.or(result.code_input);
         }
     }
 }

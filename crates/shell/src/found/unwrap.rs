@@ -1,5 +1,7 @@
 //! What a command runs that stands in its own arguments.
 
+mod awk;
+mod code;
 mod runners;
 mod texts;
 
@@ -7,9 +9,12 @@ use super::search;
 use super::word::Argument;
 use crate::effect::has_name as has;
 use crate::places::Places;
+pub(super) use awk::written as written_by_awk;
+pub(super) use code::Language;
+use code::interpreted;
 use runners::{runners, subcommands};
 pub(super) use texts::names_program;
-use texts::{assigned, edits_may_run, git, interpreted, known_options, run_options, scheduled, split_string};
+use texts::{assigned, edits_may_run, git, known_options, run_options, scheduled, split_string};
 
 /// A command as it was found.
 pub(super) struct Seen<'a> {
@@ -36,6 +41,8 @@ pub(super) struct Inside {
     pub(super) sets_anything: bool,
     pub(super) enters: Option<Places>,
     pub(super) runs_input: bool,
+    /// What comes in is code of this language.
+    pub(super) code_input: Option<&'static Language>,
     pub(super) unseen: Option<&'static str>,
 }
 
@@ -73,16 +80,13 @@ const WRAPPERS: &[Wrapper] = &[
 const SHELLS: &str =
     "sh bash dash zsh ksh mksh ash rbash fish csh tcsh pwsh powershell xonsh nu elvish rc es";
 
-/// Programs in whose code calls are looked for.
-const INTERPRETERS: &str = "python python2 python3 perl ruby node nodejs deno bun php lua awk gawk mawk nawk";
-
 /// Looks inside a command.
 pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     let mut inside = Inside::default();
     let base = seen.base;
     if has(SHELLS, base) {
         shell(seen, &mut inside);
-    } else if has(INTERPRETERS, base) {
+    } else {
         interpreted(seen, &mut inside);
     }
     if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| has(wrapper.names, base)) {

@@ -135,6 +135,8 @@ fn files_that_may_be_written() {
         "uniq a f",
         "patch f",
         "xxd a f",
+        "awk '{print > \"f\"}'",
+        "awk '{print $1 >> \"f\"; next}' a",
     ] {
         let paths = paths(line, |command| &command.writes);
         assert!(paths.iter().any(|path| path == "f"), "{line:?} writes {paths:?}");

@@ -108,43 +108,6 @@ pub(super) fn run_options(arguments: &[Argument], inside: &mut Inside) {
     }
 }
 
-/// The texts that code hands to a shell: `system("…")` and its like.
-fn calls(code: &str) -> Vec<String> {
-    const CALLS: [&str; 12] = [
-        "system",
-        "popen",
-        "exec",
-        "execSync",
-        "spawn",
-        "spawnSync",
-        "run",
-        "call",
-        "check_call",
-        "check_output",
-        "Popen",
-        "shell_exec",
-    ];
-    let mut found = Vec::new();
-    for (at, _) in code.match_indices('(') {
-        let before = code[..at].trim_end();
-        let tail = &before[before.len()
-            - before
-                .bytes()
-                .rev()
-                .take(16)
-                .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-                .count()..];
-        if !CALLS.contains(&tail) {
-            continue;
-        }
-        let rest = code[at + 1..].trim_start_matches(['[', ' ', '\n']);
-        let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'' | '`')) else { continue };
-        let length = rest[1..].find(quote).unwrap_or(rest.len() - 1);
-        found.push(rest[1..=length].to_owned());
-    }
-    found
-}
-
 /// `env -S`: its value is split into words, which the words behind it follow.
 pub(super) fn split_string(option: &str, rest: &[Argument], inside: &mut Inside) {
     if let Some(value) = option.strip_prefix("--s") {
@@ -218,23 +181,6 @@ pub(super) fn git(arguments: &[Argument], inside: &mut Inside) {
             "run" => inside.commands.push(rest.to_vec()),
             "-x" => inside.scripts.extend(rest.first().map(|value| value.text.clone())),
             _ => {}
-        }
-    }
-}
-
-/// Code of another language: calls in it, and what its backquotes run.
-pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
-    for argument in seen.arguments {
-        let code = argument.text.as_str();
-        inside.scripts.extend(calls(code));
-        let runs = match seen.base {
-            "perl" => code.contains('`') || code.contains("qx"),
-            "ruby" => code.contains('`') || code.contains("%x"),
-            "php" => code.contains('`'),
-            _ => false,
-        };
-        if runs {
-            inside.unseen = Some("code in it runs something");
         }
     }
 }

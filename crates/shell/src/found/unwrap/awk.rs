@@ -1,0 +1,204 @@
+//! Programs of `awk`: what they run, and the files that they write.
+
+use super::super::word::Argument;
+use super::Inside;
+use crate::effect::{has_name as has, is_plain_awk};
+
+#[derive(Debug, PartialEq)]
+enum Token {
+    Text(String),
+    Word(String),
+    Sign(char),
+}
+
+/// The programs among the arguments of `awk`.
+fn programs(arguments: &[Argument]) -> Vec<&str> {
+    let mut programs = Vec::new();
+    let mut has_program = false;
+    let mut words = arguments.iter().map(|word| word.text.as_str());
+    while let Some(word) = words.next() {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        if let Some(code) = word.strip_prefix("--source=") {
+            (has_program, programs) = (true, [&programs[..], &[code]].concat());
+        } else if has("-e --source", word) {
+            has_program = true;
+            programs.extend(words.next());
+        } else if has("-F -v -l -d -o --field-separator --assign", word) {
+            words.next();
+        } else if has("-f -E -i --file --exec --include", word) {
+            has_program |= !has("-i --include", word);
+            words.next();
+        } else if let Some(letters) = letters.filter(|letters| !letters.is_empty()) {
+            has_program |= letters.starts_with(['f', 'E']);
+            programs.extend(letters.strip_prefix('e'));
+        } else if !word.starts_with("--") {
+            if !has_program {
+                programs.push(word);
+            }
+            break;
+        }
+    }
+    programs
+}
+
+/// What programs of `awk` run.
+pub(super) fn interpreted(arguments: &[Argument], inside: &mut Inside) {
+    for program in programs(arguments) {
+        if program == "\0" {
+            inside.unseen = Some("code in it is only known at run time");
+        }
+        if is_plain_awk(program) {
+            continue;
+        }
+        let tokens = tokens(program);
+        for at in 0..tokens.len() {
+            match run_at(&tokens, at) {
+                Run::Nothing => {}
+                Run::Script(script) => inside.scripts.push(script.to_owned()),
+                Run::Unknown => inside.unseen = Some("code in it runs something"),
+            }
+        }
+    }
+}
+
+/// The files that programs of `awk` write.
+pub(in crate::found) fn written(arguments: &[Argument]) -> Vec<String> {
+    let mut files = Vec::new();
+    for program in programs(arguments).into_iter().filter(|program| !is_plain_awk(program)) {
+        let tokens = tokens(program);
+        let mut in_print = false;
+        for (at, token) in tokens.iter().enumerate() {
+            match token {
+                Token::Word(word) if has("print printf", word) => in_print = true,
+                Token::Sign(';' | '{' | '}' | '\n') => in_print = false,
+                Token::Sign('>') if tokens.get(at + 1) != Some(&Token::Sign('>')) => match tokens.get(at + 1)
+                {
+                    Some(Token::Text(text)) if is_end(tokens.get(at + 2)) => files.push(text.clone()),
+                    Some(Token::Sign('=')) => {}
+                    _ if in_print => files.push("\0".to_owned()),
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+    }
+    files
+}
+
+/// What something in a program runs.
+enum Run<'a> {
+    Nothing,
+    Script(&'a str),
+    Unknown,
+}
+
+fn run_at(tokens: &[Token], at: usize) -> Run<'_> {
+    let sign = |at: usize, c: char| tokens.get(at) == Some(&Token::Sign(c));
+    let before = at.checked_sub(1);
+    match &tokens[at] {
+        Token::Word(word) if word == "system" => match (tokens.get(at + 2), tokens.get(at + 3)) {
+            (Some(Token::Text(script)), Some(Token::Sign(')'))) if sign(at + 1, '(') => Run::Script(script),
+            _ => Run::Unknown,
+        },
+        // A function is called whose name is in a variable, or something is loaded.
+        Token::Sign('@') => Run::Unknown,
+        Token::Sign('|') if sign(at + 1, '|') || before.is_some_and(|at| sign(at, '|')) => Run::Nothing,
+        Token::Sign('|') => {
+            let next = if sign(at + 1, '&') { at + 2 } else { at + 1 };
+            let script = match tokens.get(next) {
+                Some(Token::Word(word)) if word == "getline" => before
+                    .filter(|at| is_start(at.checked_sub(1).and_then(|at| tokens.get(at))))
+                    .and_then(|at| tokens.get(at)),
+                other => other.filter(|_| is_end(tokens.get(next + 1))),
+            };
+            match script {
+                Some(Token::Text(script)) => Run::Script(script),
+                _ => Run::Unknown,
+            }
+        }
+        _ => Run::Nothing,
+    }
+}
+
+/// Whether a text that begins behind a token is all there is.
+fn is_start(token: Option<&Token>) -> bool {
+    matches!(token, None | Some(Token::Sign('(' | '{' | '}' | ';' | '=' | '!' | '&' | '\n')))
+}
+
+/// Whether a text that ends in front of a token is all there is.
+fn is_end(token: Option<&Token>) -> bool {
+    matches!(token, None | Some(Token::Sign(')' | '}' | ';' | '\n')))
+}
+
+fn tokens(program: &str) -> Vec<Token> {
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut rest = program;
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        rest = match c {
+            '"' => {
+                let (text, rest) = text(after);
+                tokens.push(Token::Text(text));
+                rest
+            }
+            '#' => after.find('\n').map_or("", |end| &after[end..]),
+            '/' if begins_value(tokens.last()) => {
+                tokens.push(Token::Word("/".to_owned()));
+                behind_expression(after)
+            }
+            c if is_name(c) => {
+                let length = rest.find(|c| !is_name(c)).unwrap_or(rest.len());
+                tokens.push(Token::Word(rest[..length].to_owned()));
+                &rest[length..]
+            }
+            ' ' | '\t' => after,
+            c => {
+                tokens.push(Token::Sign(c));
+                after
+            }
+        };
+    }
+    tokens
+}
+
+/// Whether a slash behind a token begins an expression to look for.
+fn begins_value(before: Option<&Token>) -> bool {
+    match before {
+        None => true,
+        Some(Token::Sign(c)) => !matches!(c, ')' | ']'),
+        Some(Token::Word(word)) => has("print return if while", word),
+        Some(Token::Text(_)) => false,
+    }
+}
+
+fn behind_expression(rest: &str) -> &str {
+    let mut is_escaped = false;
+    for (at, c) in rest.char_indices() {
+        match c {
+            '/' if !is_escaped => return &rest[at + 1..],
+            // It was no expression after all.
+            '\n' => return rest,
+            _ => is_escaped = c == '\\' && !is_escaped,
+        }
+    }
+    rest
+}
+
+/// A text, and what follows it. What an unusual escape stands for is not known.
+fn text(rest: &str) -> (String, &str) {
+    let mut text = String::new();
+    let mut chars = rest.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return (text, &rest[at + 1..]),
+            '\\' => match chars.next() {
+                Some((_, escaped)) if escaped.is_ascii_alphanumeric() => text.push('\0'),
+                Some((_, escaped)) => text.push(escaped),
+                None => {}
+            },
+            c => text.push(c),
+        }
+    }
+    (text, "")
+}

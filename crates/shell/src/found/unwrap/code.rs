@@ -1,0 +1,382 @@
+//! Code of other languages: what it runs, as far as that can be read. What cannot be read holds a NUL, which says that it is
+//! only known at run time.
+
+use super::super::word::Argument;
+use super::{Inside, Seen, awk, joined};
+use crate::effect::has_name as has;
+
+/// What is known about a language.
+pub(in crate::found) struct Language {
+    names: &'static str,
+    /// Letters of options whose value is code.
+    letters: &'static str,
+    /// Other words behind which code follows.
+    before: &'static str,
+    /// Words that run something.
+    calls: &'static str,
+    /// Words that run something if one of the modules is there.
+    usual_calls: &'static str,
+    modules: &'static str,
+    /// Words behind which anything may be run.
+    opaque: &'static str,
+    /// Backquotes and their like run something.
+    backquotes: &'static [&'static str],
+    /// What begins a value in a text: `"$x"`.
+    values: &'static [char],
+}
+
+const LANGUAGES: &[Language] = &[
+    Language {
+        names: "python python2 python3 pypy pypy3 ipython",
+        letters: "c",
+        before: "",
+        calls: "system popen Popen check_output check_call getoutput getstatusoutput execv execve execvp execvpe execl execlp \
+                execle execlpe spawnl spawnle spawnlp spawnv spawnve spawnvp spawnvpe posix_spawn posix_spawnp startfile \
+                create_subprocess_shell create_subprocess_exec fork_exec",
+        usual_calls: "run call spawn",
+        modules: "subprocess pty",
+        opaque: "exec eval ctypes",
+        backquotes: &[],
+        values: &[],
+    },
+    Language {
+        names: "node nodejs deno bun tsx ts-node",
+        letters: "ep",
+        before: "--eval --print eval",
+        calls: "execSync execFileSync spawnSync execFile",
+        usual_calls: "exec spawn fork run Command",
+        modules: "child_process Bun Deno execa shelljs",
+        opaque: "eval",
+        backquotes: &["$`"],
+        values: &[],
+    },
+    Language {
+        names: "perl perl5",
+        letters: "eE",
+        before: "",
+        calls: "system exec readpipe syscall",
+        usual_calls: "open",
+        modules: "|",
+        opaque: "qx eval",
+        backquotes: &["`"],
+        values: &['$', '@'],
+    },
+    Language {
+        names: "ruby jruby irb",
+        letters: "e",
+        before: "",
+        calls: "system exec spawn popen popen2 popen2e popen3 capture2 capture2e capture3 pipeline syscall",
+        usual_calls: "open",
+        modules: "|",
+        opaque: "eval instance_eval class_eval",
+        backquotes: &["`", "%x"],
+        values: &['#'],
+    },
+    Language {
+        names: "php",
+        letters: "rRBE",
+        before: "--run",
+        calls: "system exec shell_exec passthru popen proc_open pcntl_exec",
+        usual_calls: "",
+        modules: "",
+        opaque: "eval assert",
+        backquotes: &["`"],
+        values: &['$'],
+    },
+    Language {
+        names: "lua luajit lua5.1 lua5.3 lua5.4",
+        letters: "e",
+        before: "",
+        calls: "execute popen",
+        usual_calls: "",
+        modules: "",
+        opaque: "loadstring",
+        backquotes: &[],
+        values: &[],
+    },
+    Language {
+        names: "R Rscript julia elixir iex erl groovy guile octave gnuplot jshell scala tclsh expect osascript emacs emacsclient \
+                swipl ghc sbcl",
+        letters: "ecgr",
+        before: "--eval --expr",
+        calls: "",
+        usual_calls: "",
+        modules: "",
+        opaque: "system system2 exec shell run cmd spawn execute popen command process open pipe os",
+        backquotes: &["`"],
+        values: &[],
+    },
+];
+
+/// What a program runs that is written in its code.
+pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
+    if has("awk gawk mawk nawk", seen.base) {
+        return awk::interpreted(seen.arguments, inside);
+    }
+    let Some(language) = LANGUAGES.iter().find(|language| has(language.names, seen.base)) else { return };
+    let mut has_script = false;
+    for (at, word) in seen.arguments.iter().enumerate() {
+        let before = at.checked_sub(1).map_or("", |at| seen.arguments[at].text.as_str());
+        let is_code = language.is_before_code(before);
+        let attached = language.attached(&word.text);
+        has_script |=
+            is_code || attached.is_some() || !word.text.starts_with('-') || word.text.starts_with("-m");
+        if is_code {
+            language.run(&word.text, inside);
+        } else if let Some(code) = attached {
+            language.run(code, inside);
+        } else {
+            // It may still be code, but hardly ever is.
+            let runs = language.read(&word.text);
+            inside.scripts.extend(runs.scripts.into_iter().filter(|script| !script.contains('\0')));
+        }
+    }
+    let names_input = seen.arguments.iter().any(|word| has("- /dev/stdin /dev/fd/0", &word.text));
+    if !has_script || names_input {
+        inside.code_input = Some(language);
+        if seen.is_piped {
+            piped(language, seen, inside);
+        }
+    }
+}
+
+/// What is piped in is code.
+fn piped(language: &Language, seen: &Seen<'_>, inside: &mut Inside) {
+    match seen.last.split_first() {
+        Some((name, printed)) if matches!(name.text.as_str(), "echo" | "printf") => {
+            language.run(&joined(printed), inside);
+        }
+        _ => inside.unseen = Some("code is run that is piped in"),
+    }
+}
+
+/// What a piece of code runs.
+#[derive(Default)]
+struct Runs {
+    scripts: Vec<String>,
+    commands: Vec<Vec<String>>,
+    is_unseen: bool,
+}
+
+impl Language {
+    fn is_before_code(&self, option: &str) -> bool {
+        let is_group = option.starts_with('-') && !option.starts_with("--");
+        has(self.before, option) || (is_group && option.contains(|c| self.letters.contains(c)))
+    }
+
+    /// The code that stands in the same word as its option.
+    fn attached<'a>(&self, word: &'a str) -> Option<&'a str> {
+        if let Some((name, code)) = word.split_once('=').filter(|(name, _)| name.starts_with("--")) {
+            return has(self.before, name).then_some(code);
+        }
+        let group = word.strip_prefix('-').filter(|group| !group.starts_with('-'))?;
+        let (_, code) = group.split_once(|c| self.letters.contains(c))?;
+        Some(code)
+    }
+
+    /// Adds what code runs.
+    pub(in crate::found) fn run(&self, code: &str, inside: &mut Inside) {
+        let runs = self.read(code);
+        inside.scripts.extend(runs.scripts);
+        let argument = |text: String| Argument { text, ..Argument::default() };
+        inside
+            .commands
+            .extend(runs.commands.into_iter().map(|words| words.into_iter().map(argument).collect()));
+        if runs.is_unseen {
+            inside.unseen = Some("code in it runs something");
+        }
+        if code == "\0" {
+            inside.unseen = Some("code in it is only known at run time");
+        }
+    }
+
+    fn read(&self, code: &str) -> Runs {
+        let mut runs =
+            Runs { is_unseen: self.backquotes.iter().any(|mark| code.contains(mark)), ..Runs::default() };
+        if self.backquotes.contains(&"`") {
+            runs.scripts.extend(code.split('`').skip(1).step_by(2).take(64).map(str::to_owned));
+        }
+        let has_module = self.modules.split(' ').any(|module| !module.is_empty() && code.contains(module));
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (mut at, mut calls) = (0, 0);
+        while let Some(start) = code[at..].find(is_name).map(|offset| at + offset) {
+            let length = code[start..].find(|c| !is_name(c)).unwrap_or(code.len() - start);
+            at = start + length;
+            let word = &code[start..at];
+            let is_call = has(self.calls, word) || (has_module && has(self.usual_calls, word));
+            if is_call && calls == CALLS_MAX {
+                runs.is_unseen = true;
+                break;
+            }
+            calls += usize::from(is_call);
+            if is_call {
+                self.call(&code[..start], &code[at..], &mut runs);
+            } else if has(self.opaque, word) {
+                // A block is code like any other.
+                runs.is_unseen |=
+                    !code[at..].trim_start().starts_with('{') && !is_quoted(&code[..start], &code[at..]);
+            }
+        }
+        runs
+    }
+
+    /// A word that runs something, between what is in front of it and what follows.
+    fn call(&self, before: &str, after: &str, runs: &mut Runs) {
+        let is_variable = before.ends_with(['$', '@', '%']);
+        if is_variable || is_quoted(before, after) {
+            return;
+        }
+        let rest = after.trim_start_matches([' ', '\t']);
+        let is_listed = rest.is_empty() || rest.starts_with([',', '}', ';', '\n']);
+        if is_listed && !before.ends_with('.') && !before.trim_end().ends_with('=') {
+            // It is only imported.
+            return;
+        }
+        let rest = rest.strip_prefix('(').unwrap_or(rest).trim_start();
+        // `platform.system()` says something.
+        if rest.starts_with(')') {
+            return;
+        }
+        let items = Items { rest, values: self.values }.all();
+        match &items[..] {
+            [] => runs.is_unseen = true,
+            [script] => runs.scripts.push(script.clone()),
+            [first, ..] => {
+                if first.contains([' ', '\0']) {
+                    runs.scripts.push(first.clone());
+                }
+                runs.commands.push(items);
+            }
+        }
+    }
+}
+
+/// Whether a word is a text of its own.
+fn is_quoted(before: &str, after: &str) -> bool {
+    ["\"", "'"].iter().any(|quote| before.ends_with(quote) && after.starts_with(quote))
+}
+
+/// The texts that are handed to a call.
+struct Items<'a> {
+    rest: &'a str,
+    values: &'a [char],
+}
+
+/// What may follow the last text.
+const ENDS: [&str; 6] = ["or ", "and ", "if ", "unless ", "||", "&&"];
+/// More calls in one piece of code are not read.
+const CALLS_MAX: usize = 64;
+/// More texts are not told apart.
+const ITEMS_MAX: usize = 32;
+
+impl Items<'_> {
+    fn all(mut self) -> Vec<String> {
+        let mut items = Vec::new();
+        while items.len() < ITEMS_MAX {
+            self.skip_brackets();
+            if let Some(words) = self.quoted_words() {
+                items.extend(words);
+            } else {
+                match self.text() {
+                    Some(text) => items.push(text),
+                    // Nobody knows what comes first; what follows are arguments.
+                    None if items.is_empty() => return items,
+                    None => {
+                        items.push("\0".to_owned());
+                        break;
+                    }
+                }
+            }
+            self.skip_brackets();
+            match self.rest.chars().next() {
+                Some(',') => self.rest = self.rest[1..].trim_start(),
+                Some(')' | ';' | '}' | '\n') | None => break,
+                Some(_) if ENDS.iter().any(|end| self.rest.starts_with(end)) => break,
+                // Something is done with the text, or it goes on.
+                Some(_) => {
+                    if let Some(last) = items.last_mut() {
+                        last.push('\0');
+                    }
+                    break;
+                }
+            }
+            if self.is_setting() {
+                break;
+            }
+        }
+        items
+    }
+
+    fn skip_brackets(&mut self) {
+        while let Some(c) = self.rest.chars().next().filter(|c| matches!(c, '[' | ']' | ' ' | '\t')) {
+            if c == '[' && self.rest.starts_with("[[") {
+                break;
+            }
+            self.rest = &self.rest[1..];
+        }
+    }
+
+    /// `shell=True` and `{stdio: …}`, which are no arguments.
+    fn is_setting(&self) -> bool {
+        let name = self.rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let is_named = name.len() < self.rest.len() && name.trim_start().starts_with('=');
+        self.rest.is_empty() || self.rest.starts_with([')', ';']) || is_named
+    }
+
+    /// `qw(rm x)` and `%w[rm x]`.
+    fn quoted_words(&mut self) -> Option<Vec<String>> {
+        let rest = ["qw", "%w", "%W"].iter().find_map(|mark| self.rest.strip_prefix(mark))?.trim_start();
+        let open = rest.chars().next()?;
+        let close = match open {
+            '(' => ')',
+            '[' => ']',
+            '{' => '}',
+            '<' => '>',
+            other => other,
+        };
+        let inner = &rest[open.len_utf8()..];
+        let end = inner.find(close)?;
+        self.rest = inner[end + close.len_utf8()..].trim_start_matches([' ', '\t']);
+        Some(inner[..end].split_whitespace().map(str::to_owned).collect())
+    }
+
+    /// A text in quotes. What is not known about it is a NUL.
+    fn text(&mut self) -> Option<String> {
+        if let Some((text, rest)) = self.rest.strip_prefix("[[").and_then(|rest| rest.split_once("]]")) {
+            self.rest = rest;
+            return Some(text.to_owned());
+        }
+        let body = self.rest.trim_start_matches(['r', 'b', 'u']);
+        let quote = ["\"\"\"", "'''", "\"", "'", "`"].into_iter().find(|quote| body.starts_with(quote))?;
+        let body = &body[quote.len()..];
+        let mut text = String::new();
+        let mut at = 0;
+        while let Some(c) = body[at..].chars().next() {
+            if body[at..].starts_with(quote) {
+                self.rest = body[at + quote.len()..].trim_start_matches([' ', '\t']);
+                return Some(text);
+            }
+            at += c.len_utf8();
+            match c {
+                '\\' => {
+                    let escaped = body[at..].chars().next()?;
+                    at += escaped.len_utf8();
+                    text.push(if escaped.is_ascii_alphanumeric() { escape(escaped) } else { escaped });
+                }
+                '$' if quote == "`" => text.push('\0'),
+                c if quote != "'" && self.values.contains(&c) => text.push('\0'),
+                c => text.push(c),
+            }
+        }
+        self.rest = "";
+        Some(text)
+    }
+}
+
+fn escape(letter: char) -> char {
+    match letter {
+        'n' => '\n',
+        't' => '\t',
+        _ => '\0',
+    }
+}
