@@ -12,7 +12,7 @@ use crate::places::Places;
 pub(super) use awk::written as written_by_awk;
 pub(super) use code::Language;
 use code::interpreted;
-use runners::{runners, subcommands};
+use runners::{cmake, runners, subcommands};
 pub(super) use texts::names_program;
 use texts::{assigned, edits_may_run, git, known_options, run_options, scheduled, split_string};
 
@@ -84,7 +84,8 @@ const SHELLS: &str =
 pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     let mut inside = Inside::default();
     let base = seen.base;
-    if has(SHELLS, base) {
+    // What stands behind the dashes is for a shell.
+    if has(SHELLS, base) || base == "capsh" {
         shell(seen, &mut inside);
     } else {
         interpreted(seen, &mut inside);
@@ -116,6 +117,7 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
         }
         "find" | "fd" | "fdfind" => inside.commands.extend(search::executed(base, seen.arguments)),
         "git" => git(seen.arguments, &mut inside),
+        "cmake" => cmake(seen.arguments, &mut inside),
         "watch" | "ssh" | "parallel" | "su" | "runuser" | "script" => {
             inside.scripts.push(remote(base, seen.arguments));
             inside.runs_input = matches!(base, "ssh" | "su");

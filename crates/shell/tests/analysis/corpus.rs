@@ -1,11 +1,15 @@
 //! Two lists of lines with one verdict each: what only looks and runs without a question, and what must never be taken for that.
 
 use crate::lines::read;
-use windlass_shell::{Effect, PlainCommand, analyse};
+use windlass_shell::{Effect, Place, PlainCommand, analyse};
 
 /// Whether a line would run without a question, if all it looks at may be looked at.
 fn is_free(line: &str) -> bool {
-    let looks = |command: &PlainCommand| command.effect == Effect::Looks && command.writes.is_empty();
+    let looks = |command: &PlainCommand| {
+        let is_start = command.directory == Place::Start;
+        let looks = command.effect == Effect::Looks || (command.effect == Effect::LooksAtStart && is_start);
+        looks && command.writes.is_empty()
+    };
     let analysis = analyse(line);
     analysis.plain.is_ok_and(|commands| commands.iter().all(looks))
 }

@@ -6,21 +6,29 @@ use crate::effect::has_name as has;
 
 /// Programs that run some of their last arguments, with options that are not known here: every word may begin the command.
 const RUNNERS: &str = "npx bunx pnpx uvx nix-shell systemd-run firejail bwrap proot unshare nsenter numactl prlimit setarch linux32 \
-    linux64 setpriv gosu su-exec tini dumb-init torify torsocks proxychains proxychains4 xvfb-run dbus-run-session entr rlwrap \
+    linux64 setpriv gosu su-exec tini dumb-init torify torsocks tsocks proxychains proxychains4 xvfb-run dbus-run-session entr rlwrap \
     caffeinate cpulimit daemonize start-stop-daemon cross-env dotenv parallel runuser pkexec script ssh gdb valgrind perf \
-    hyperfine watchexec nodemon concurrently screen tmux chpst softlimit cgexec sg newgrp setuidgid uvicorn with-env chamber";
+    hyperfine watchexec nodemon concurrently screen tmux chpst softlimit cgexec sg newgrp setuidgid uvicorn with-env chamber \
+    sshpass ssh-agent xterm uxterm urxvt rxvt konsole gnome-terminal alacritty kitty foot wezterm terminator faketime eatmydata runcon \
+    schroot dchroot pyenv rbenv nodenv fnm i386 x86_64 uname26 unbuffer chronic ifne pee mispipe errno \
+    aa-exec minijail0 nsjail sandbox-exec heaptrack rr ltrace uftrace memusage sem run-one doppler envdir envchain \
+    gnome-session-inhibit systemd-inhibit systemd-cat systemd-nspawn machinectl tsp nq \
+    qemu-x86_64 qemu-aarch64 qemu-arm box64 wine mpirun mpiexec srun sbatch torchrun coverage kcov";
 
 /// Programs that do the same only behind one of these words.
 const RUNNERS_BEHIND: &[(&str, &str)] = &[
     ("docker podman nerdctl lxc kubectl oc", "exec run debug"),
     ("npm pnpm yarn bun corepack", "exec x dlx"),
-    ("uv poetry pipenv pipx hatch pdm rye conda mamba", "run runpip x exec"),
-    ("mise rtx asdf direnv bundle aws-vault devbox op rustup vagrant", "exec run x ssh"),
+    ("uv poetry pipenv pipx hatch pdm rye conda mamba micromamba pixi", "run runpip x exec"),
+    ("mise rtx asdf direnv bundle aws-vault devbox op rustup vagrant volta nvm goenv jenv", "exec run x ssh"),
+    ("toolbox distrobox flatpak-spawn flatpak", "run enter --host"),
     ("nix", "run shell develop"),
+    ("ip", "exec"),
 ];
 
 /// Runners that hand one of their words to a shell.
-const RUNNERS_OF_TEXT: &str = "tmux screen npx bunx npm pnpm vagrant nix-shell concurrently nodemon watchexec hyperfine entr parallel xvfb-run sg nix";
+const RUNNERS_OF_TEXT: &str = "tmux screen npx bunx npm pnpm vagrant nix-shell concurrently nodemon watchexec hyperfine entr parallel \
+    xvfb-run sg nix sudo doas xterm uxterm urxvt rxvt konsole gnome-terminal capsh hatch pixi sem flock schroot machinectl sshpass ifne";
 
 /// How many words may begin the command of a runner.
 const CANDIDATES_MAX: usize = 6;
@@ -57,7 +65,7 @@ pub(super) fn runners(seen: &Seen<'_>, inside: &mut Inside) {
             let at = seen.arguments.iter().take(64).position(|word| has(words, &word.text));
             at.map_or(&[][..], |at| &seen.arguments[at + 1..])
         }
-        None if has(RUNNERS, base) => seen.arguments,
+        None if has(RUNNERS, base) || is_linker(base) => seen.arguments,
         None => &[],
     };
     inside.commands.extend(candidates(arguments).map(|at| arguments[at..].to_vec()));
@@ -69,6 +77,37 @@ pub(super) fn runners(seen: &Seen<'_>, inside: &mut Inside) {
             .scripts
             .extend(texts.iter().filter(is_text).take(CANDIDATES_MAX).map(|word| word.text.clone()));
     }
+}
+
+/// The program that loads others can be asked to run one.
+fn is_linker(base: &str) -> bool {
+    base.starts_with("ld-linux") || base.starts_with("ld-musl") || base == "ld.so"
+}
+
+/// `cmake -E`: the commands it has of its own are much like those of the shell.
+pub(super) fn cmake(arguments: &[Argument], inside: &mut Inside) {
+    const LIKE: &[(&str, &str)] = &[
+        ("remove rm", "rm"),
+        ("remove_directory", "rm -r"),
+        ("copy copy_if_different copy_if_newer copy_directory copy_directory_if_different", "cp -r"),
+        ("rename", "mv"),
+        ("touch touch_nocreate", "touch"),
+        ("make_directory", "mkdir"),
+        ("cat", "cat"),
+        ("tar", "tar"),
+        ("create_symlink create_hardlink", "ln"),
+    ];
+    let Some(at) = arguments.iter().position(|word| word.text == "-E") else { return };
+    let Some((name, rest)) = arguments.get(at + 1..).and_then(<[Argument]>::split_first) else { return };
+    if has("env time chdir", &name.text) {
+        inside.commands.extend(candidates(rest).map(|at| rest[at..].to_vec()));
+    }
+    let like = LIKE.iter().find(|(names, _)| has(names, &name.text));
+    let word = |text: &str| Argument { text: text.to_owned(), ..Argument::default() };
+    let command = |(_, like): &(&str, &str)| -> Vec<Argument> {
+        like.split(' ').map(word).chain(rest.iter().cloned()).collect()
+    };
+    inside.commands.extend(like.map(command));
 }
 
 /// Where the command of a runner may begin.
