@@ -198,9 +198,9 @@ impl Walk {
         for word in &words[..assignments] {
             let Some((name, value)) = word.assignment() else { continue };
             self.substitutions(&value, places);
-            if unwrap::names_program(&name) {
-                self.script(value.trim_start_matches(['|', '!']), places);
-            }
+            let mut inside = unwrap::Inside::default();
+            unwrap::variable(&name, &value, &mut inside);
+            self.take_in(inside, places);
             if assignments == words.len() && targets.is_empty() && way.is_certain && self.depth == 0 {
                 self.variables.set(&name, &value);
             }
@@ -259,15 +259,20 @@ impl Walk {
         let Some(language) = language else { return };
         let mut inside = unwrap::Inside::default();
         language.run(text, &mut inside);
+        self.nested(text, |walk| walk.take_in(inside, places));
+    }
+
+    /// Takes in what was found in a text that is no command.
+    fn take_in(&mut self, inside: unwrap::Inside, places: &Places) {
         if let Some(why) = inside.unseen {
             self.note_unseen(why);
         }
-        self.nested(text, |walk| {
-            inside.scripts.iter().for_each(|script| walk.script(script, places));
-            for command in inside.commands {
-                walk.run(command, places, false);
-            }
-        });
+        for script in inside.scripts {
+            self.script(&script, places);
+        }
+        for command in inside.commands {
+            self.run(command, places, false);
+        }
     }
 
     /// Lists a command, and what it runs, and what that runs.

@@ -284,6 +284,129 @@ const BEHIND: &[&str] = &[
     "parallel ::: 'rm x'",
     "parallel 'rm x' ::: a",
     "systemd-inhibit --why=y rm x",
+    "ssh -o 'ProxyCommand rm x' host",
+    "ssh -oProxyCommand='rm x' host",
+    "ssh -o proxycommand='rm x' host",
+    "ssh -o KnownHostsCommand='rm x' host",
+    "ssh -o PermitLocalCommand=yes -o LocalCommand='rm x' host",
+    "ssh -o 'RemoteCommand=rm x' host",
+    "scp -o ProxyCommand='rm x' a b:c",
+    "rsync -e 'rm x' a b:c",
+    "rsync --rsh='rm x' a b:c",
+    "rsync --rsync-path='rm x' a b:c",
+    "rsync -ave 'rm x' a b:c",
+    "git clone 'ext::rm x'",
+    "git fetch 'ext::sh -c \"rm x\"'",
+    "git remote add y 'ext::rm x'",
+    "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0='rm x' git log",
+    "GIT_CONFIG_PARAMETERS=\"'core.pager=rm x'\" git log",
+    "GIT_SSH_COMMAND='rm x' git fetch",
+    "GIT_EXTERNAL_DIFF='rm x' git diff",
+    "GIT_PAGER='rm x' git log",
+    "GIT_PROXY_COMMAND='rm x' git fetch",
+    "GIT_SEQUENCE_EDITOR='rm x' git rebase -i",
+    "env GIT_EXTERNAL_DIFF='rm x' git diff",
+    "export GIT_SSH_COMMAND='rm x'",
+    "VISUAL='rm x' git commit",
+    "MANPAGER='rm x' man y",
+    "PROMPT_COMMAND='rm x' bash -i",
+    "RUSTC_WRAPPER='rm x' cargo build",
+    "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER='rm x' cargo test",
+    "CC='rm x' make",
+    "make CC='rm x'",
+    "RUSTC='rm x' cargo build",
+    "RSYNC_RSH='rm x' rsync a b:c",
+    "git -c filter.y.clean='rm x' add .",
+    "git -c filter.y.smudge='rm x' checkout .",
+    "git -c core.sshCommand='rm x' fetch",
+    "git -c core.hooksPath=y -c core.fsmonitor='rm x' status",
+    "git -c diff.external='rm x' diff",
+    "git -c diff.y.textconv='rm x' diff",
+    "git -c merge.y.driver='rm x' merge z",
+    "git -c credential.helper='!rm x' fetch",
+    "git -c gpg.program='rm x' commit -S",
+    "git -c difftool.y.cmd='rm x' difftool",
+    "git -c sequence.editor='rm x' rebase -i",
+    "git -c uploadpack.packObjectsHook='rm x' fetch .",
+    "git config alias.y '!rm x'",
+    "git config --global alias.y '!rm x'",
+    "git config core.pager 'rm x'",
+    "git config set core.editor 'rm x'",
+    "git filter-branch --tree-filter 'rm x' HEAD",
+    "git --exec-path=y -c alias.z='!rm x' z",
+    "git ls-remote --upload-pack='rm x' y",
+    "git fetch --upload-pack 'rm x' y",
+    "git archive --remote=y --exec='rm x' HEAD",
+    "make SHELL='rm x'",
+    "make --eval='$(shell rm x)'",
+    "make --eval 'y:;rm x'",
+    "tar --rmt-command='rm x' -xf y:z",
+    "tar --rsh-command='rm x' -xf y:z",
+    "tar --checkpoint=1 --checkpoint-action='exec=rm x' -cf y z",
+    "tar -cf y --checkpoint-action exec='rm x' z",
+    "tar -F 'rm x' -cf y z",
+    "rg --hostname-bin 'rm x' y",
+    "rg --pre='rm x' y",
+    "cargo --config 'build.rustc-wrapper=\"rm x\"' build",
+    "cargo test --config 'target.y.runner=\"rm x\"'",
+    "cargo run --config=target.y.runner='\"rm x\"'",
+    "cargo --config 'target.y.runner=[\"rm\", \"x\"]' run",
+    "go test -exec 'rm x' ./...",
+    "go test -exec='rm x'",
+    "go build -toolexec 'rm x'",
+    "go build --toolexec='rm x'",
+    "go vet -vettool='rm x'",
+    "tcpdump -i y -z 'rm x' -w z",
+    "zip -T -TT 'rm x' y z",
+    "zip y z -T --unzip-command 'rm x'",
+    "gdb -ex '!rm x' y",
+    "gdb -ex 'shell rm x' y",
+    "gdb --batch --eval-command='shell rm x'",
+    "gdb -iex 'shell rm x'",
+    "lldb -o 'platform shell rm x'",
+    "sqlite3 y '.shell rm x'",
+    "sqlite3 y '.system rm x'",
+    "sqlite3 y <<'E'\n.shell rm x\nE",
+    "strace -o '|rm x' ls",
+    "strace -o'!rm x' ls",
+    "less '+!rm x' f",
+    "more '+!rm x' f",
+    "ed <<'E'\n!rm x\nE",
+    "vim -c ':!rm x' -c q",
+    "vim --cmd '!rm x'",
+    "nvim -es +'silent !rm x' +q",
+    "vim -c 'call system(\"rm x\")'",
+    "socat - EXEC:'rm x'",
+    "socat TCP-LISTEN:1 SYSTEM:'rm x',pty",
+    "socat tcp-l:1 exec:'rm x',pty,stderr",
+    "nc -e 'rm x' host 1",
+    "ncat --sh-exec 'rm x' -l 1",
+    "ncat -c 'rm x' -l 1",
+    "psql -c '\\! rm x'",
+    "mysql -e '\\! rm x'",
+    "psql <<'E'\n\\! rm x\nE",
+    "mysql -e 'system rm x'",
+    "sort -S1 --compress-program 'rm x' f",
+    "split --filter='rm x' f",
+    "dpkg --pre-invoke='rm x' -i y",
+    "apt-get -o APT::Update::Pre-Invoke::='rm x' update",
+    "apt-get -o Dpkg::Pre-Invoke='rm x' install y",
+    "wget --use-askpass='rm x' y",
+    "pip install --editor 'rm x'",
+    "openssl s_server -accept 1 && man --pager='rm x' y",
+    "man -H'rm x' y",
+    "fzf --preview 'rm x'",
+    "fzf --bind 'enter:execute(rm x)'",
+    "npm --script-shell='rm x' run y",
+    "npm config set script-shell 'rm x'",
+    "pnpm -c exec 'rm x'",
+    "docker run --entrypoint 'rm x' y",
+    "kubectl debug y -- rm x",
+    "find . -exec sh -c 'rm x' \\;",
+    "bat --pager='rm x' f",
+    "gcc -wrapper rm,x y.c",
+    "ctest --build-and-test a b --test-command 'rm x'",
+    "journalctl && SYSTEMD_PAGER='rm x' systemctl status",
 ];
 
 #[test]
@@ -307,9 +430,9 @@ fn options_in_front_hide_no_subcommand() {
 
 #[test]
 fn commands_are_found_behind_what_runs_them() {
-    for line in BEHIND {
-        check(line, "rm x");
-    }
+    let is_hidden = |line: &&&str| !found(line).iter().any(|command| command == "rm x");
+    let hidden: Vec<&&str> = BEHIND.iter().filter(is_hidden).collect();
+    assert!(hidden.is_empty(), "{hidden:#?}");
     for line in [
         "compgen -C 'rm x'",
         "complete -C 'rm x' y",
@@ -318,6 +441,7 @@ fn commands_are_found_behind_what_runs_them() {
     ] {
         check(line, "rm x ?");
     }
+    check("TAR_OPTIONS=--to-command=rm tar xf y", "rm");
     check("xargs rm -f", "rm -f ?");
     check("ls | xargs -0 -n1 rm", "rm ?");
     check("find . -exec rm {} \\;", "rm ./?");
@@ -347,6 +471,10 @@ fn words_are_no_commands() {
         "yarn rm x",
         "uv pip install rm",
         "git log -O",
+        "sudo grep 'rm x' f",
+        "make test",
+        "git config user.name 'rm x'",
+        "rsync -a rm x",
     ] {
         let found = found(line);
         assert!(!found.iter().any(|command| command.starts_with("rm")), "{line:?} holds {found:?}");
@@ -408,6 +536,16 @@ const UNSEEN: &[&str] = &[
     "ruby -e '%x(rm x)'",
     "perl -e 'qx(rm x)'",
     "pwsh -EncodedCommand x",
+    "gdb -x f",
+    "gdb --command=f",
+    "gdb -ex 'python import os'",
+    "expect -c 'spawn rm x'",
+    "make --eval=\"$X\"",
+    "git -c \"$X\" log",
+    "ssh -F f host",
+    "git -c include.path=f log",
+    "GIT_CONFIG_GLOBAL=f git log",
+    "sqlite3 y '.read f'",
 ];
 
 const SEEN: &[&str] = &[
@@ -438,17 +576,20 @@ const SEEN: &[&str] = &[
     "crontab -l",
     "ls | xargs -I{} cp {} x",
     "perl -ne 'print if /x/' f",
+    "sqlite3 y 'select read from t'",
+    "gdb --args ./x",
+    "GIT_CONFIG_GLOBAL=/dev/null git log",
+    "git -c core.hooksPath=/dev/null commit -m x",
+    "git -c color.ui=always log",
+    "make -j8 CFLAGS='-O2 -g'",
+    "psql -c 'select 1'",
 ];
 
 #[test]
 fn what_cannot_be_found_is_said() {
-    let check = |line: &str, expected: bool| {
-        assert_eq!(analyse(line).unseen.is_some(), expected, "{line:?}: {:?}", analyse(line).unseen);
-    };
-    for line in UNSEEN {
-        check(line, true);
-    }
+    let missed: Vec<&&str> = UNSEEN.iter().filter(|line| analyse(line).unseen.is_none()).collect();
+    assert!(missed.is_empty(), "{missed:#?}");
     for line in SEEN {
-        check(line, false);
+        assert_eq!(analyse(line).unseen, None, "{line:?}");
     }
 }

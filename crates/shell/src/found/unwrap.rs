@@ -3,6 +3,7 @@
 mod awk;
 mod code;
 mod runners;
+mod settings;
 mod texts;
 
 use super::search;
@@ -13,7 +14,7 @@ pub(super) use awk::written as written_by_awk;
 pub(super) use code::Language;
 use code::interpreted;
 use runners::{cmake, runners, subcommands};
-pub(super) use texts::names_program;
+pub(super) use settings::variable;
 use texts::{assigned, edits_may_run, git, known_options, run_options, scheduled, split_string};
 
 /// A command as it was found.
@@ -96,6 +97,7 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     runners(seen, &mut inside);
     subcommands(seen, &mut inside);
     known_options(seen, &mut inside);
+    settings::settings(seen, &mut inside);
     match base {
         "eval" => {
             inside.scripts.push(joined(without_dashes(seen.arguments)));

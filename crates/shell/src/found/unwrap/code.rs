@@ -19,25 +19,38 @@ pub(in crate::found) struct Language {
     modules: &'static str,
     /// Words behind which anything may be run.
     opaque: &'static str,
-    /// Backquotes and their like run something.
+    /// Texts that run something: backquotes and their like.
     backquotes: &'static [&'static str],
     /// What begins a value in a text: `"$x"`.
     values: &'static [char],
+    /// For programs that take commands line by line: what stands in front of a command for the shell.
+    marks: &'static [&'static str],
 }
+
+const NONE: Language = Language {
+    names: "",
+    letters: "",
+    before: "",
+    calls: "",
+    usual_calls: "",
+    modules: "",
+    opaque: "",
+    backquotes: &[],
+    values: &[],
+    marks: &[],
+};
 
 const LANGUAGES: &[Language] = &[
     Language {
         names: "python python2 python3 pypy pypy3 ipython",
         letters: "c",
-        before: "",
         calls: "system popen Popen check_output check_call getoutput getstatusoutput execv execve execvp execvpe execl execlp \
                 execle execlpe spawnl spawnle spawnlp spawnv spawnve spawnvp spawnvpe posix_spawn posix_spawnp startfile \
                 create_subprocess_shell create_subprocess_exec fork_exec",
         usual_calls: "run call spawn",
         modules: "subprocess pty",
         opaque: "exec eval ctypes",
-        backquotes: &[],
-        values: &[],
+        ..NONE
     },
     Language {
         names: "node nodejs deno bun tsx ts-node",
@@ -48,63 +61,74 @@ const LANGUAGES: &[Language] = &[
         modules: "child_process Bun Deno execa shelljs",
         opaque: "eval",
         backquotes: &["$`"],
-        values: &[],
+        ..NONE
     },
     Language {
         names: "perl perl5",
         letters: "eE",
-        before: "",
         calls: "system exec readpipe syscall",
         usual_calls: "open",
         modules: "|",
         opaque: "qx eval",
         backquotes: &["`"],
         values: &['$', '@'],
+        ..NONE
     },
     Language {
         names: "ruby jruby irb",
         letters: "e",
-        before: "",
         calls: "system exec spawn popen popen2 popen2e popen3 capture2 capture2e capture3 pipeline syscall",
         usual_calls: "open",
         modules: "|",
         opaque: "eval instance_eval class_eval",
         backquotes: &["`", "%x"],
         values: &['#'],
+        ..NONE
     },
     Language {
         names: "php",
         letters: "rRBE",
         before: "--run",
         calls: "system exec shell_exec passthru popen proc_open pcntl_exec",
-        usual_calls: "",
-        modules: "",
         opaque: "eval assert",
         backquotes: &["`"],
         values: &['$'],
+        ..NONE
     },
     Language {
         names: "lua luajit lua5.1 lua5.3 lua5.4",
         letters: "e",
-        before: "",
         calls: "execute popen",
-        usual_calls: "",
-        modules: "",
         opaque: "loadstring",
-        backquotes: &[],
-        values: &[],
+        ..NONE
     },
     Language {
         names: "R Rscript julia elixir iex erl groovy guile octave gnuplot jshell scala tclsh expect osascript emacs emacsclient \
                 swipl ghc sbcl",
         letters: "ecgr",
         before: "--eval --expr",
-        calls: "",
-        usual_calls: "",
-        modules: "",
         opaque: "system system2 exec shell run cmd spawn execute popen command process open pipe os",
         backquotes: &["`"],
-        values: &[],
+        ..NONE
+    },
+    Language {
+        names: "sqlite3",
+        marks: &[".shell ", ".system "],
+        backquotes: &[".read", ".load", ".import |"],
+        ..NONE
+    },
+    Language {
+        names: "psql mysql mariadb",
+        marks: &["\\!", "system "],
+        backquotes: &["\\i", "\\o |", "\\g |", "\\copy ", "source "],
+        ..NONE
+    },
+    Language { names: "ed red", marks: &["!"], ..NONE },
+    Language {
+        names: "gdb lldb",
+        marks: &["shell ", "platform shell ", "!"],
+        backquotes: &["python", "source ", "pipe ", "guile", "command script", "command source"],
+        ..NONE
     },
 ];
 
@@ -114,6 +138,9 @@ pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
         return awk::interpreted(seen.arguments, inside);
     }
     let Some(language) = LANGUAGES.iter().find(|language| has(language.names, seen.base)) else { return };
+    if !language.marks.is_empty() {
+        return language.lines(seen, inside);
+    }
     let mut has_script = false;
     for (at, word) in seen.arguments.iter().enumerate() {
         let before = at.checked_sub(1).map_or("", |at| seen.arguments[at].text.as_str());
@@ -174,6 +201,35 @@ impl Language {
         Some(code)
     }
 
+    /// Commands line by line, in the arguments and in what comes in.
+    fn lines(&'static self, seen: &Seen<'_>, inside: &mut Inside) {
+        for word in seen.arguments {
+            let option = word.text.split_once('=').filter(|(name, _)| name.starts_with('-'));
+            self.run(option.map_or(&word.text, |(_, value)| value), inside);
+        }
+        inside.code_input = Some(self);
+        if seen.is_piped {
+            piped(self, seen, inside);
+        }
+    }
+
+    /// What stands behind the marks.
+    fn marked(&self, code: &str) -> Vec<String> {
+        let marked = |line: &str| {
+            let is_word = |mark: &str| mark.ends_with(' ');
+            let script = self.marks.iter().find_map(|mark| {
+                let line = line.trim_start();
+                if is_word(mark) {
+                    line.strip_prefix(mark)
+                } else {
+                    line.split_once(mark).map(|(_, script)| script)
+                }
+            });
+            script.map(|script| script.trim().to_owned())
+        };
+        code.lines().filter_map(marked).collect()
+    }
+
     /// Adds what code runs.
     pub(in crate::found) fn run(&self, code: &str, inside: &mut Inside) {
         let runs = self.read(code);
@@ -185,7 +241,7 @@ impl Language {
         if runs.is_unseen {
             inside.unseen = Some("code in it runs something");
         }
-        if code == "\0" {
+        if code == "\0" && self.marks.is_empty() {
             inside.unseen = Some("code in it is only known at run time");
         }
     }
@@ -196,6 +252,7 @@ impl Language {
         if self.backquotes.contains(&"`") {
             runs.scripts.extend(code.split('`').skip(1).step_by(2).take(64).map(str::to_owned));
         }
+        runs.scripts.extend(self.marked(code));
         let has_module = self.modules.split(' ').any(|module| !module.is_empty() && code.contains(module));
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let (mut at, mut calls) = (0, 0);

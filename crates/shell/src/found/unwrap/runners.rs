@@ -28,7 +28,7 @@ const RUNNERS_BEHIND: &[(&str, &str)] = &[
 
 /// Runners that hand one of their words to a shell.
 const RUNNERS_OF_TEXT: &str = "tmux screen npx bunx npm pnpm vagrant nix-shell concurrently nodemon watchexec hyperfine entr parallel \
-    xvfb-run sg nix sudo doas xterm uxterm urxvt rxvt konsole gnome-terminal capsh hatch pixi sem flock schroot machinectl sshpass ifne";
+    xvfb-run sg nix xterm uxterm urxvt rxvt konsole gnome-terminal capsh hatch pixi sem";
 
 /// How many words may begin the command of a runner.
 const CANDIDATES_MAX: usize = 6;
@@ -69,7 +69,7 @@ pub(super) fn runners(seen: &Seen<'_>, inside: &mut Inside) {
         None => &[],
     };
     inside.commands.extend(candidates(arguments).map(|at| arguments[at..].to_vec()));
-    if has(RUNNERS_OF_TEXT, base) {
+    if has(RUNNERS_OF_TEXT, base) || opens_shell(seen) {
         let is_text = |word: &&Argument| word.text.contains([' ', '\t', '\n', ';']);
         let is_npm = has("npm pnpm", base);
         let texts = if is_npm { arguments } else { seen.arguments };
@@ -77,6 +77,16 @@ pub(super) fn runners(seen: &Seen<'_>, inside: &mut Inside) {
             .scripts
             .extend(texts.iter().filter(is_text).take(CANDIDATES_MAX).map(|word| word.text.clone()));
     }
+}
+
+/// `sudo -s`: the rest is for a shell.
+fn opens_shell(seen: &Seen<'_>) -> bool {
+    let opens = |word: &Argument| {
+        let is_group = word.text.starts_with('-') && !word.text.starts_with("--");
+        has("--shell --login", &word.text) || (is_group && word.text.contains(['s', 'i']))
+    };
+    let options = seen.arguments.iter().take_while(|word| word.text.starts_with('-'));
+    has("sudo doas", seen.base) && options.into_iter().any(opens)
 }
 
 /// The program that loads others can be asked to run one.

@@ -1,13 +1,15 @@
 //! Texts in the arguments of a program, or in variables, that it hands to a shell.
 
 use super::super::word::Argument;
+use super::settings::variable;
 use super::{Inside, Seen, input, joined};
 use crate::effect::{has_name as has, is_plain_sed};
 
 /// Options whose value is run.
 const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-command --use-compress-program --rsh-command --info-script \
     --compress-program --pre --rsh --command --run --shell --tree-filter --index-filter --msg-filter --env-filter --commit-filter \
-    --parent-filter --tag-name-filter --pager --open-files-in-pager --call --preview --filter --to-stdout-command --new-volume-script --shell-cmd";
+    --parent-filter --tag-name-filter --pager --open-files-in-pager --call --preview --filter --to-stdout-command --new-volume-script --shell-cmd --editor --rmt-command --rsync-path \
+    --hostname-bin --use-askpass --test-command --pre-invoke --post-invoke --unzip-command";
 
 /// Options of single programs whose value is run.
 pub(super) fn known_options(seen: &Seen<'_>, inside: &mut Inside) {
@@ -19,7 +21,6 @@ pub(super) fn known_options(seen: &Seen<'_>, inside: &mut Inside) {
         "git" => "O",
         "rsync" => "e",
         "scp" | "sftp" => "S",
-        "zip" => "TT",
         _ => return,
     };
     for (at, word) in seen.arguments.iter().enumerate() {
@@ -101,9 +102,7 @@ pub(super) fn run_options(arguments: &[Argument], inside: &mut Inside) {
             let next = arguments.get(at + 1).map(|word| word.text.as_str());
             inside.scripts.extend(value.or(next).map(str::to_owned));
         }
-        let setting = ["ProxyCommand=", "LocalCommand=", "exec="]
-            .iter()
-            .find_map(|name| text.split_once(name).map(|(_, value)| value));
+        let setting = text.split_once("exec=").map(|(_, value)| value);
         inside.scripts.extend(setting.map(str::to_owned));
     }
 }
@@ -126,55 +125,15 @@ pub(super) fn split_string(option: &str, rest: &[Argument], inside: &mut Inside)
     }
 }
 
-/// Whether programs run what a variable holds.
-pub(in crate::found) fn names_program(variable: &str) -> bool {
-    const ENDS: [&str; 14] = [
-        "PAGER",
-        "EDITOR",
-        "VISUAL",
-        "BROWSER",
-        "_COMMAND",
-        "ASKPASS",
-        "LESSOPEN",
-        "LESSCLOSE",
-        "EXTERNAL_DIFF",
-        "_WRAPPER",
-        "BASH_ENV",
-        "GIT_SSH",
-        "_RUNNER",
-        "_EXEC",
-    ];
-    ENDS.iter().any(|end| variable.ends_with(end))
-}
-
 /// A program that is run because a variable names it.
 pub(super) fn assigned(text: &str, inside: &mut Inside) {
-    let value = text.split_once('=').filter(|(name, _)| names_program(name));
-    inside.scripts.extend(value.map(|(_, value)| value.trim_start_matches(['|', '!']).to_owned()));
+    if let Some((name, value)) = text.split_once('=') {
+        variable(name, value, inside);
+    }
 }
 
 pub(super) fn git(arguments: &[Argument], inside: &mut Inside) {
-    const RUN_KEYS: [&str; 9] = [
-        "pager",
-        "editor",
-        "sshcommand",
-        "fsmonitor",
-        "external",
-        "textconv",
-        "command",
-        "program",
-        "helper",
-    ];
     for (at, word) in arguments.iter().enumerate() {
-        if let Some((key, value)) = word.text.split_once('=') {
-            let key = key.to_ascii_lowercase();
-            let runs = RUN_KEYS.iter().any(|name| key.ends_with(name))
-                || key.contains("alias.")
-                || key.contains("pager.");
-            if runs {
-                inside.scripts.push(value.trim_start_matches('!').to_owned());
-            }
-        }
         let rest = &arguments[at + 1..];
         match word.text.as_str() {
             "foreach" => inside.scripts.push(joined(rest)),

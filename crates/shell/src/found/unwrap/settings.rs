@@ -1,0 +1,215 @@
+//! Options, settings and variables that name a program to run.
+
+use super::super::word::Argument;
+use super::{Inside, Seen};
+use crate::effect::has_name as has;
+
+/// Options whose value is run, by the programs that have them. How many dashes are in front does not matter.
+const OPTIONS: &[(&str, &str)] = &[
+    ("go", "exec toolexec vettool"),
+    ("tcpdump", "z"),
+    ("zip", "TT unzip-command"),
+    ("nc ncat netcat", "e c exec sh-exec"),
+    ("docker podman nerdctl", "entrypoint"),
+    ("npm pnpm yarn", "script-shell"),
+    ("gcc g++ cc c++ clang clang++", "wrapper"),
+];
+
+/// What stands in front of a command line inside a word, by the programs that look for it there, in small letters; and what ends it.
+const MARKS: &[(&str, &[&str], &[char])] = &[
+    ("less more most", &["+!"], &[]),
+    ("socat", &["exec:", "system:", "shell:"], &[',']),
+    ("fzf sk", &["execute(", "execute-silent(", "become(", "reload(", "transform("], &[')']),
+    ("strace", &["|", "!"], &[]),
+    ("apt apt-get aptitude", &["invoke=", "invoke::="], &[]),
+    ("git", &["ext::"], &[]),
+    ("vim vi nvim view ex gvim", &["system('", "system(\""], &['\'', '"']),
+    (
+        "ssh scp sftp rsync git mosh autossh sshfs ssh-copy-id",
+        &[
+            "proxycommand=",
+            "proxycommand ",
+            "localcommand=",
+            "localcommand ",
+            "knownhostscommand=",
+            "knownhostscommand ",
+            "remotecommand=",
+            "remotecommand ",
+        ],
+        &[],
+    ),
+];
+
+/// Variables that make programs load code or settings of which nobody knows what they run.
+const LOADS: &str = "GIT_CONFIG GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_PARAMETERS GIT_EXEC_PATH GIT_TEMPLATE_DIR LD_PRELOAD LD_AUDIT \
+    PERL5OPT RUBYOPT PYTHONSTARTUP MAKEFLAGS GNUMAKEFLAGS";
+
+/// Settings of git that name a program, by how their keys end.
+const GIT_KEYS: [&str; 16] = [
+    "pager",
+    "editor",
+    "sshcommand",
+    "fsmonitor",
+    "external",
+    "textconv",
+    "command",
+    "program",
+    "helper",
+    ".clean",
+    ".smudge",
+    ".process",
+    ".driver",
+    ".cmd",
+    "askpass",
+    "packobjectshook",
+];
+
+/// What options and settings of single programs run.
+pub(super) fn settings(seen: &Seen<'_>, inside: &mut Inside) {
+    let base = seen.base;
+    if let Some((_, names)) = OPTIONS.iter().find(|(programs, _)| has(programs, base)) {
+        options(names, seen.arguments, inside);
+    }
+    for (_, marks, ends) in MARKS.iter().filter(|(programs, _, _)| has(programs, base)) {
+        for word in seen.arguments {
+            inside.scripts.extend(behind_mark(&word.text, marks, ends).map(str::to_owned));
+        }
+    }
+    match base {
+        "git" => git(seen.arguments, inside),
+        "make" | "gmake" => make(seen.arguments, inside),
+        "cargo" => cargo(seen.arguments, inside),
+        "ssh" | "scp" | "sftp" if seen.arguments.iter().any(|word| word.text.starts_with("-F")) => {
+            inside.unseen = Some("settings in a file say what it runs");
+        }
+        "gdb" | "lldb" if seen.arguments.iter().any(|word| names_commands(&word.text)) => {
+            inside.unseen = Some("commands in a file are run");
+        }
+        _ => {}
+    }
+}
+
+/// Options of debuggers that name a file with commands.
+fn names_commands(word: &str) -> bool {
+    has("-x -ix -s -S --source", word) || word.starts_with("--command") || word.starts_with("-command")
+}
+
+/// The values of these options.
+fn options(names: &str, arguments: &[Argument], inside: &mut Inside) {
+    for (at, word) in arguments.iter().enumerate() {
+        let text = word.text.as_str();
+        let name = text.trim_start_matches('-');
+        let (name, value) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+        if has(names, name) {
+            let next = arguments.get(at + 1).map(|word| word.text.as_str());
+            let script = value.or(next);
+            // There the words are separated by commas.
+            let script = script
+                .map(|script| if name == "wrapper" { script.replace(',', " ") } else { script.to_owned() });
+            inside.scripts.extend(script);
+        }
+    }
+}
+
+/// What stands behind the first of these marks in a word.
+fn behind_mark<'a>(word: &'a str, marks: &[&str], ends: &[char]) -> Option<&'a str> {
+    let small = word.to_ascii_lowercase();
+    let start = marks.iter().find_map(|mark| small.find(mark).map(|at| at + mark.len()))?;
+    let script = &word[start..];
+    Some(script.split(ends).next().unwrap_or(script).trim_start_matches('='))
+}
+
+fn git(arguments: &[Argument], inside: &mut Inside) {
+    let sets = arguments.iter().any(|word| word.text == "config");
+    for (at, word) in arguments.iter().enumerate() {
+        let before = at.checked_sub(1).map_or("", |at| arguments[at].text.as_str());
+        let next = arguments.get(at + 1).map(|word| word.text.as_str());
+        let given = word.text.split_once('=');
+        let Some((key, value)) =
+            given.or_else(|| next.filter(|_| sets).map(|next| (word.text.as_str(), next)))
+        else {
+            continue;
+        };
+        let key = key.to_ascii_lowercase();
+        let runs = GIT_KEYS.iter().any(|name| key.ends_with(name))
+            || key.contains("alias.")
+            || key.contains("pager.");
+        if runs && (given.is_some() || key.contains('.')) {
+            inside.scripts.push(value.trim_start_matches('!').to_owned());
+        }
+        let loads =
+            key.ends_with("hookspath") || key.starts_with("include.") || key.starts_with("includeif.");
+        if before == "-c" && (key.contains('\0') || (loads && value != "/dev/null")) {
+            inside.unseen = Some("settings of git say what it runs");
+        }
+    }
+    if arguments.windows(2).any(|two| two[0].text == "-c" && two[1].text.starts_with('\0')) {
+        inside.unseen = Some("a setting of git is only known at run time");
+    }
+}
+
+/// Variables and rules that are given to `make`.
+fn make(arguments: &[Argument], inside: &mut Inside) {
+    for (at, word) in arguments.iter().enumerate() {
+        let next = arguments.get(at + 1).map(|word| word.text.as_str());
+        if let Some(rule) = word.text.strip_prefix("--eval") {
+            let rule = rule.strip_prefix('=').or(next).unwrap_or_default();
+            inside.scripts.push(rule.replace("$(shell ", "$("));
+        } else if let Some((name, value)) = word.text.split_once('=') {
+            variable(name.trim_end_matches([':', '?', '+', '!']), value, inside);
+        }
+    }
+}
+
+/// `--config key=value`.
+fn cargo(arguments: &[Argument], inside: &mut Inside) {
+    for word in arguments {
+        let setting = word.text.strip_prefix("--config=").unwrap_or(&word.text);
+        let Some((key, value)) = setting.split_once('=') else { continue };
+        let runs = ["runner", "wrapper", "linker", "rustc", "rustdoc", "credential-provider", "alias"];
+        if runs.iter().any(|name| key.contains(name)) {
+            inside.scripts.push(value.replace(['"', '\'', '[', ']', ','], " "));
+        }
+    }
+}
+
+/// What programs run because a variable is set.
+pub(in crate::found) fn variable(name: &str, value: &str, inside: &mut Inside) {
+    if names_program(name) {
+        inside.scripts.push(value.trim_start_matches(['|', '!']).to_owned());
+    }
+    if name == "TAR_OPTIONS" {
+        inside.scripts.push(format!("tar {value}"));
+    }
+    if name == "GIT_CONFIG_PARAMETERS" {
+        let settings = value.split('\'').filter_map(|setting| setting.split_once('='));
+        inside.scripts.extend(settings.take(64).map(|(_, value)| value.to_owned()));
+    }
+    if has(LOADS, name) && !matches!(value, "" | "/dev/null") {
+        inside.unseen = Some("a variable says what programs load");
+    }
+}
+
+/// Whether programs run what a variable holds.
+fn names_program(variable: &str) -> bool {
+    const ENDS: [&str; 15] = [
+        "PAGER",
+        "EDITOR",
+        "VISUAL",
+        "BROWSER",
+        "_COMMAND",
+        "ASKPASS",
+        "LESSOPEN",
+        "LESSCLOSE",
+        "EXTERNAL_DIFF",
+        "_WRAPPER",
+        "BASH_ENV",
+        "GIT_SSH",
+        "_RUNNER",
+        "_EXEC",
+        "_RSH",
+    ];
+    const NAMES: &str = "CC CXX CPP LD AR AS FC RUSTC RUSTDOC SHELL MAKE RM CP MV INSTALL";
+    let ends = ENDS.iter().any(|end| variable.ends_with(end)) || variable.ends_with("_LINKER");
+    ends || has(NAMES, variable) || variable.starts_with("GIT_CONFIG_VALUE_")
+}
