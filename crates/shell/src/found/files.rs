@@ -99,12 +99,26 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
     }
     if matches!(base, "rm" | "rmdir" | "unlink") {
         command.removes = all(operands);
+        if base == "rm" && is_recursive {
+            let holders: Vec<Argument> =
+                operands.iter().filter_map(|operand| without_tail(operand)).collect();
+            command.removes.extend(all(&holders.iter().collect::<Vec<_>>()));
+        }
     }
     if matches!(base, "find" | "fd" | "fdfind") {
         let removed = search::deleted(base, &arguments[1..]);
         command.removes = below(removed.iter().flat_map(|root| path(root, places)).collect(), true);
     }
     command
+}
+
+/// The directory that is meant if what is only known at run time turns out to be nothing: the home directory for `~/$x`.
+fn without_tail(operand: &Argument) -> Option<Argument> {
+    let holder = operand.text.trim_end_matches('\0');
+    // What may lie right below the root is bad enough.
+    let is_meant = holder.len() < operand.text.len() && holder.len() > 1 && holder.ends_with('/');
+    let is_known = operand.is_below || !operand.choices.is_empty();
+    (is_meant && !is_known).then(|| Argument { text: holder.to_owned(), ..operand.clone() })
 }
 
 /// What the operands in front would be called inside the last one.

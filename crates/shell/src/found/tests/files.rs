@@ -226,6 +226,15 @@ fn what_may_be_removed() {
     check("find a -name x -delete", &["a/?"]);
     check("find -name x -delete", &["./?"]);
     check("find . -name x", &[]);
+    check("rm -rf ~/$X", &["~/?", "~/"]);
+    check("rm -rf ./$X", &["./?", "./"]);
+    check("rm -rf \"$HOME/$X\"", &["~/?", "~/"]);
+    check("rm -rf \"$HOME/$X$Y\"", &["~/?", "~/"]);
+    check("rm -r a/$X", &["a/?", "a/"]);
+    check("rm -rf ../$(cat y)", &["../?", "../"]);
+    check("rm -rf a/x$X", &["a/x?"]);
+    check("rm ./$X", &["./?"]);
+    check("for d in a b; do rm -rf ./$d; done", &["./a", "./b"]);
 }
 
 #[test]
