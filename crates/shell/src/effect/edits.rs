@@ -89,9 +89,7 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         "rmdir" if parsed.has("p parents") => return None,
         _ => (Vec::new(), all()),
     };
-    // Nobody knows what is written into the files.
-    let effect = if name == "tee" { Effect::Unknown } else { Effect::ChangesFiles };
-    Some(Facts { effect, reads, writes, ..Facts::default() })
+    Some(Facts { effect: Effect::ChangesFiles, reads, writes, ..Facts::default() })
 }
 
 /// What a loop goes through is known, but not what each of it would be called elsewhere.
