@@ -13,6 +13,7 @@ mod tests;
 mod tools;
 
 pub(crate) use awk::is_plain_program as is_plain_awk;
+pub(crate) use git::shown as shown_by_git;
 pub(crate) use sed::is_plain_script as is_plain_sed;
 pub(crate) use special::double_bracket;
 

@@ -1,5 +1,9 @@
 //! `git`, for the forms that only look.
 
+mod contents;
+
+pub(crate) use contents::shown;
+
 use super::options::{self, Operands, Parsed, READS, Tool, has_name};
 use super::{Context, Facts, literal};
 use crate::places::{Places, named, path_text};
@@ -190,6 +194,15 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     // What to look for is no path.
     let skip = usize::from(literal(subcommand) == Some("grep") && !parsed.has("e"));
     reads.extend(operand_paths(parsed.operands.get(skip..).unwrap_or_default(), &context));
+    let texts: Vec<&str> = arguments[at..].iter().map(|word| word.text.as_str()).collect();
+    if let Some(shown) = shown(&texts) {
+        let named = shown.paths.iter().filter_map(|path| arguments.get(at + path));
+        reads.extend(context.paths(named, true));
+        reads.extend(shown.is_whole.then(|| context.here(true)).into_iter().flatten());
+    }
+    if literal(subcommand) == Some("config") {
+        reads.extend(config_files(&parsed, &context));
+    }
     // Where the line starts need not be where the session does, so whoever knows both decides.
     let mut facts = Facts { effect: Effect::LooksAtStart, reads, ..Facts::default() };
     let lists = match literal(subcommand)? {
@@ -373,6 +386,13 @@ fn config(arguments: &[Word]) -> Option<Parsed<'_>> {
     };
     parsed.operands.clear();
     fits.then_some(parsed)
+}
+
+/// The settings that are shown besides those of the work.
+fn config_files(parsed: &Parsed<'_>, context: &Context<'_>) -> Vec<NamedPath> {
+    let is_named = parsed.has("local worktree system");
+    let own = Word { text: "~/.gitconfig".to_owned(), is_home: true, ..Word::default() };
+    if is_named { Vec::new() } else { context.paths([&own], false) }
 }
 
 /// Operands may be names of commits as well; a path in a commit stands behind a colon.

@@ -1,5 +1,7 @@
 //! Which files a program may read, write or remove, by its arguments. Too many is fine, too few is not.
 
+mod git;
+
 use super::word::Argument;
 use super::{below, search, unwrap};
 use crate::effect::{FROM_COMMAND, has_name as has};
@@ -92,6 +94,9 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
         _ => Vec::new(),
     };
     command.writes.extend(outputs(base, &split, places));
+    if base == "git" {
+        git::add(&mut command, &arguments[1..], places);
+    }
     if has("awk gawk mawk nawk", base) {
         let written = unwrap::written_by_awk(&arguments[1..]).into_iter();
         let file = |text: String| path(&Argument { text, ..Argument::default() }, places);
@@ -245,8 +250,8 @@ fn named_by_options(base: &str, arguments: &[Argument], places: &Places) -> Vec<
 /// Files that options say to write.
 fn outputs(base: &str, split: &Split<'_>, places: &Places) -> Vec<NamedPath> {
     let names = match base {
-        "sort" | "curl" | "gpg" | "gcc" | "cc" | "clang" | "openssl" | "tree" | "sdiff" | "objcopy"
-        | "ld" => "-o --output -out",
+        "sort" | "shuf" | "curl" | "gpg" | "gcc" | "cc" | "clang" | "openssl" | "tree" | "sdiff"
+        | "objcopy" | "ld" => "-o --output -out",
         "wget" => "-O --output-document -P --directory-prefix -o --output-file",
         "tar" | "unzip" | "7z" => "-C -d --directory -f --file",
         "cp" | "mv" | "ln" | "install" => "-t --target-directory",

@@ -136,6 +136,17 @@ fn files_that_may_be_written() {
         "patch f",
         "xxd a f",
         "awk '{print > \"f\"}'",
+        "shuf -o f a",
+        "shuf --output=f a",
+        "git archive -o f HEAD",
+        "git archive --output=f HEAD",
+        "git archive --output f HEAD",
+        "git format-patch -o f HEAD~1",
+        "cmake -E copy a f",
+        "cmake -E touch f",
+        "git config --file f a.b c",
+        "git config -f f a.b c",
+        "git config --file=f --unset a.b",
         "awk '{print $1 >> \"f\"; next}' a",
     ] {
         let paths = paths(line, |command| &command.writes);
@@ -145,6 +156,71 @@ fn files_that_may_be_written() {
     assert_eq!(paths("ls | tee >(wc)", |command| &command.writes), Vec::<String>::new());
     let inside = paths("cp hooks/pre-commit .git/hooks", |command| &command.writes);
     assert!(inside.contains(&".git/hooks/pre-commit".to_owned()), "{inside:?}");
+}
+
+#[test]
+fn settings_of_git_are_files() {
+    let writes = |line: &str| paths(line, |command| &command.writes);
+    assert_eq!(writes("git config a.b c"), [".git/config"]);
+    assert_eq!(writes("git config set a.b c"), [".git/config"]);
+    assert_eq!(writes("git config --global a.b c"), ["~/.gitconfig", "~/.config/git/config"]);
+    assert_eq!(writes("git config --unset a.b"), [".git/config"]);
+    for line in ["git config a.b", "git config --get a.b", "git config -l", "git config get a.b"] {
+        assert_eq!(writes(line), Vec::<String>::new(), "{line:?}");
+    }
+    for line in ["git config -l", "git config --global --list", "git config --global --get a.b"] {
+        let paths = paths(line, |command| &command.reads);
+        assert!(paths.iter().any(|path| path == "~/.gitconfig"), "{line:?} reads {paths:?}");
+    }
+}
+
+#[test]
+fn git_shows_what_is_in_files() {
+    let shown = |line: &str| -> Vec<String> {
+        let reads = analyse(line).found.into_iter().flat_map(|command| command.reads);
+        let mut shown: Vec<String> = reads.filter(|path| path.is_recursive).map(|path| path.text).collect();
+        shown.dedup();
+        shown
+    };
+    for line in [
+        "git grep x",
+        "git grep -n -A 3 x.rs",
+        "git grep x main",
+        "git diff",
+        "git diff HEAD~1",
+        "git diff --cached",
+        "git diff --stat -p",
+        "git show",
+        "git show HEAD",
+        "git log -p",
+        "git log -S x",
+        "git log -Gx",
+        "git log --patch -3",
+        "git log -p --author a.b",
+        "git stash show -p",
+        "sudo git -c a=b diff",
+    ] {
+        assert!(shown(line).contains(&".".to_owned()), "{line:?} shows {:?}", shown(line));
+    }
+    assert_eq!(shown("git diff HEAD -- a b"), ["a", "b"]);
+    assert_eq!(shown("git grep x -- a"), ["a"]);
+    assert_eq!(shown("git grep x src/"), ["src/"]);
+    assert_eq!(shown("git diff a.rs"), ["a.rs"]);
+    for line in [
+        "git status",
+        "git log",
+        "git log --oneline -5",
+        "git log --stat",
+        "git diff --stat",
+        "git diff --name-only HEAD",
+        "git show --stat HEAD",
+        "git show HEAD:a",
+        "git stash show",
+        "git stash list",
+        "git branch",
+    ] {
+        assert_eq!(shown(line), Vec::<String>::new(), "{line:?}");
+    }
 }
 
 #[test]
