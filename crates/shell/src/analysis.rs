@@ -140,7 +140,8 @@ pub struct FoundCommand {
     pub reads: Vec<NamedPath>,
     /// What it may write.
     pub writes: Vec<NamedPath>,
-    /// What it may remove: the operands of `rm` and `rmdir`.
+    /// What it may remove: the operands of `rm` and `rmdir`, and what `find` removes. A directory with a name in it that may turn
+    /// out to be empty is there itself as well.
     pub removes: Vec<NamedPath>,
     /// Where it may run.
     pub directory: Place,

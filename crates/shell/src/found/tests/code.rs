@@ -114,3 +114,28 @@ fn code_that_runs_something_unreadable_is_unseen() {
     }
     assert!(!found("python3 -c 'print(1)'").is_empty());
 }
+
+#[test]
+fn long_code_takes_no_longer_than_other_lines() {
+    for (start, part, end) in [
+        ("python3 -c '", "system(\"", "'"),
+        ("python3 -c '", "import subprocess; run([\"a\", x]);", "'"),
+        ("perl -e '", "system(", "'"),
+        ("lua -e '", "execute([[", "'"),
+        ("ruby -e '", "`", "'"),
+        ("awk '", "/a\\n", "'"),
+        ("awk '", "\"a\" | getline;", "'"),
+        ("gawk", " --source=x@y", ""),
+        ("git config", " a.pager", ""),
+        ("sqlite3 a '", ".shell a\n", "'"),
+        ("find", " / -exec rm {} +", ""),
+        ("fd", " --search-path=/", " -x rm"),
+        ("make", " CC=a", ""),
+        ("ssh", " -o proxycommand=a", ""),
+    ] {
+        let began = std::time::Instant::now();
+        let analysis = analyse(&format!("{start}{}{end}", part.repeat(5_000)));
+        assert!(analysis.plain.is_err(), "{start}{part}");
+        assert!(began.elapsed().as_secs() < 10, "{start}{part}: {:?}", began.elapsed());
+    }
+}

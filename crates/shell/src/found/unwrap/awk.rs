@@ -19,7 +19,8 @@ fn programs(arguments: &[Argument]) -> Vec<&str> {
     while let Some(word) = words.next() {
         let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
         if let Some(code) = word.strip_prefix("--source=") {
-            (has_program, programs) = (true, [&programs[..], &[code]].concat());
+            has_program = true;
+            programs.push(code);
         } else if has("-e --source", word) {
             has_program = true;
             programs.extend(words.next());

@@ -14,7 +14,7 @@ pub(in crate::found) struct Language {
     before: &'static str,
     /// Words that run something.
     calls: &'static str,
-    /// Words that run something if one of the modules is there.
+    /// Words that run something if one of the modules is there, or another text without which they do not.
     usual_calls: &'static str,
     modules: &'static str,
     /// Words behind which anything may be run.
