@@ -298,6 +298,7 @@ const BEHIND: &[&str] = &[
     "git clone 'ext::rm x'",
     "git fetch 'ext::sh -c \"rm x\"'",
     "git remote add y 'ext::rm x'",
+    "git -c remote.y.url='ext::rm x' fetch y",
     "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.pager GIT_CONFIG_VALUE_0='rm x' git log",
     "GIT_CONFIG_PARAMETERS=\"'core.pager=rm x'\" git log",
     "GIT_SSH_COMMAND='rm x' git fetch",
@@ -475,6 +476,8 @@ fn words_are_no_commands() {
         "make test",
         "git config user.name 'rm x'",
         "rsync -a rm x",
+        "git commit -m 'the editor=rm x'",
+        "git commit -m 'the ext::rm x'",
     ] {
         let found = found(line);
         assert!(!found.iter().any(|command| command.starts_with("rm")), "{line:?} holds {found:?}");

@@ -96,6 +96,7 @@ fn code_that_runs_something_unreadable_is_unseen() {
         "awk -f prog.awk f",
         "perl -pe 's/a|b/c/' f",
         "perl -ne 'print if /open/' f",
+        "perl -pe 's/system/x/' f",
         "ruby -e 'puts 1'",
         "node -e 'console.log(`a ${b}`)'",
         "node -p '/a/.exec(\"a\")[0]'",
@@ -134,8 +135,7 @@ fn long_code_takes_no_longer_than_other_lines() {
         ("ssh", " -o proxycommand=a", ""),
     ] {
         let began = std::time::Instant::now();
-        let analysis = analyse(&format!("{start}{}{end}", part.repeat(5_000)));
-        assert!(analysis.plain.is_err(), "{start}{part}");
+        let _ = analyse(&format!("{start}{}{end}", part.repeat(5_000)));
         assert!(began.elapsed().as_secs() < 10, "{start}{part}: {:?}", began.elapsed());
     }
 }

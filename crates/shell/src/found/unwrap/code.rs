@@ -308,9 +308,9 @@ impl Language {
     }
 }
 
-/// Whether a word is a text of its own.
+/// Whether a word is a text or an expression of its own.
 fn is_quoted(before: &str, after: &str) -> bool {
-    ["\"", "'"].iter().any(|quote| before.ends_with(quote) && after.starts_with(quote))
+    ["\"", "'", "/"].iter().any(|quote| before.ends_with(quote) && after.starts_with(quote))
 }
 
 /// The texts that are handed to a call.

@@ -22,7 +22,6 @@ const MARKS: &[(&str, &[&str], &[char])] = &[
     ("fzf sk", &["execute(", "execute-silent(", "become(", "reload(", "transform("], &[')']),
     ("strace", &["|", "!"], &[]),
     ("apt apt-get aptitude", &["invoke=", "invoke::="], &[]),
-    ("git", &["ext::"], &[]),
     ("vim vi nvim view ex gvim", &["system('", "system(\""], &['\'', '"']),
     (
         "ssh scp sftp rsync git mosh autossh sshfs ssh-copy-id",
@@ -124,7 +123,11 @@ fn git(arguments: &[Argument], inside: &mut Inside) {
     for (at, word) in arguments.iter().enumerate() {
         let before = at.checked_sub(1).map_or("", |at| arguments[at].text.as_str());
         let next = arguments.get(at + 1).map(|word| word.text.as_str());
-        let given = word.text.split_once('=');
+        // A transport that is a command.
+        let transport =
+            word.text.strip_prefix("ext::").or_else(|| word.text.split_once("=ext::").map(|(_, rest)| rest));
+        inside.scripts.extend(transport.map(str::to_owned));
+        let given = word.text.split_once('=').filter(|(key, _)| !key.contains(' '));
         let Some((key, value)) =
             given.or_else(|| next.filter(|_| sets).map(|next| (word.text.as_str(), next)))
         else {
