@@ -27,13 +27,22 @@ pub fn url_fact(text: &str) -> Result<UrlFact, String> {
         return Err("the address names a user; leave out what stands in front of the @".into());
     }
     let host = match url.host() {
-        Some(Host::Domain(name)) => HostFact::Name(name.trim_end_matches('.').to_lowercase()),
+        Some(Host::Domain(name)) => HostFact::Name(host_name(name)?),
         Some(Host::Ipv4(address)) => HostFact::V4(address),
         Some(Host::Ipv6(address)) => HostFact::V6(address),
         None => return Err("the address names no host".into()),
     };
     let port = url.port_or_known_default().unwrap_or(if secure { 443 } else { 80 });
     Ok(UrlFact { text: url.into(), secure, host, port })
+}
+
+/// The name without the dot that may end it. Resolvers disagree about names with nothing between two dots.
+fn host_name(name: &str) -> Result<String, String> {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    if name.split('.').any(str::is_empty) {
+        return Err("the host has a part without a name".into());
+    }
+    Ok(name.to_lowercase())
 }
 
 /// An empty user name is dropped by the parser, and still is one.
@@ -62,6 +71,8 @@ mod tests {
         check("http://2130706433/", Some("127.0.0.1:80"));
         check("http://[::1]/", Some("[::1]:80"));
         check("https://docs.rs%2eevil.example/", Some("docs.rs.evil.example:443"));
+        check("https://docs.rs../", None);
+        check("https://docs..rs/", None);
         check("https://docs.rs@evil.example/", None);
         check("https://@evil.example/", None);
         check("https://user:pw@docs.rs/", None);

@@ -22,7 +22,7 @@ fn is_critical(named: &NamedPath, case: &Case<'_>) -> bool {
                 || is_unknown_whole(lexical, case)
                 || is_all_of(lexical, case)
                 || lexical.starts_with("/proc")
-                || lexical.starts_with("/dev/fd")
+                || lexical.starts_with("/dev")
         }
         Naming::Pattern => is_all_of(lexical, case),
         Naming::Exact => {

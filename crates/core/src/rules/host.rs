@@ -95,9 +95,11 @@ pub(crate) fn is_private(host: &HostFact) -> bool {
 
 fn is_private_name(name: &str) -> bool {
     #[rustfmt::skip]
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 19] = [
         "localhost", "local", "internal", "intranet", "localdomain", "home.arpa", "lan", "home", "corp", "private", "svc", "cluster",
         "test", "invalid",
+        // Whatever address stands in front of these is what they stand for.
+        "nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me",
     ];
     let is_below = |end: &str| name == end || name.strip_suffix(end).is_some_and(|rest| rest.ends_with('.'));
     // A name without a dot is one of the local network.
@@ -193,7 +195,7 @@ mod tests {
     fn addresses_of_this_machine_and_network_are_private() {
         let private = "127.0.0.1 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 0.0.0.0 100.64.0.1 ::1 :: fe80::1 fd00::1 \
              ::ffff:127.0.0.1 ::ffff:169.254.169.254 64:ff9b::a9fe:a9fe 2002:7f00:1:: localhost a.localhost metadata.google.internal \
-             printer printer.local 255.255.255.255 240.0.0.1 224.0.0.1 router.lan kubernetes.default.svc wiki.corp \
+             printer printer.local 255.255.255.255 240.0.0.1 224.0.0.1 router.lan kubernetes.default.svc wiki.corp 127.0.0.1.nip.io \
              ::ffff:0:127.0.0.1 2001:0:53aa:64c:0:0:80ff:fffe 100::1";
         for name in private.split_whitespace() {
             assert!(is_private(&host(name)), "{name}");

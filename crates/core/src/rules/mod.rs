@@ -276,14 +276,17 @@ impl Rule {
         if tool::is_foreign(subject.tool) {
             return false;
         }
-        match self.tool.text() {
-            "Edit" => {
-                subject.facts.kind == CallKind::Edit || found().any(|command| !command.writes.is_empty())
-            }
-            "Read" if commands.is_some() => found().any(|command| !command.reads.is_empty()),
-            "Read" => subject.facts.kind == CallKind::Read && !subject.facts.paths.is_empty(),
-            _ => false,
-        }
+        let kind = subject.facts.kind;
+        let edits = || match commands {
+            Some(_) => found().any(|command| !command.writes.is_empty()),
+            None => kind == CallKind::Edit,
+        };
+        let reads = || match commands {
+            Some(_) => found().any(|command| !command.reads.is_empty()),
+            None => kind == CallKind::Read && !subject.facts.paths.is_empty(),
+        };
+        let means = |family| self.tool.names(family, self.behaviour);
+        means("Edit") && edits() || means("Read") && reads()
     }
 
     fn is_about_reading(&self) -> bool {

@@ -63,6 +63,8 @@ fn rules_about_tools_and_their_inputs() {
     check("mcp__srv__get_*", "mcp__srv__set_x", "{}", &other, (false, false));
     check("mcp__*", "mcp__srv__get", "{}", &other, (false, true));
     check("*", "Anything", "{}", &other, (false, true));
+    check("Re*d", "Grep", "{}", &facts(CallKind::Read, "/srv/app/a"), (false, true));
+    check("Ed*", "Write", "{}", &facts(CallKind::Edit, "/srv/app/a"), (false, true));
     check("Task(Explore)", "Agent", r#"{"subagent_type":"Explore"}"#, &other, (true, true));
     check("Agent(Explore)", "Agent", r#"{"subagent_type":"Plan"}"#, &other, (false, false));
     check("Agent(Explore)", "Task", r#"{"subagent_type":"Explore"}"#, &other, (true, true));
