@@ -136,8 +136,8 @@ async fn a_stall_ends_the_same_way() {
         let script = Script::parse(&script).unwrap();
         let server = Server::start(script.clone()).unwrap();
         let watchdog = WatchdogLimits {
-            bytes: Some(Duration::from_millis(60)),
-            events: Some(Duration::from_millis(90)),
+            bytes: Some(Duration::from_millis(300)),
+            events: Some(Duration::from_millis(450)),
         };
         let real =
             lines(&AnthropicClient::new(AnthropicSettings { watchdog, ..settings(&server) }).unwrap()).await;
