@@ -43,6 +43,8 @@ pub struct CommandPattern {
     tokens: Vec<Token>,
     /// So many of the tokens at the beginning are characters, and nothing else fits there.
     literal: usize,
+    /// The program, as far as it is characters.
+    name: String,
     /// What the last word ends with, behind the last star.
     ending: String,
     /// As it was written, for lines that are allowed as a whole.
@@ -86,7 +88,9 @@ impl CommandPattern {
         }
         let literal = tokens.iter().take_while(|token| matches!(token, Token::Char(_))).count();
         let ending = last_word_ending(&tokens);
-        Some(Self { tokens, literal, ending, text: text.to_owned() })
+        let characters = tokens[..literal].iter().copied().filter_map(Token::char);
+        let name = characters.take_while(|c| *c != SEPARATOR).collect();
+        Some(Self { tokens, literal, name, ending, text: text.to_owned() })
     }
 
     /// A pattern that means these words and no others; `None` if they cannot be written as one.
@@ -116,8 +120,8 @@ impl CommandPattern {
     /// Whether it lets an interpreter, or whatever a package manager is told to, run anything.
     pub(crate) fn is_broad(&self) -> bool {
         let literal: String = self.tokens[..self.literal].iter().copied().filter_map(Token::char).collect();
-        let mut words = literal.split(SEPARATOR);
-        let name = words.next().unwrap_or_default();
+        let mut words = literal.split(SEPARATOR).skip(1);
+        let name = self.name.as_str();
         let ends = matches!(self.tokens.get(self.literal), None | Some(Token::Boundary));
         let is_whole = words.clone().next().is_some() || ends;
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -152,19 +156,21 @@ impl CommandPattern {
             self.compare(std::iter::once(base).chain(rest.iter().map(String::as_str)))
         };
         match as_written.max(by_base) {
-            Match::No if !TAKE_WORDS.contains(&base) => Match::May.min(self.behind(rest)),
+            Match::No => Match::May.min(self.behind(base, rest)),
             seen => seen,
         }
     }
 
     /// A program that is not known may run the rest of its words.
-    fn behind(&self, words: &[String]) -> Match {
-        let literal = self.tokens[..self.literal].iter().copied().filter_map(Token::char);
-        let name: String = literal.take_while(|c| *c != SEPARATOR).collect();
-        let begins = |at: &usize| !name.is_empty() && base_name(&words[*at]) == name;
-        let places = (0..words.len()).filter(begins).take(PLACES_MAX);
+    fn behind(&self, program: &str, words: &[String]) -> Match {
+        let begins = |at: &usize| !self.name.is_empty() && base_name(&words[*at]) == self.name;
+        let mut places = (0..words.len()).filter(begins).take(PLACES_MAX).peekable();
+        if places.peek().is_none() || TAKE_WORDS.contains(&program) {
+            return Match::No;
+        }
         let rest = |at: usize| words[at + 1..].iter().map(String::as_str);
-        places.map(|at| self.compare(std::iter::once(&*name).chain(rest(at)))).max().unwrap_or(Match::No)
+        let name = self.name.as_str();
+        places.map(|at| self.compare(std::iter::once(name).chain(rest(at)))).max().unwrap_or(Match::No)
     }
 
     fn compare<'a>(&self, words: impl DoubleEndedIterator<Item = &'a str> + Clone) -> Match {
