@@ -344,9 +344,13 @@ fn setup(config: &Config, card: &ModelCard, form: Form) -> Setup {
 
 /// Says which rules name no tool.
 fn unknown_tools(engine: &Engine, tools: &[Arc<dyn AnyTool>]) -> Vec<String> {
+    let unknown = engine.unknown_tools();
+    if unknown.is_empty() {
+        return Vec::new();
+    }
     let known: Vec<Arc<str>> = tools.iter().map(|tool| tool.spec().name).collect();
     let known: Vec<&str> = known.iter().map(|name| &**name).collect();
-    engine.unknown_tools().iter().map(|unknown| unknown_tool(unknown, &known)).collect()
+    unknown.iter().map(|unknown| unknown_tool(unknown, &known)).collect()
 }
 
 fn unknown_tool(unknown: &UnknownTool, known: &[&str]) -> String {

@@ -141,8 +141,8 @@ impl SettingsFiles {
 
     fn read_user(&mut self) {
         for folder in self.places.user.clone() {
-            let anchor = folder.canonicalize().unwrap_or_else(|_| folder.clone());
-            self.read_file(&folder.join("settings.json"), Level::User, &anchor);
+            let anchor = || folder.canonicalize().unwrap_or_else(|_| folder.clone());
+            self.read_file(&folder.join("settings.json"), Level::User, anchor);
         }
     }
 
@@ -150,8 +150,8 @@ impl SettingsFiles {
         let start = self.places.start.clone();
         for folder in places::FOLDERS.map(|name| start.join(name)) {
             // Started at home, the project's folder is the user's.
-            if !self.is_users(&folder) {
-                self.read_file(&folder.join("settings.json"), Level::Project, &start);
+            if !self.places.is_users(&folder) {
+                self.read_file(&folder.join("settings.json"), Level::Project, || start.clone());
             }
         }
     }
@@ -164,7 +164,7 @@ impl SettingsFiles {
         for directory in directories {
             for folder in places::FOLDERS {
                 let file = directory.join(folder).join("settings.local.json");
-                self.read_file(&file, Level::Local, &start);
+                self.read_file(&file, Level::Local, || start.clone());
             }
         }
     }
@@ -172,12 +172,12 @@ impl SettingsFiles {
     fn read_managed(&mut self) {
         let start = self.places.start.clone();
         for folder in self.places.managed.clone() {
-            self.read_file(&folder.join("managed-settings.json"), Level::Managed, &start);
+            self.read_file(&folder.join("managed-settings.json"), Level::Managed, || start.clone());
             let parts = folder.join("managed-settings.d");
             match names(&parts) {
                 Ok(names) => {
                     for name in names {
-                        self.read_file(&parts.join(name), Level::Managed, &start);
+                        self.read_file(&parts.join(name), Level::Managed, || start.clone());
                     }
                 }
                 Err(problem) => self.unusable(&parts, problem),
@@ -209,7 +209,8 @@ impl SettingsFiles {
         }
     }
 
-    fn read_file(&mut self, file: &Path, level: Level, anchor: &Path) {
+    /// `anchor` says what its relative paths start from; most files are not there, and then nobody asks.
+    fn read_file(&mut self, file: &Path, level: Level, anchor: impl FnOnce() -> PathBuf) {
         match read::read(file, read::BYTES_MAX) {
             Ok(None) => {}
             Ok(Some(text)) => {
@@ -218,10 +219,8 @@ impl SettingsFiles {
                     Level::Local => self.places.is_foreign(file),
                     Level::User | Level::Flags | Level::Managed => false,
                 };
-                self.add(
-                    &text,
-                    Source { level, file: Some(Arc::from(file)), anchor: anchor.into(), foreign },
-                );
+                let source = Source { level, file: Some(Arc::from(file)), anchor: anchor().into(), foreign };
+                self.add(&text, source);
             }
             Err(problem) => self.unusable(file, problem),
         }
@@ -245,15 +244,6 @@ impl SettingsFiles {
     fn unusable(&mut self, file: &Path, problem: String) {
         let advice = "Correct the file or move it away: nothing starts while its rules cannot be known.";
         self.problems.push(Problem::with_file(file, problem, advice));
-    }
-
-    /// Whether a folder is one of the user's.
-    fn is_users(&self, folder: &Path) -> bool {
-        let resolved = folder.canonicalize();
-        let same = |user: &PathBuf| {
-            user.canonicalize().is_ok_and(|user| resolved.as_ref().is_ok_and(|folder| *folder == user))
-        };
-        self.places.user.iter().any(same)
     }
 }
 

@@ -125,7 +125,7 @@ macro_rules! row {
 }
 
 /// Every variable that is read.
-pub const VARIABLES: &[Variable] = &[
+pub static VARIABLES: &[Variable] = &[
     row!(Provider "ANTHROPIC_API_KEY" secret, "a key of printable characters", "none",
         "The key, sent as `x-api-key`. It wins over `ANTHROPIC_AUTH_TOKEN`.",
         |settings, text| settings.api.key = Some(secret(text)?)),

@@ -55,7 +55,7 @@ pub use record::{
 pub use ruling::{Behaviour, Destination, PermissionChange, PermissionUpdate, Ruling, RulingRule, Verdict};
 pub use secret::Secret;
 pub use surroundings::{FileChange, MemoryNote, Surroundings};
-pub use tokens::estimate_tokens;
+pub use tokens::{estimate_text_tokens, estimate_tokens};
 pub use tool::{
     Admission, CallFacts, CallKind, FileSeen, FileStamp, PathFact, RawValueEq, ShownPart, ToolOutcome,
     ToolProgress,

@@ -19,15 +19,19 @@ const CALL_TOKENS: u32 = 15;
 #[must_use]
 pub fn estimate_tokens(block: &Block) -> u32 {
     match block.kind() {
-        BlockKind::Text(text) => text_tokens(text),
+        BlockKind::Text(text) => estimate_text_tokens(text),
         BlockKind::Image => PICTURE_TOKENS,
         BlockKind::Document => {
             let tokens = block.json().len().saturating_mul(DOCUMENT_TOKENS_PER_100_BYTES) / 100;
             u32::try_from(tokens).unwrap_or(u32::MAX)
         }
         BlockKind::ToolResult { .. } => result_tokens(block).saturating_add(CALL_TOKENS),
-        BlockKind::ToolUse(tool_use) => text_tokens(tool_use.input.get()).saturating_add(CALL_TOKENS),
-        BlockKind::Thinking | BlockKind::RedactedThinking | BlockKind::Other(_) => text_tokens(block.json()),
+        BlockKind::ToolUse(tool_use) => {
+            estimate_text_tokens(tool_use.input.get()).saturating_add(CALL_TOKENS)
+        }
+        BlockKind::Thinking | BlockKind::RedactedThinking | BlockKind::Other(_) => {
+            estimate_text_tokens(block.json())
+        }
     }
 }
 
@@ -35,14 +39,15 @@ pub fn estimate_tokens(block: &Block) -> u32 {
 fn result_tokens(result: &Block) -> u32 {
     let inside = if result.json().contains(r#""source""#) { result.result_blocks() } else { Vec::new() };
     if inside.is_empty() {
-        return text_tokens(result.json());
+        return estimate_text_tokens(result.json());
     }
     inside.iter().map(estimate_tokens).fold(0, u32::saturating_add)
 }
 
-/// Letters and blanks make long tokens, digits and signs short ones, and everything outside ASCII about one for each
-/// character.
-fn text_tokens(text: &str) -> u32 {
+/// About how many tokens a text is: letters and blanks make long tokens, digits and signs short ones, and everything outside
+/// ASCII about one for each character.
+#[must_use]
+pub fn estimate_text_tokens(text: &str) -> u32 {
     let (mut wordy, mut dense, mut wide) = (0_u64, 0_u64, 0_u64);
     for byte in text.bytes() {
         match byte {

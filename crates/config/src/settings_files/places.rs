@@ -80,12 +80,14 @@ impl SettingsPlaces {
         let top = self.root();
         let above = self.start.ancestors().skip(1).take_while(|directory| directory.starts_with(top));
         let folders = above.flat_map(|directory| FOLDERS.map(|name| directory.join(name)));
-        let is_users = |folder: &PathBuf| {
-            let is_same = |user: &PathBuf| user.canonicalize().ok() == folder.canonicalize().ok();
-            self.user.iter().any(is_same)
-        };
-        let files = folders.filter(|folder| folder.is_dir() && !is_users(folder));
+        let files = folders.filter(|folder| folder.is_dir() && !self.is_users(folder));
         files.map(|folder| folder.join("settings.json")).filter(|file| file.is_file()).collect()
+    }
+
+    /// Whether a folder is one of those that hold the user's settings, by whatever name.
+    pub(crate) fn is_users(&self, folder: &Path) -> bool {
+        let Some(object) = object(folder) else { return false };
+        self.user.iter().any(|user| self::object(user) == Some(object))
     }
 
     /// Whether a directory is the user's home.
@@ -102,6 +104,11 @@ impl SettingsPlaces {
         let is_own = std::fs::metadata(file).is_ok_and(|facts| is_ours(&facts));
         behind_link || !is_own || self.repository.as_ref().is_some_and(|repository| repository.tracks(file))
     }
+}
+
+/// What tells an object from every other, however it is named; nothing if it is not there.
+fn object(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
 }
 
 /// Whether a file belongs to whoever we run as.

@@ -1,6 +1,6 @@
 //! How many tokens the transcript is.
 
-use windlass_protocol::{Block, Message, Transcript, estimate_tokens};
+use windlass_protocol::{Message, Transcript, estimate_text_tokens};
 
 use crate::config::Config;
 use crate::step::Cx;
@@ -96,7 +96,7 @@ pub(crate) fn fixed_tokens(config: &Config) -> u64 {
 }
 
 pub(crate) fn system_tokens(config: &Config) -> u64 {
-    if config.system.is_empty() { 0 } else { u64::from(estimate_tokens(&Block::text(&config.system))) }
+    u64::from(estimate_text_tokens(&config.system))
 }
 
 /// Definitions of tools take about a token for each 2.2 bytes.
@@ -118,7 +118,7 @@ impl Cx<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_protocol::{MessageId, Origin};
+    use windlass_protocol::{Block, MessageId, Origin};
 
     fn transcript(letters: &[usize]) -> Transcript {
         let message = |(id, letters): (u64, &usize)| {

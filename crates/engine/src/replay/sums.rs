@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 
 use windlass_core::{Config, Permissions};
-use windlass_protocol::ModelCard;
+use windlass_protocol::{ModelCard, ToolSpec};
 
 use crate::builder::Engine;
 
@@ -31,8 +31,8 @@ impl Engine {
         let answer = config.answer.as_ref().map(|answer| (answer.schema.get(), answer.retries_max));
         [
             ("models", sum(&(&config.model, &config.fallbacks, &config.small_model))),
-            ("tools", sum(&config.tools)),
-            ("system prompt", sum(&config.system)),
+            ("tools", tools_sum(&config.tools)),
+            ("system prompt", Sum::default().text(&config.system).0),
             ("memory files", sum(&config.memory)),
             ("form of the answer", sum(&answer)),
             ("permissions", sum(&config.permissions)),
@@ -43,23 +43,58 @@ impl Engine {
     }
 }
 
-/// FNV-1a of the debug form: the same in every process.
+/// Descriptions and schemas are long: their debug form would take as long as all the rest of a start.
+fn tools_sum(tools: &[ToolSpec]) -> u64 {
+    let add = |sum: Sum, tool: &ToolSpec| {
+        let size = tool.result_chars_max.map_or_else(String::new, |size| size.to_string());
+        sum.text(&tool.name).text(&tool.description).text(tool.input_schema.get()).text(&size)
+    };
+    tools.iter().fold(Sum::default(), add).0
+}
+
+/// The sum of the debug form.
 fn sum(part: &impl Debug) -> u64 {
-    struct Sum(u64);
-
-    impl Write for Sum {
-        fn write_str(&mut self, text: &str) -> std::fmt::Result {
-            for byte in text.bytes() {
-                self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-            }
-            Ok(())
-        }
-    }
-
-    let mut sum = Sum(0xcbf2_9ce4_8422_2325);
+    let mut sum = Sum::default();
     // Neither the sum nor a derived debug form ever fails.
     let _ = write!(sum, "{part:?}");
     sum.0
+}
+
+/// FNV-1a, the same in every process.
+struct Sum(u64);
+
+impl Default for Sum {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Sum {
+    fn add(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+
+    /// Adds a whole text, by words of eight bytes, and its length: two texts are not one longer one.
+    fn text(mut self, text: &str) -> Self {
+        let (words, rest) = text.as_bytes().as_chunks::<8>();
+        for word in words {
+            self.add(u64::from_le_bytes(*word));
+            // What the product moves out at the top would never reach the bits below.
+            self.0 = self.0.rotate_left(29);
+        }
+        for byte in rest {
+            self.add(u64::from(*byte));
+        }
+        self.add(text.len() as u64);
+        self
+    }
+}
+
+impl Write for Sum {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        text.bytes().for_each(|byte| self.add(u64::from(byte)));
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -71,5 +106,19 @@ mod tests {
         assert_eq!(sum(&vec!["a", "b"]), sum(&["a", "b"]));
         assert_ne!(sum(&["a", "b"]), sum(&["ab"]));
         assert_eq!(sum(&""), sum(&String::new()));
+    }
+
+    #[test]
+    fn every_byte_of_a_text_counts_and_so_does_where_it_ends() {
+        let sum = |texts: &[&str]| texts.iter().fold(Sum::default(), |sum, text| sum.text(text)).0;
+        let text = "what a tool does, in words.";
+        for position in 0..text.len() {
+            let mut other = text.as_bytes().to_vec();
+            other[position] ^= 1;
+            assert_ne!(sum(&[text]), sum(&[std::str::from_utf8(&other).unwrap()]), "{position}");
+        }
+        assert_ne!(sum(&["a", "b"]), sum(&["ab"]));
+        assert_ne!(sum(&["", "a"]), sum(&["a", ""]));
+        assert_ne!(sum(&["12345678abcdefgh"]), sum(&["abcdefgh12345678"]));
     }
 }

@@ -11,7 +11,7 @@ const CREDENTIAL: &[&str] = &["deny", "mask"];
 const PORT: super::Kind = Whole(1, 65_535);
 
 /// Every key that is known, in the order of the documentation.
-pub(crate) const KEYS: &[Key] = &[
+pub(crate) static KEYS: &[Key] = &[
     Key::new("$schema", Text, "The schema for editors; `docs/settings.schema.json`."),
     // Models.
     Key::new("model", Text, "The model, unless `--model` or `ANTHROPIC_MODEL` names one.").waits(),
