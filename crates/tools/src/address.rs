@@ -3,6 +3,8 @@
 use url::{Host, Url};
 use windlass_protocol::{HostFact, UrlFact};
 
+const NAMES_USER: &str = "the address names a user; leave out what stands in front of the @";
+
 /// The address in a text, if it is one that may be fetched at all; the error says why not.
 ///
 /// Only `http` and `https` are understood, and no address with a user name or a password in it: what stands in front of an
@@ -14,17 +16,18 @@ use windlass_protocol::{HostFact, UrlFact};
 /// assert!(url_fact("https://docs.rs@evil.example/").is_err());
 /// ```
 pub fn url_fact(text: &str) -> Result<UrlFact, String> {
-    if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
-        return Err("the address holds blanks, control characters or backslashes".into());
-    }
+    check_characters(text)?;
     let url = Url::parse(text).map_err(|error| format!("the address is not understood: {error}"))?;
     let secure = match url.scheme() {
         "https" => true,
         "http" => false,
         other => return Err(format!("only http and https can be fetched, not {other}")),
     };
-    if !url.username().is_empty() || url.password().is_some() || has_user(text) {
-        return Err("the address names a user; leave out what stands in front of the @".into());
+    if !url.username().is_empty()
+        || url.password().is_some()
+        || text.split_once("://").is_some_and(|(_, rest)| has_user(rest))
+    {
+        return Err(NAMES_USER.into());
     }
     let host = match url.host() {
         Some(Host::Domain(name)) => HostFact::Name(host_name(name)?),
@@ -36,6 +39,19 @@ pub fn url_fact(text: &str) -> Result<UrlFact, String> {
     Ok(UrlFact { text: url.into(), secure, host, port })
 }
 
+/// Where a redirection leads: its target may be relative to the address that was fetched.
+pub fn redirected(from: &UrlFact, target: &str) -> Result<UrlFact, String> {
+    if Url::parse(target).is_ok() {
+        return url_fact(target);
+    }
+    check_characters(target)?;
+    if target.strip_prefix("//").is_some_and(has_user) {
+        return Err(NAMES_USER.into());
+    }
+    let joined = Url::parse(&from.text).and_then(|from| from.join(target));
+    url_fact(joined.map_err(|error| format!("the address is not understood: {error}"))?.as_str())
+}
+
 /// The name without the dot that may end it. Resolvers disagree about names with nothing between two dots.
 fn host_name(name: &str) -> Result<String, String> {
     let name = name.strip_suffix('.').unwrap_or(name);
@@ -45,10 +61,17 @@ fn host_name(name: &str) -> Result<String, String> {
     Ok(name.to_lowercase())
 }
 
-/// An empty user name is dropped by the parser, and still is one.
-fn has_user(text: &str) -> bool {
-    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
-    rest.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
+/// The parser would drop or turn what others keep.
+fn check_characters(text: &str) -> Result<(), String> {
+    if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
+        return Err("the address holds blanks, control characters or backslashes".into());
+    }
+    Ok(())
+}
+
+/// Whether the host is preceded by a user name. An empty one is dropped by the parser, and still is one.
+fn has_user(after_scheme: &str) -> bool {
+    after_scheme.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
 }
 
 #[cfg(test)]
@@ -59,6 +82,28 @@ mod tests {
     fn check(text: &str, expected: Option<&str>) {
         let seen = url_fact(text).ok().map(|url| format!("{}:{}", url.host, url.port));
         assert_eq!(seen.as_deref(), expected, "{text}");
+    }
+
+    #[test]
+    fn a_redirection_may_be_relative() {
+        let from = url_fact("https://docs.rs/a/b?c").unwrap();
+        let check = |target: &str, expected: Option<&str>| {
+            let seen = redirected(&from, target).ok().map(|url| url.text);
+            assert_eq!(seen.as_deref(), expected, "{target}");
+        };
+        check("/x", Some("https://docs.rs/x"));
+        check("x", Some("https://docs.rs/a/x"));
+        check("../x?y", Some("https://docs.rs/x?y"));
+        check("//evil.example/x", Some("https://evil.example/x"));
+        check("https://evil.example", Some("https://evil.example/"));
+        check("http://docs.rs/x", Some("http://docs.rs/x"));
+        check("/x?to=a//b@c", Some("https://docs.rs/x?to=a//b@c"));
+        check("//@evil.example/", None);
+        check("//user@evil.example/", None);
+        check("/\\evil.example/", None);
+        check("/a b", None);
+        check("file:///etc/passwd", None);
+        check("javascript:alert(1)", None);
     }
 
     #[test]

@@ -33,7 +33,7 @@ mod task_stop;
 mod tasks;
 mod write;
 
-pub use address::url_fact;
+pub use address::{redirected, url_fact};
 pub use bash::{Bash, BashInput, BashSettings};
 pub use describe::{KNOWN_TOOLS, describe, main_field};
 pub use edit::{Edit, EditInput};

@@ -12,7 +12,7 @@ use windlass_engine::{
     Anchors, Asking, Behaviour, Case, PermissionMode, Permissions, RuleSource, guarded, judge,
 };
 use windlass_ports::ExamineContext;
-use windlass_tools::{describe, url_fact};
+use windlass_tools::{describe, redirected};
 
 use crate::complain;
 use crate::suggest::closest;
@@ -72,12 +72,12 @@ pub(super) fn run() -> i32 {
                 tell_unknown(number + 1, &line, &mut told);
                 decide_line(&line)
             }
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err((Value::Null, error.to_string())),
         };
-        let decided = decided.unwrap_or_else(|error| {
+        let decided = decided.unwrap_or_else(|(id, error)| {
             code = 1;
             complain(&format!("line {} is not understood: {error}.", number + 1));
-            denied(Value::Null, format!("The case is not understood: {error}."))
+            denied(id, format!("The case is not understood: {error}."))
         });
         let written = serde_json::to_writer(&mut output, &decided).is_ok() && output.write_all(b"\n").is_ok();
         if !written {
@@ -101,8 +101,12 @@ fn tell_unknown(number: usize, line: &str, told: &mut BTreeSet<String>) {
     }
 }
 
-fn decide_line(line: &str) -> Result<Decided, String> {
-    let given: Given = serde_json::from_str(line).map_err(|error| error.to_string())?;
+/// What is wrong with a line is said under its id, if it has one: whoever asks tells answers apart by it.
+fn decide_line(line: &str) -> Result<Decided, (Value, String)> {
+    let given: Given = serde_json::from_str(line).map_err(|error| {
+        let case = serde_json::from_str::<Value>(line).unwrap_or_default();
+        (case.get("id").cloned().unwrap_or_default(), error.to_string())
+    })?;
     Ok(decide(&given))
 }
 
@@ -127,9 +131,9 @@ fn decide(given: &Given) -> Decided {
     };
     let mut ruling = judged(&facts);
     if let (Verdict::Allow, Some(url), Some(target)) = (ruling.verdict, &facts.url, &given.redirect_to) {
-        ruling = match url_fact(target) {
+        ruling = match redirected(url, target) {
             Ok(target) if is_same_place(url, &target) => ruling,
-            Ok(target) => redirected(&judged(&CallFacts { url: Some(target), ..facts.clone() })),
+            Ok(target) => after_redirection(&judged(&CallFacts { url: Some(target), ..facts.clone() })),
             Err(problem) => return denied(id, format!("The redirection is not followed: {problem}.")),
         };
     }
@@ -142,7 +146,7 @@ fn is_same_place(from: &UrlFact, to: &UrlFact) -> bool {
     from.host == to.host && (to.secure || !from.secure)
 }
 
-fn redirected(ruling: &Ruling) -> Ruling {
+fn after_redirection(ruling: &Ruling) -> Ruling {
     Ruling { reason: format!("After a redirection: {}", ruling.reason), ..ruling.clone() }
 }
 

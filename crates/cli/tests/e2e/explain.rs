@@ -1,5 +1,6 @@
 //! What `windlass permissions explain` says, to people and to programs.
 
+use serde_json::json;
 use windlass_testkit::{Finished, Project};
 
 use crate::support::{WINDLASS, check_refused};
@@ -104,6 +105,32 @@ fn auto_mode_says_that_a_model_judges_first() {
     };
     check("auto", true);
     check("default", false);
+}
+
+#[test]
+fn a_batch_answers_under_the_id_it_was_given() {
+    let project = Project::new().unwrap();
+    let check = |line: &str, expected: serde_json::Value| {
+        let command = project.command(WINDLASS).args(["permissions", "explain", "--batch"]);
+        let finished = command.stdin(format!("{line}\n")).run().unwrap();
+        let answer = &finished.json_lines().unwrap()[0];
+        assert_eq!(
+            (&answer["id"], &answer["decision"]),
+            (&expected[0], &expected[1]),
+            "{line}: {finished:?}"
+        );
+    };
+    check(r#"{"id": "a", "cwd": "/srv", "tool": "Bash", "rules": {"allow": "Bash"}}"#, json!(["a", "deny"]));
+    check(r#"{"id": 7, "tool": "Bash", "input": {"command": "ls"}}"#, json!([7, "deny"]));
+    check(r#"{"id": "a", "#, json!([null, "deny"]));
+    let fetch = |target: &str| {
+        let case = r#"{"id": 1, "cwd": "/srv", "tool": "WebFetch", "rules": {"allow": ["WebFetch(domain:docs.rs)"]},"#;
+        let input = r#""input": {"url": "https://docs.rs/a", "prompt": "p"}"#;
+        format!("{case} {input}, \"redirect_to\": \"{target}\"}}")
+    };
+    check(&fetch("/b"), json!([1, "allow"]));
+    check(&fetch("//crates.io/b"), json!([1, "ask"]));
+    check(&fetch("file:///etc/passwd"), json!([1, "deny"]));
 }
 
 #[test]

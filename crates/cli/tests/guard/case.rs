@@ -11,7 +11,7 @@ use windlass_engine::{
     Anchors, Asking, Behaviour, Case, PermissionMode, Permissions, RuleSource, guarded, judge, missing_rules,
 };
 use windlass_ports::ExamineContext;
-use windlass_tools::{describe, url_fact};
+use windlass_tools::{describe, redirected};
 
 pub(crate) const ATTACKS: &str = include_str!("attacks.jsonl");
 pub(crate) const BENIGN: &str = include_str!("benign.jsonl");
@@ -169,7 +169,8 @@ impl Setting {
 
     /// The facts of what a fetch is sent on to, if that is elsewhere.
     pub(crate) fn redirected(&self, facts: &CallFacts) -> Option<CallFacts> {
-        let (from, to) = (facts.url.as_ref()?, url_fact(self.given.redirect_to.as_deref()?).ok()?);
+        let from = facts.url.as_ref()?;
+        let to = redirected(from, self.given.redirect_to.as_deref()?).ok()?;
         let same = from.host == to.host && (to.secure || !from.secure);
         (!same).then(|| CallFacts { url: Some(to), ..facts.clone() })
     }
