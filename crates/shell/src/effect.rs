@@ -17,10 +17,10 @@ pub(crate) use git::shown as shown_by_git;
 pub(crate) use sed::is_plain_script as is_plain_sed;
 pub(crate) use special::double_bracket;
 
+use crate::names::has_name;
 use crate::places::{Places, named, path_text};
 use crate::plain::Stripped;
 use crate::{Effect, NamedPath, NotPlain, Place, Word};
-pub(crate) use options::has_name;
 use options::{Operands, Parsed, Tool, may_become_option};
 
 /// What is known about a command.

@@ -23,9 +23,12 @@ const WORDS_PER_BYTE: usize = 2;
 
 /// Reads a line. What it sets variables to counts only in a second reading, once it is known that nothing else sets them.
 pub(crate) fn walk(line: &str) -> Walk {
+    if !line.contains('$') {
+        return pass(line, Variables::default());
+    }
     let variables = Variables::of(line);
     let first = pass(line, variables.forgotten());
-    if variables.is_empty() || first.sets_anything || !line.contains('$') {
+    if variables.is_empty() || first.sets_anything {
         return first;
     }
     pass(line, variables.without(&first.sets))
@@ -178,7 +181,7 @@ impl Walk {
     /// Takes in the head of a loop.
     fn loop_head(&mut self, words: &[Draft], is_certain: bool) {
         let [_, name, middle, items @ ..] = words else { return };
-        if !is_certain || self.depth > 0 || middle.bare().as_deref() != Some("in") {
+        if !is_certain || self.depth > 0 || !middle.is_bare("in") {
             return;
         }
         let item = |argument: Argument| {
@@ -286,8 +289,8 @@ impl Walk {
             if name.text.contains('\0') || name.is_pattern {
                 self.note_unseen("the name of a command is only known at run time");
             }
-            let base = name.text.rsplit('/').next().unwrap_or_default().to_owned();
-            let is_listed = self.push(files::found(&base, &arguments, places));
+            let base = name.text.rsplit('/').next().unwrap_or_default();
+            let is_listed = self.push(files::found(base, &arguments, places));
             if !is_listed || levels > 64 {
                 self.note_unseen("it holds too many commands inside commands");
                 break;
@@ -295,18 +298,13 @@ impl Walk {
             // Only with this option does it evaluate anything.
             let prints =
                 base == "printf" && arguments.get(1).is_none_or(|first| !first.text.starts_with("-v"));
-            if EVALUATES.contains(&base.as_str()) && !prints {
+            if EVALUATES.contains(&base) && !prints {
                 for argument in &arguments[1..] {
                     self.substitutions(&argument.text, places);
                 }
             }
-            let seen = unwrap::Seen {
-                base: &base,
-                arguments: &arguments[1..],
-                places,
-                is_piped,
-                last: &self.last.clone(),
-            };
+            let (arguments_of, last) = (&arguments[1..], &self.last[..]);
+            let seen = unwrap::Seen { base, arguments: arguments_of, places, is_piped, last };
             let inner = unwrap::inside(&seen);
             if let Some(why) = inner.unseen {
                 self.note_unseen(why);

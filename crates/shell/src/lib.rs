@@ -9,6 +9,7 @@ mod analysis;
 mod changes;
 mod effect;
 mod found;
+mod names;
 mod places;
 mod plain;
 mod scan;

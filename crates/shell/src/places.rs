@@ -10,57 +10,61 @@ const PATH_MAX: usize = 4096;
 
 /// The directories a command may run in: one unless a `cd` may have failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Places(Vec<Place>);
+pub(crate) struct Places {
+    first: Place,
+    others: Vec<Place>,
+}
 
 impl Default for Places {
     fn default() -> Self {
-        Self(vec![Place::Start])
+        Self::at(Place::Start)
     }
 }
 
 impl Places {
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Place> {
-        self.0.iter()
+    fn at(place: Place) -> Self {
+        Self { first: place, others: Vec::new() }
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Place> {
+        std::iter::once(&self.first).chain(&self.others)
     }
 
     /// The one directory, or none that is known.
     pub(crate) fn one(&self) -> Place {
-        match &self.0[..] {
-            [place] => place.clone(),
-            _ => Place::Unknown,
-        }
+        if self.others.is_empty() { self.first.clone() } else { Place::Unknown }
+    }
+
+    fn contains(&self, place: &Place) -> bool {
+        self.first == *place || self.others.contains(place)
     }
 
     /// Both.
     pub(crate) fn or(&self, other: &Self) -> Self {
-        let mut places = self.0.clone();
-        for place in &other.0 {
+        let mut places = self.clone();
+        for place in other.iter() {
             if !places.contains(place) {
-                places.push(place.clone());
+                places.others.push(place.clone());
             }
         }
-        if places.len() > PLACES_MAX || places.contains(&Place::Unknown) {
-            places = vec![Place::Unknown];
-        }
-        Self(places)
-    }
-
-    pub(crate) fn contains_all(&self, other: &Self) -> bool {
-        other.0.iter().all(|place| self.0.contains(place))
-    }
-
-    /// Where `cd` leads from here; with no target, home.
-    pub(crate) fn enter(&self, target: Option<&str>) -> Self {
-        let next = |place: &Place| join(place, target.unwrap_or("~"));
-        let mut places = Self(Vec::new());
-        for place in &self.0 {
-            places = places.or(&Self(vec![next(place)]));
+        if places.others.len() >= PLACES_MAX || places.contains(&Place::Unknown) {
+            return Self::unknown();
         }
         places
     }
 
+    pub(crate) fn contains_all(&self, other: &Self) -> bool {
+        other.iter().all(|place| self.contains(place))
+    }
+
+    /// Where `cd` leads from here; with no target, home.
+    pub(crate) fn enter(&self, target: Option<&str>) -> Self {
+        let next = |place: &Place| Self::at(join(place, target.unwrap_or("~")));
+        self.others.iter().fold(next(&self.first), |places, place| places.or(&next(place)))
+    }
+
     pub(crate) fn unknown() -> Self {
-        Self(vec![Place::Unknown])
+        Self::at(Place::Unknown)
     }
 }
 

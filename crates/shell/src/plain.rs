@@ -163,7 +163,7 @@ impl Reader<'_> {
 
     /// Whether a word of the grammar comes next.
     fn is_keyword(&mut self, keyword: &str) -> Result<bool> {
-        Ok(matches!(self.peek()?, Token::Word(word) if word.bare().as_deref() == Some(keyword)))
+        Ok(matches!(self.peek()?, Token::Word(word) if word.is_bare(keyword)))
     }
 
     /// Takes a word of the grammar that must come now.
@@ -188,7 +188,7 @@ impl Reader<'_> {
         Ok(match token {
             Token::End => ends.is_empty(),
             Token::Operator(operator) => ends.split(' ').any(|end| end == *operator),
-            Token::Word(word) => word.bare().is_some_and(|bare| ends.split(' ').any(|end| end == bare)),
+            Token::Word(word) => ends.split(' ').any(|end| word.is_bare(end)),
             _ => false,
         })
     }
@@ -295,13 +295,13 @@ impl Reader<'_> {
             return Ok(After::same(&start));
         }
         let keyword = match self.peek()? {
-            Token::Word(word) => word.bare().filter(|bare| RESERVED.contains(&bare.as_str())),
+            Token::Word(word) => RESERVED.into_iter().find(|reserved| word.is_bare(reserved)),
             _ => None,
         };
         let Some(keyword) = keyword else { return self.simple() };
         let command_start = self.token_start;
         self.next()?;
-        let after = self.nested(|reader| match keyword.as_str() {
+        let after = self.nested(|reader| match keyword {
             "{" => reader.group(),
             "if" => reader.if_clause(),
             "while" | "until" => reader.loop_clause(),
@@ -335,17 +335,11 @@ impl Reader<'_> {
         self.peek()?;
         let start = self.token_start;
         let names = std::mem::take(&mut self.names);
-        loop {
-            match self.peek()?.clone() {
-                Token::Word(word) => {
-                    self.next()?;
-                    parts.take_word(word, self)?;
-                }
-                Token::Redirection(redirection) => {
-                    self.next()?;
-                    self.redirect(redirection, &mut parts)?;
-                }
-                _ => break,
+        while matches!(self.peek()?, Token::Word(_) | Token::Redirection(_)) {
+            match self.next()? {
+                Token::Word(word) => parts.take_word(word, self)?,
+                Token::Redirection(redirection) => self.redirect(redirection, &mut parts)?,
+                _ => {}
             }
         }
         if parts.words.is_empty() && !parts.has_redirection {

@@ -1,7 +1,8 @@
 //! Programs that make, copy, move and remove files: what they change is all named.
 
-use super::options::{Operands, Parsed, READS, Tool, has_name, may_become_option};
+use super::options::{Operands, Parsed, READS, Tool, may_become_option};
 use super::{Context, Facts, looks, tools};
+use crate::names::has_name;
 use crate::{Effect, NamedPath, Word};
 
 const CHANGES: Tool =

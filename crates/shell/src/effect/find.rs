@@ -2,7 +2,7 @@
 
 use super::{Context, Facts, literal, looks};
 use crate::Word;
-use crate::effect::options::has_name;
+use crate::names::has_name;
 
 /// Tests and actions without a value.
 const PLAIN: &str = "-a -and -daystart -depth -d -empty -executable -false -ignore_readdir_race -ls -mount -nogroup \

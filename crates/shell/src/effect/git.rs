@@ -4,8 +4,9 @@ mod contents;
 
 pub(crate) use contents::shown;
 
-use super::options::{self, Operands, Parsed, READS, Tool, has_name};
+use super::options::{self, Operands, Parsed, READS, Tool};
 use super::{Context, Facts, literal};
+use crate::names::has_name;
 use crate::places::{Places, named, path_text};
 use crate::{Effect, NamedPath, Place, Word};
 

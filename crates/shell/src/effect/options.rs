@@ -1,6 +1,7 @@
 //! Options and operands of a program, taken apart as the program itself would.
 
 use crate::Word;
+use crate::names::has_name;
 
 /// What the words that are no options mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,12 +80,6 @@ impl Parsed<'_> {
     pub(super) fn has(&self, names: &str) -> bool {
         self.options.iter().any(|(option, _)| has_name(names, option))
     }
-}
-
-/// Whether a list with blanks between its names holds a name.
-pub(crate) fn has_name(names: &str, name: &str) -> bool {
-    // Most names are not even part of a list.
-    !name.is_empty() && names.contains(name) && names.split(' ').any(|one| one == name)
 }
 
 /// Whether bash could make a word of this one that begins with a dash, or several words.

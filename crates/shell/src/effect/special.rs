@@ -1,7 +1,8 @@
 //! Programs whose arguments do not fit a row of the table.
 
-use super::options::{Operands, READS, Tool, has_name, may_become_option};
+use super::options::{Operands, READS, Tool, may_become_option};
 use super::{Context, Facts, literal, looks, tools};
+use crate::names::has_name;
 use crate::places::path_text;
 use crate::{Effect, Word};
 

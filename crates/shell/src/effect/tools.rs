@@ -4,7 +4,8 @@
 //! that read a list of further files are left out, since those files would not be named; and so are those that follow links below a
 //! directory, since they may lead anywhere.
 
-use super::options::{Operands, Parsed, READS, Tool, has_name};
+use super::options::{Operands, Parsed, READS, Tool};
+use crate::names::{Sieve, has_name};
 
 /// A program whose words are not files, and that has no option which does harm.
 const SAYS: Tool = Tool { operands: Operands::Text, ..READS };
@@ -414,10 +415,28 @@ const SAYINGS: &[Tool] = &[
     Tool { names: "umask", flags: "S", operands: Operands::None, is_harmless: false, ..SAYS },
 ];
 
+const TABLES: [&[Tool]; 4] = [FILES, LISTS, SEARCHES, SAYINGS];
+
+static KNOWN: Sieve = {
+    let mut known = Sieve::EMPTY;
+    let mut table = 0;
+    while table < TABLES.len() {
+        let mut row = 0;
+        while row < TABLES[table].len() {
+            known = known.with(TABLES[table][row].names);
+            row += 1;
+        }
+        table += 1;
+    }
+    known
+};
+
 /// The row of a program.
 pub(super) fn find(name: &str) -> Option<&'static Tool> {
-    let tables = [FILES, LISTS, SEARCHES, SAYINGS];
-    let mut rows = tables.iter().flat_map(|table| table.iter());
+    if !KNOWN.may_have(name) {
+        return None;
+    }
+    let mut rows = TABLES.iter().flat_map(|table| table.iter());
     rows.find(|tool| has_name(tool.names, name))
 }
 

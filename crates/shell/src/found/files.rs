@@ -4,7 +4,8 @@ mod git;
 
 use super::word::Argument;
 use super::{below, search, unwrap};
-use crate::effect::{FROM_COMMAND, has_name as has};
+use crate::effect::FROM_COMMAND;
+use crate::names::{Sieve, has_name as has, split_at_text};
 use crate::places::{Places, named};
 use crate::{FoundCommand, NamedPath};
 
@@ -30,6 +31,9 @@ const WRITES_LAST: &str = "cp rsync scp uniq xxd zip";
 const LOOKS_FOR: &str = "grep egrep fgrep zgrep rg ag ack sed awk gawk mawk nawk jq yq xq perl fd";
 /// Programs that look at everything below a directory.
 const RECURSES: &str = "find fd rg ag ack tree du tar zip rsync mv";
+
+static MAY_READ: Sieve = Sieve::EMPTY.with(READS);
+static MAY_WRITE: Sieve = Sieve::EMPTY.with(WRITES);
 
 /// The path an argument names, once for each directory it may be relative to.
 pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
@@ -71,7 +75,7 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
         directory: places.iter().next_back().cloned().unwrap_or_default(),
         ..FoundCommand::default()
     };
-    if has(READS, base) {
+    if MAY_READ.may_have(base) && has(READS, base) {
         let skip = usize::from(has(LOOKS_FOR, base) && !split.brings_text(base));
         let files = operands.get(skip..).unwrap_or_default();
         command.reads = all(files);
@@ -84,7 +88,7 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
     }
     command.reads.extend(named_by_options(base, &arguments[1..], places));
     command.writes = match base {
-        _ if has(WRITES, base) => all(operands),
+        _ if MAY_WRITE.may_have(base) && has(WRITES, base) => all(operands),
         _ if has(WRITES_BUT_FIRST, base) => all(operands.get(1..).unwrap_or_default()),
         "uniq" | "xxd" if operands.len() < 2 => Vec::new(),
         _ if has(WRITES_LAST, base) => {
@@ -198,7 +202,7 @@ fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<NamedPath> {
         parts.push(value);
     }
     parts.extend(text.split_once('@').map(|(_, path)| path));
-    parts.extend(text.split_once("file://").map(|(_, path)| path));
+    parts.extend(split_at_text(text, "file://").map(|(_, path)| path));
     if matches!(base, "git" | "scp" | "rsync" | "docker" | "podman" | "kubectl") {
         parts.extend(text.split_once(':').map(|(_, path)| path));
     }

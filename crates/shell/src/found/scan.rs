@@ -164,7 +164,7 @@ impl Scanner<'_, '_> {
     }
 
     fn draft(&mut self) -> &mut Draft {
-        self.top().word.get_or_insert_default()
+        self.top().word.get_or_insert_with(Draft::new)
     }
 
     fn step(&mut self, c: char) {
@@ -453,16 +453,14 @@ impl Scanner<'_, '_> {
             return self.end_word();
         }
         let level = self.top();
-        level.in_test &= word.bare().as_deref() != Some("]]");
+        level.in_test &= !word.is_bare("]]");
         level.words.push(word);
         if level.is_redirected {
             return;
         }
         match &level.words[..] {
-            [function, _] if function.bare().as_deref() == Some("function") => level.words.clear(),
-            [case, _, word]
-                if case.bare().as_deref() == Some("case") && word.bare().as_deref() == Some("in") =>
-            {
+            [function, _] if function.is_bare("function") => level.words.clear(),
+            [case, _, word] if case.is_bare("case") && word.is_bare("in") => {
                 level.words.clear();
                 level.cases += 1;
                 level.in_pattern = true;
@@ -474,7 +472,7 @@ impl Scanner<'_, '_> {
     /// Whether the word before this one is the name of a coprocess, since a group or a loop follows it.
     fn names_coprocess(&mut self, word: &Draft) -> bool {
         const STARTS: [&str; 9] = ["{", "if", "while", "until", "for", "case", "select", "[[", "(("];
-        self.top().words.len() == 1 && word.bare().is_some_and(|bare| STARTS.contains(&bare.as_str()))
+        self.top().words.len() == 1 && STARTS.iter().any(|start| word.is_bare(start))
     }
 
     /// Takes a word of the grammar where a command begins; whether it was one.

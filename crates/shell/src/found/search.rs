@@ -1,7 +1,7 @@
 //! Programs that look for files and do something with each: `find` and `fd`.
 
 use super::word::Argument;
-use crate::effect::has_name as has;
+use crate::names::has_name as has;
 
 /// So many places where a search begins are told apart.
 const ROOTS_MAX: usize = 8;

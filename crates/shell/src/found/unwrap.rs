@@ -8,7 +8,7 @@ mod texts;
 
 use super::search;
 use super::word::Argument;
-use crate::effect::has_name as has;
+use crate::names::{Sieve, has_name as has};
 use crate::places::Places;
 pub(super) use awk::written as written_by_awk;
 pub(super) use code::Language;
@@ -77,6 +77,16 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { names: "watch", valued: "n", operands: 0 },
 ];
 
+static MAY_WRAP: Sieve = {
+    let mut sieve = Sieve::EMPTY.with(SHELLS);
+    let mut at = 0;
+    while at < WRAPPERS.len() {
+        sieve = sieve.with(WRAPPERS[at].names);
+        at += 1;
+    }
+    sieve
+};
+
 /// Programs that run text.
 const SHELLS: &str =
     "sh bash dash zsh ksh mksh ash rbash fish csh tcsh pwsh powershell xonsh nu elvish rc es";
@@ -86,12 +96,13 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     let mut inside = Inside::default();
     let base = seen.base;
     // What stands behind the dashes is for a shell.
-    if has(SHELLS, base) || base == "capsh" {
+    let may_wrap = MAY_WRAP.may_have(base);
+    if (may_wrap && has(SHELLS, base)) || base == "capsh" {
         shell(seen, &mut inside);
     } else {
         interpreted(seen, &mut inside);
     }
-    if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| has(wrapper.names, base)) {
+    if may_wrap && let Some(wrapper) = WRAPPERS.iter().find(|wrapper| has(wrapper.names, base)) {
         wrapped(wrapper, seen, &mut inside);
     }
     runners(seen, &mut inside);

@@ -3,6 +3,9 @@
 /// More words do not come from the braces of one word.
 const EXPANDED_MAX: usize = 64;
 
+/// Most words are not longer.
+const USUAL: usize = 16;
+
 /// A word that is being read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
@@ -34,6 +37,11 @@ pub(super) struct Argument {
 }
 
 impl Draft {
+    /// An empty word with room for what most words hold.
+    pub(super) fn new() -> Self {
+        Self { letters: Vec::with_capacity(USUAL), ..Self::default() }
+    }
+
     pub(super) fn push(&mut self, c: char, is_live: bool) {
         self.letters.push((c, is_live));
     }
@@ -98,6 +106,11 @@ impl Draft {
 
     pub(super) fn text(&self) -> String {
         self.letters.iter().map(|(c, _)| *c).collect()
+    }
+
+    /// Whether it is this text, and nothing in it is quoted or unknown.
+    pub(super) fn is_bare(&self, text: &str) -> bool {
+        !self.is_quoted && text.chars().map(|c| (c, true)).eq(self.letters.iter().copied())
     }
 
     /// The text, if nothing in it is quoted or unknown.

@@ -198,7 +198,7 @@ impl Reader<'_> {
         let mut words = vec![Word { text: "[[".to_owned(), ..Word::default() }];
         loop {
             match self.next()? {
-                Token::Word(word) if word.bare().as_deref() == Some("]]") => break,
+                Token::Word(word) if word.is_bare("]]") => break,
                 Token::Word(word) => words.push(word.argument_or_unknown()),
                 Token::Operator(operator @ ("&&" | "||")) => {
                     words.push(Word { text: operator.to_owned(), ..Word::default() });

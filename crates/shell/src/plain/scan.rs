@@ -170,7 +170,7 @@ impl Reader<'_> {
     }
 
     fn word(&mut self) -> Result<RawWord> {
-        let mut word = RawWord::default();
+        let mut word = RawWord::new();
         while let Some(c) = self.char().filter(|c| !ends_word(*c)) {
             self.at += c.len_utf8();
             match c {

@@ -5,6 +5,9 @@ use crate::{NotPlain, Word};
 /// More words do not come from the braces of one word.
 const EXPANDED_MAX: usize = 64;
 
+/// Most words are not longer.
+const USUAL: usize = 16;
+
 /// One character of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Letter {
@@ -40,6 +43,11 @@ pub(super) struct RawWord {
 }
 
 impl RawWord {
+    /// An empty word with room for what most words hold.
+    pub(super) fn new() -> Self {
+        Self { letters: Vec::with_capacity(USUAL), ..Self::default() }
+    }
+
     pub(super) fn push(&mut self, c: char, is_live: bool) {
         self.letters.push(Letter { c, is_live });
     }
@@ -57,8 +65,17 @@ impl RawWord {
 
     /// The text, if the word is written without any quoting and stands for itself.
     pub(super) fn bare(&self) -> Option<String> {
-        let plain = !self.is_quoted && !self.is_continued && self.root == Root::None;
-        (plain && self.letters.iter().all(|letter| letter.is_live)).then(|| self.text())
+        (self.is_plain() && self.letters.iter().all(|letter| letter.is_live)).then(|| self.text())
+    }
+
+    /// Whether it is this text, without any quoting.
+    pub(super) fn is_bare(&self, text: &str) -> bool {
+        let letters = text.chars().map(|c| Letter { c, is_live: true });
+        self.is_plain() && letters.eq(self.letters.iter().copied())
+    }
+
+    fn is_plain(&self) -> bool {
+        !self.is_quoted && !self.is_continued && self.root == Root::None
     }
 
     pub(super) fn text(&self) -> String {

@@ -2,8 +2,9 @@
 
 use super::super::word::Argument;
 use super::path;
-use crate::effect::{has_name as has, shown_by_git};
+use crate::effect::shown_by_git;
 use crate::found::below;
+use crate::names::has_name as has;
 use crate::places::{Places, named};
 use crate::{FoundCommand, NamedPath};
 

@@ -2,7 +2,8 @@
 
 use super::super::word::Argument;
 use super::Inside;
-use crate::effect::{has_name as has, is_plain_awk};
+use crate::effect::is_plain_awk;
+use crate::names::has_name as has;
 
 #[derive(Debug, PartialEq)]
 enum Token {

@@ -3,7 +3,7 @@
 
 use super::super::word::Argument;
 use super::{Inside, Seen, awk, joined};
-use crate::effect::has_name as has;
+use crate::names::{Sieve, has_name as has};
 
 /// What is known about a language.
 pub(in crate::found) struct Language {
@@ -132,9 +132,24 @@ const LANGUAGES: &[Language] = &[
     },
 ];
 
+static MAY_INTERPRET: Sieve = {
+    let mut sieve = Sieve::EMPTY.with(AWKS);
+    let mut at = 0;
+    while at < LANGUAGES.len() {
+        sieve = sieve.with(LANGUAGES[at].names);
+        at += 1;
+    }
+    sieve
+};
+
+const AWKS: &str = "awk gawk mawk nawk";
+
 /// What a program runs that is written in its code.
 pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
-    if has("awk gawk mawk nawk", seen.base) {
+    if !MAY_INTERPRET.may_have(seen.base) {
+        return;
+    }
+    if has(AWKS, seen.base) {
         return awk::interpreted(seen.arguments, inside);
     }
     let Some(language) = LANGUAGES.iter().find(|language| has(language.names, seen.base)) else { return };

@@ -2,7 +2,7 @@
 
 use super::super::word::Argument;
 use super::{Inside, Seen, is_assignment};
-use crate::effect::has_name as has;
+use crate::names::{Sieve, has_name as has};
 
 /// Programs that run some of their last arguments, with options that are not known here: every word may begin the command.
 const RUNNERS: &str = "npx bunx pnpx uvx nix-shell systemd-run firejail bwrap proot unshare nsenter numactl prlimit setarch linux32 \
@@ -30,6 +30,9 @@ const RUNNERS_BEHIND: &[(&str, &str)] = &[
 const RUNNERS_OF_TEXT: &str = "tmux screen npx bunx npm pnpm vagrant nix-shell concurrently nodemon watchexec hyperfine entr parallel \
     xvfb-run sg nix xterm uxterm urxvt rxvt konsole gnome-terminal capsh hatch pixi sem";
 
+static MAY_RUN: Sieve =
+    Sieve::EMPTY.with(RUNNERS).with_rows(RUNNERS_BEHIND).with(RUNNERS_OF_TEXT).with("sudo doas");
+
 /// How many words may begin the command of a runner.
 const CANDIDATES_MAX: usize = 6;
 
@@ -56,9 +59,14 @@ const BEFORE_SUBCOMMAND: &[(&str, &str)] = &[
     ("systemctl", "-H --host -M --machine"),
 ];
 
+static HAS_SUBCOMMAND: Sieve = Sieve::EMPTY.with_rows(BEFORE_SUBCOMMAND);
+
 /// Commands behind a runner.
 pub(super) fn runners(seen: &Seen<'_>, inside: &mut Inside) {
     let base = seen.base;
+    if !MAY_RUN.may_have(base) && !is_linker(base) {
+        return;
+    }
     let behind = RUNNERS_BEHIND.iter().find(|(names, _)| has(names, base));
     let arguments = match behind {
         Some((_, words)) => {
@@ -131,6 +139,9 @@ pub(super) fn candidates(arguments: &[Argument]) -> impl Iterator<Item = usize> 
 
 /// The same command without the options in front of its subcommand, which rules about the subcommand do not name.
 pub(super) fn subcommands(seen: &Seen<'_>, inside: &mut Inside) {
+    if !HAS_SUBCOMMAND.may_have(seen.base) {
+        return;
+    }
     let row = BEFORE_SUBCOMMAND.iter().find(|(names, _)| has(names, seen.base));
     let Some((_, valued)) = row else { return };
     let mut at = 0;

@@ -2,7 +2,7 @@
 
 use super::super::word::Argument;
 use super::{Inside, Seen};
-use crate::effect::has_name as has;
+use crate::names::{Sieve, find_text, has_name as has, split_at_text};
 
 /// Options whose value is run, by the programs that have them. How many dashes are in front does not matter.
 const OPTIONS: &[(&str, &str)] = &[
@@ -39,6 +39,16 @@ const MARKS: &[(&str, &[&str], &[char])] = &[
     ),
 ];
 
+static MAY_RUN: Sieve = {
+    let mut sieve = Sieve::EMPTY.with_rows(OPTIONS);
+    let mut at = 0;
+    while at < MARKS.len() {
+        sieve = sieve.with(MARKS[at].0);
+        at += 1;
+    }
+    sieve
+};
+
 /// Variables that make programs load code or settings of which nobody knows what they run.
 const LOADS: &str = "GIT_CONFIG GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_PARAMETERS GIT_EXEC_PATH GIT_TEMPLATE_DIR LD_PRELOAD LD_AUDIT \
     PERL5OPT RUBYOPT PYTHONSTARTUP MAKEFLAGS GNUMAKEFLAGS";
@@ -66,13 +76,8 @@ const GIT_KEYS: [&str; 16] = [
 /// What options and settings of single programs run.
 pub(super) fn settings(seen: &Seen<'_>, inside: &mut Inside) {
     let base = seen.base;
-    if let Some((_, names)) = OPTIONS.iter().find(|(programs, _)| has(programs, base)) {
-        options(names, seen.arguments, inside);
-    }
-    for (_, marks, ends) in MARKS.iter().filter(|(programs, _, _)| has(programs, base)) {
-        for word in seen.arguments {
-            inside.scripts.extend(behind_mark(&word.text, marks, ends).map(str::to_owned));
-        }
+    if MAY_RUN.may_have(base) {
+        from_tables(seen, inside);
     }
     match base {
         "git" => git(seen.arguments, inside),
@@ -85,6 +90,17 @@ pub(super) fn settings(seen: &Seen<'_>, inside: &mut Inside) {
             inside.unseen = Some("commands in a file are run");
         }
         _ => {}
+    }
+}
+
+fn from_tables(seen: &Seen<'_>, inside: &mut Inside) {
+    if let Some((_, names)) = OPTIONS.iter().find(|(programs, _)| has(programs, seen.base)) {
+        options(names, seen.arguments, inside);
+    }
+    for (_, marks, ends) in MARKS.iter().filter(|(programs, _, _)| has(programs, seen.base)) {
+        for word in seen.arguments {
+            inside.scripts.extend(behind_mark(&word.text, marks, ends).map(str::to_owned));
+        }
     }
 }
 
@@ -113,7 +129,7 @@ fn options(names: &str, arguments: &[Argument], inside: &mut Inside) {
 /// What stands behind the first of these marks in a word.
 fn behind_mark<'a>(word: &'a str, marks: &[&str], ends: &[char]) -> Option<&'a str> {
     let small = word.to_ascii_lowercase();
-    let start = marks.iter().find_map(|mark| small.find(mark).map(|at| at + mark.len()))?;
+    let start = marks.iter().find_map(|mark| find_text(&small, mark).map(|at| at + mark.len()))?;
     let script = &word[start..];
     Some(script.split(ends).next().unwrap_or(script).trim_start_matches('='))
 }
@@ -124,8 +140,10 @@ fn git(arguments: &[Argument], inside: &mut Inside) {
         let before = at.checked_sub(1).map_or("", |at| arguments[at].text.as_str());
         let next = arguments.get(at + 1).map(|word| word.text.as_str());
         // A transport that is a command.
-        let transport =
-            word.text.strip_prefix("ext::").or_else(|| word.text.split_once("=ext::").map(|(_, rest)| rest));
+        let transport = word
+            .text
+            .strip_prefix("ext::")
+            .or_else(|| split_at_text(&word.text, "=ext::").map(|(_, rest)| rest));
         inside.scripts.extend(transport.map(str::to_owned));
         let given = word.text.split_once('=').filter(|(key, _)| !key.contains(' '));
         let Some((key, value)) =

@@ -3,7 +3,8 @@
 use super::super::word::Argument;
 use super::settings::variable;
 use super::{Inside, Seen, input, joined};
-use crate::effect::{has_name as has, is_plain_sed};
+use crate::effect::is_plain_sed;
+use crate::names::{has_name as has, split_at_text};
 
 /// Options whose value is run.
 const RUN_OPTIONS: &str = "--exec --extcmd --upload-pack --receive-pack --to-command --use-compress-program --rsh-command --info-script \
@@ -102,7 +103,7 @@ pub(super) fn run_options(arguments: &[Argument], inside: &mut Inside) {
             let next = arguments.get(at + 1).map(|word| word.text.as_str());
             inside.scripts.extend(value.or(next).map(str::to_owned));
         }
-        let setting = text.split_once("exec=").map(|(_, value)| value);
+        let setting = split_at_text(text, "exec=").map(|(_, value)| value);
         inside.scripts.extend(setting.map(str::to_owned));
     }
 }

@@ -1,0 +1,143 @@
+//! Lists of names with blanks between them, and whether a name is in one.
+
+/// In a longer list it pays to look for the letters of a name first, wherever they stand.
+const SHORT: usize = 128;
+
+/// Whether a list with blanks between its names holds a name.
+pub(crate) fn has_name(names: &str, name: &str) -> bool {
+    if names.len() > SHORT && !names.contains(name) {
+        return false;
+    }
+    let (names, name) = (names.as_bytes(), name.as_bytes());
+    if name.is_empty() || name.contains(&b' ') {
+        return false;
+    }
+    let mut rest = names;
+    loop {
+        let is_end = |at: usize| rest.get(at).is_none_or(|byte| *byte == b' ');
+        if rest.first() == name.first() && rest.starts_with(name) && is_end(name.len()) {
+            return true;
+        }
+        let Some(blank) = rest.iter().position(|byte| *byte == b' ') else { return false };
+        rest = &rest[blank + 1..];
+    }
+}
+
+/// Where a text begins in another. Faster than looking for it in the usual way, which first studies what it looks for.
+pub(crate) fn find_text(text: &str, wanted: &str) -> Option<usize> {
+    let (text, wanted) = (text.as_bytes(), wanted.as_bytes());
+    let first = *wanted.first()?;
+    let last = text.len().checked_sub(wanted.len())?;
+    (0..=last).find(|at| text[*at] == first && text[*at..].starts_with(wanted))
+}
+
+/// What stands in front of a text and behind it.
+pub(crate) fn split_at_text<'a>(text: &'a str, wanted: &str) -> Option<(&'a str, &'a str)> {
+    let at = find_text(text, wanted)?;
+    Some((&text[..at], &text[at + wanted.len()..]))
+}
+
+const BITS: usize = 1024;
+
+/// Tells quickly that a name is in none of some lists, as most names are: each name of a list sets a bit.
+pub(crate) struct Sieve([u64; BITS / 64]);
+
+impl Sieve {
+    pub(crate) const EMPTY: Self = Self([0; BITS / 64]);
+
+    /// The same with the names of one more list.
+    pub(crate) const fn with(mut self, names: &str) -> Self {
+        let names = names.as_bytes();
+        let mut start = 0;
+        let mut at = 0;
+        while at <= names.len() {
+            if at == names.len() || names[at] == b' ' {
+                let bit = bit(names, start, at);
+                self.0[bit / 64] |= 1 << (bit % 64);
+                start = at + 1;
+            }
+            at += 1;
+        }
+        self
+    }
+
+    /// The same with the names that rows of a table begin with.
+    pub(crate) const fn with_rows(mut self, rows: &[(&str, &str)]) -> Self {
+        let mut at = 0;
+        while at < rows.len() {
+            self = self.with(rows[at].0);
+            at += 1;
+        }
+        self
+    }
+
+    /// False only if the name is in none of the lists.
+    pub(crate) fn may_have(&self, name: &str) -> bool {
+        let bit = bit(name.as_bytes(), 0, name.len());
+        self.0[bit / 64] & (1 << (bit % 64)) != 0
+    }
+}
+
+/// The bit of a name that is a part of a text.
+const fn bit(text: &[u8], start: usize, end: usize) -> usize {
+    let mut hash = 0_usize;
+    let mut at = start;
+    while at < end {
+        hash = hash.wrapping_mul(0x9E37).wrapping_add(text[at] as usize);
+        at += 1;
+    }
+    (hash ^ (hash >> 10)) % BITS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: &str = "abcdefghij bcdefghijk cdefghijkl defghijklm efghijklmn fghijklmno ghijklmnop hijklmnopq ijklmnopqr jklmnopqrs \
+        klmnopqrst lmnopqrstu mnopqrstuv";
+
+    #[test]
+    fn a_list_holds_its_names_and_nothing_else() {
+        let check = |names: &str, name: &str, expected: bool| {
+            assert_eq!(has_name(names, name), expected, "{name:?} in {names:?}");
+            let may = Sieve::EMPTY.with(names).may_have(name);
+            assert!(may || !expected, "{name:?} falls through the sieve of {names:?}");
+        };
+        check("a bc d", "a", true);
+        check("a bc d", "bc", true);
+        check("a bc d", "d", true);
+        check("a bc d", "b", false);
+        check("a bc d", "c", false);
+        check("a bc d", "bcd", false);
+        check("a bc d", "a bc", false);
+        check("a bc d", "", false);
+        check("", "", false);
+        check("", "a", false);
+        check("a", "ab", false);
+        check("ab a", "a", true);
+        check("é e", "é", true);
+        check(LONG, "mnopqrstuv", true);
+        check(LONG, "defghijklm", true);
+        check(LONG, "defghijkl", false);
+        check(LONG, "defghijklm efghijklmn", false);
+    }
+
+    #[test]
+    fn a_sieve_holds_back_most_names() {
+        let sieve = Sieve::EMPTY.with(LONG);
+        let words = (0..1_000).map(|n| format!("word{n}"));
+        assert!(words.filter(|word| sieve.may_have(word)).count() < 100);
+    }
+
+    #[test]
+    fn a_text_is_found_where_it_first_stands() {
+        let check = |text: &str, wanted: &str, expected: Option<(&str, &str)>| {
+            assert_eq!(split_at_text(text, wanted), expected, "{wanted:?} in {text:?}");
+        };
+        check("a=ext::b=ext::c", "=ext::", Some(("a", "b=ext::c")));
+        check("exec=", "exec=", Some(("", "")));
+        check("exec", "exec=", None);
+        check("éé=x", "=x", Some(("éé", "")));
+        check("", "a", None);
+    }
+}
