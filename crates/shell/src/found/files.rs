@@ -98,6 +98,11 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
         _ => Vec::new(),
     };
     command.writes.extend(outputs(base, &split, places));
+    if base == "curl" && split.reads_settings() {
+        let anything = named("\0", false, places);
+        command.reads.extend(anything.clone());
+        command.writes.extend(anything);
+    }
     if base == "git" {
         git::add(&mut command, &arguments[1..], places);
     }
@@ -181,6 +186,11 @@ impl<'a> Split<'a> {
                 option.text.strip_prefix("--").unwrap_or_default().split('=').next().unwrap_or_default();
             long.len() >= 2 && name.starts_with(long)
         })
+    }
+
+    /// Whether a file may hold more options of `curl`.
+    fn reads_settings(&self) -> bool {
+        self.has_letter("K") || self.has_long("config")
     }
 
     /// Whether an option says what to look for, so that all operands are files.

@@ -1,5 +1,6 @@
 mod code;
 mod files;
+mod runners;
 mod variables;
 
 use crate::analyse;

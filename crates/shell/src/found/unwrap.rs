@@ -1,7 +1,10 @@
 //! What a command runs that stands in its own arguments.
 
 mod awk;
+mod builds;
 mod code;
+mod editors;
+mod languages;
 mod runners;
 mod settings;
 mod texts;
@@ -11,8 +14,10 @@ use super::word::Argument;
 use crate::names::{Sieve, has_name as has};
 use crate::places::Places;
 pub(super) use awk::written as written_by_awk;
-pub(super) use code::Language;
+use builds::builds;
 use code::interpreted;
+use editors::editors;
+pub(super) use languages::Language;
 use runners::{cmake, runners, subcommands};
 pub(super) use settings::variable;
 use texts::{assigned, edits_may_run, git, known_options, run_options, scheduled, split_string};
@@ -109,6 +114,8 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     subcommands(seen, &mut inside);
     known_options(seen, &mut inside);
     settings::settings(seen, &mut inside);
+    builds(seen, &mut inside);
+    editors(seen, &mut inside);
     match base {
         "eval" => {
             inside.scripts.push(joined(without_dashes(seen.arguments)));
@@ -139,10 +146,7 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
         "sed" | "gsed" if edits_may_run(seen.arguments) => {
             inside.unseen = Some("`sed` runs something");
         }
-        "vim" | "vi" | "nvim" | "view" | "ex" | "ed" | "emacs" | "gvim" => {
-            let shells = seen.arguments.iter().filter_map(|word| word.text.split_once('!'));
-            inside.scripts.extend(shells.map(|(_, script)| script.to_owned()));
-        }
+        "snap" => inside.runs_input = seen.arguments.iter().any(|word| word.text == "--shell"),
         "hash" | "enable" => inside.unseen = Some("it changes what a name means"),
         "read" | "mapfile" | "readarray" | "getopts" | "unset" | "declare" | "local" | "typeset"
         | "readonly" | "export" | "let" | "printf" | "wait" => {

@@ -335,3 +335,17 @@ fn directories_are_followed() {
     check("pushd a && cat f", &["Within(\"a\"):f"]);
     check("popd && cat f", &["Unknown:f"]);
 }
+
+#[test]
+fn options_in_a_file_may_name_any_file() {
+    for (line, expected) in [
+        ("curl -K x", true),
+        ("curl -sKx", true),
+        ("curl --config x", true),
+        ("curl -sSf https://example.com/x", false),
+    ] {
+        let is_any = |paths: Vec<String>| paths.iter().any(|path| path == "?");
+        assert_eq!(is_any(paths(line, |command| &command.reads)), expected, "{line}");
+        assert_eq!(is_any(paths(line, |command| &command.writes)), expected, "{line}");
+    }
+}

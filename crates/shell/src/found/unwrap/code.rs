@@ -2,157 +2,16 @@
 //! only known at run time.
 
 use super::super::word::Argument;
+use super::languages::{AWKS, Language, language};
 use super::{Inside, Seen, awk, joined};
-use crate::names::{Sieve, has_name as has};
-
-/// What is known about a language.
-pub(in crate::found) struct Language {
-    names: &'static str,
-    /// Letters of options whose value is code.
-    letters: &'static str,
-    /// Other words behind which code follows.
-    before: &'static str,
-    /// Words that run something.
-    calls: &'static str,
-    /// Words that run something if one of the modules is there, or another text without which they do not.
-    usual_calls: &'static str,
-    modules: &'static str,
-    /// Words behind which anything may be run.
-    opaque: &'static str,
-    /// Texts that run something: backquotes and their like.
-    backquotes: &'static [&'static str],
-    /// What begins a value in a text: `"$x"`.
-    values: &'static [char],
-    /// For programs that take commands line by line: what stands in front of a command for the shell.
-    marks: &'static [&'static str],
-}
-
-const NONE: Language = Language {
-    names: "",
-    letters: "",
-    before: "",
-    calls: "",
-    usual_calls: "",
-    modules: "",
-    opaque: "",
-    backquotes: &[],
-    values: &[],
-    marks: &[],
-};
-
-const LANGUAGES: &[Language] = &[
-    Language {
-        names: "python python2 python3 pypy pypy3 ipython",
-        letters: "c",
-        calls: "system popen Popen check_output check_call getoutput getstatusoutput execv execve execvp execvpe execl execlp \
-                execle execlpe spawnl spawnle spawnlp spawnv spawnve spawnvp spawnvpe posix_spawn posix_spawnp startfile \
-                create_subprocess_shell create_subprocess_exec fork_exec",
-        usual_calls: "run call spawn",
-        modules: "subprocess pty",
-        opaque: "exec eval ctypes",
-        ..NONE
-    },
-    Language {
-        names: "node nodejs deno bun tsx ts-node",
-        letters: "ep",
-        before: "--eval --print eval",
-        calls: "execSync execFileSync spawnSync execFile",
-        usual_calls: "exec spawn fork run Command",
-        modules: "child_process Bun Deno execa shelljs",
-        opaque: "eval",
-        backquotes: &["$`"],
-        ..NONE
-    },
-    Language {
-        names: "perl perl5",
-        letters: "eE",
-        calls: "system exec readpipe syscall",
-        usual_calls: "open",
-        modules: "|",
-        opaque: "qx eval",
-        backquotes: &["`"],
-        values: &['$', '@'],
-        ..NONE
-    },
-    Language {
-        names: "ruby jruby irb",
-        letters: "e",
-        calls: "system exec spawn popen popen2 popen2e popen3 capture2 capture2e capture3 pipeline syscall",
-        usual_calls: "open",
-        modules: "|",
-        opaque: "eval instance_eval class_eval",
-        backquotes: &["`", "%x"],
-        values: &['#'],
-        ..NONE
-    },
-    Language {
-        names: "php",
-        letters: "rRBE",
-        before: "--run",
-        calls: "system exec shell_exec passthru popen proc_open pcntl_exec",
-        opaque: "eval assert",
-        backquotes: &["`"],
-        values: &['$'],
-        ..NONE
-    },
-    Language {
-        names: "lua luajit lua5.1 lua5.3 lua5.4",
-        letters: "e",
-        calls: "execute popen",
-        opaque: "loadstring",
-        ..NONE
-    },
-    Language {
-        names: "R Rscript julia elixir iex erl groovy guile octave gnuplot jshell scala tclsh expect osascript emacs emacsclient \
-                swipl ghc sbcl",
-        letters: "ecgr",
-        before: "--eval --expr",
-        opaque: "system system2 exec shell run cmd spawn execute popen command process open pipe os",
-        backquotes: &["`"],
-        ..NONE
-    },
-    Language {
-        names: "sqlite3",
-        marks: &[".shell ", ".system "],
-        backquotes: &[".read", ".load", ".import |"],
-        ..NONE
-    },
-    Language {
-        names: "psql mysql mariadb",
-        marks: &["\\!", "system "],
-        backquotes: &["\\i", "\\o |", "\\g |", "\\copy ", "source "],
-        ..NONE
-    },
-    Language { names: "ed red", marks: &["!"], ..NONE },
-    Language {
-        names: "gdb lldb",
-        marks: &["shell ", "platform shell ", "!"],
-        backquotes: &["python", "source ", "pipe ", "guile", "command script", "command source"],
-        ..NONE
-    },
-];
-
-static MAY_INTERPRET: Sieve = {
-    let mut sieve = Sieve::EMPTY.with(AWKS);
-    let mut at = 0;
-    while at < LANGUAGES.len() {
-        sieve = sieve.with(LANGUAGES[at].names);
-        at += 1;
-    }
-    sieve
-};
-
-const AWKS: &str = "awk gawk mawk nawk";
+use crate::names::has_name as has;
 
 /// What a program runs that is written in its code.
 pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
-    if !MAY_INTERPRET.may_have(seen.base) {
-        return;
-    }
     if has(AWKS, seen.base) {
         return awk::interpreted(seen.arguments, inside);
     }
-    let Some(language) = LANGUAGES.iter().find(|language| has(language.names, seen.base)) else { return };
+    let Some(language) = language(seen.base) else { return };
     if !language.marks.is_empty() {
         return language.lines(seen, inside);
     }
@@ -268,6 +127,7 @@ impl Language {
             runs.scripts.extend(code.split('`').skip(1).step_by(2).take(64).map(str::to_owned));
         }
         runs.scripts.extend(self.marked(code));
+        runs.scripts.extend(self.translate.map(|translate| translate(code)).unwrap_or_default());
         let has_module = self.modules.split(' ').any(|module| !module.is_empty() && code.contains(module));
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let (mut at, mut calls) = (0, 0);

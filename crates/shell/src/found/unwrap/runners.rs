@@ -13,7 +13,8 @@ const RUNNERS: &str = "npx bunx pnpx uvx nix-shell systemd-run firejail bwrap pr
     schroot dchroot pyenv rbenv nodenv fnm i386 x86_64 uname26 unbuffer chronic ifne pee mispipe errno \
     aa-exec minijail0 nsjail sandbox-exec heaptrack rr ltrace uftrace memusage sem run-one doppler envdir envchain \
     gnome-session-inhibit systemd-inhibit systemd-cat systemd-nspawn machinectl tsp nq \
-    qemu-x86_64 qemu-aarch64 qemu-arm box64 wine mpirun mpiexec srun sbatch torchrun coverage kcov";
+    qemu-x86_64 qemu-aarch64 qemu-arm box64 wine mpirun mpiexec srun sbatch torchrun coverage kcov pdsh pssh \
+    parallel-ssh clush";
 
 /// Programs that do the same only behind one of these words.
 const RUNNERS_BEHIND: &[(&str, &str)] = &[
@@ -24,11 +25,16 @@ const RUNNERS_BEHIND: &[(&str, &str)] = &[
     ("toolbox distrobox flatpak-spawn flatpak", "run enter --host"),
     ("nix", "run shell develop"),
     ("ip", "exec"),
+    ("snap", "run"),
+    ("stack cabal opam", "exec"),
+    ("mix", "cmd"),
+    ("salt salt-call salt-ssh", "cmd.run cmd.run_all cmd.run_stdout cmd.shell"),
 ];
 
 /// Runners that hand one of their words to a shell.
 const RUNNERS_OF_TEXT: &str = "tmux screen npx bunx npm pnpm vagrant nix-shell concurrently nodemon watchexec hyperfine entr parallel \
-    xvfb-run sg nix xterm uxterm urxvt rxvt konsole gnome-terminal capsh hatch pixi sem";
+    xvfb-run sg nix xterm uxterm urxvt rxvt konsole gnome-terminal capsh hatch pixi sem \
+    pee mispipe snap flatpak salt salt-call salt-ssh pdsh pssh parallel-ssh clush";
 
 static MAY_RUN: Sieve =
     Sieve::EMPTY.with(RUNNERS).with_rows(RUNNERS_BEHIND).with(RUNNERS_OF_TEXT).with("sudo doas");

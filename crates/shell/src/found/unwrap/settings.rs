@@ -13,6 +13,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ("docker podman nerdctl", "entrypoint"),
     ("npm pnpm yarn", "script-shell"),
     ("gcc g++ cc c++ clang clang++", "wrapper"),
+    ("ansible", "args"),
+    ("bazel bazelisk", "run_under shell_executable"),
 ];
 
 /// What stands in front of a command line inside a word, by the programs that look for it there, in small letters; and what ends it.
@@ -22,7 +24,6 @@ const MARKS: &[(&str, &[&str], &[char])] = &[
     ("fzf sk", &["execute(", "execute-silent(", "become(", "reload(", "transform("], &[')']),
     ("strace", &["|", "!"], &[]),
     ("apt apt-get aptitude", &["invoke=", "invoke::="], &[]),
-    ("vim vi nvim view ex gvim", &["system('", "system(\""], &['\'', '"']),
     (
         "ssh scp sftp rsync git mosh autossh sshfs ssh-copy-id",
         &[
@@ -81,8 +82,8 @@ pub(super) fn settings(seen: &Seen<'_>, inside: &mut Inside) {
     }
     match base {
         "git" => git(seen.arguments, inside),
-        "make" | "gmake" => make(seen.arguments, inside),
-        "cargo" => cargo(seen.arguments, inside),
+        "wget" => wget(seen.arguments, inside),
+        "bind" => bound(seen.arguments, inside),
         "ssh" | "scp" | "sftp" if seen.arguments.iter().any(|word| word.text.starts_with("-F")) => {
             inside.unseen = Some("settings in a file say what it runs");
         }
@@ -144,13 +145,17 @@ fn git(arguments: &[Argument], inside: &mut Inside) {
             .text
             .strip_prefix("ext::")
             .or_else(|| split_at_text(&word.text, "=ext::").map(|(_, rest)| rest));
-        inside.scripts.extend(transport.map(str::to_owned));
+        // A blank in a word is written with a percent sign there.
+        inside.scripts.extend(transport.map(|script| script.replace("% ", "\\ ")));
         let given = word.text.split_once('=').filter(|(key, _)| !key.contains(' '));
         let Some((key, value)) =
             given.or_else(|| next.filter(|_| sets).map(|next| (word.text.as_str(), next)))
         else {
             continue;
         };
+        // The name of a variable that holds the value.
+        let from_variable = key == "--config-env" || before == "--config-env";
+        let key = if key == "--config-env" { value.split('=').next().unwrap_or_default() } else { key };
         let key = key.to_ascii_lowercase();
         let runs = GIT_KEYS.iter().any(|name| key.ends_with(name))
             || key.contains("alias.")
@@ -160,6 +165,9 @@ fn git(arguments: &[Argument], inside: &mut Inside) {
         }
         let loads =
             key.ends_with("hookspath") || key.starts_with("include.") || key.starts_with("includeif.");
+        if from_variable && (runs || loads) {
+            inside.unseen = Some("a setting of git is only known at run time");
+        }
         if before == "-c" && (key.contains('\0') || (loads && value != "/dev/null")) {
             inside.unseen = Some("settings of git say what it runs");
         }
@@ -169,28 +177,34 @@ fn git(arguments: &[Argument], inside: &mut Inside) {
     }
 }
 
-/// Variables and rules that are given to `make`.
-fn make(arguments: &[Argument], inside: &mut Inside) {
+/// Settings that are given to `wget` as options, or in a file.
+fn wget(arguments: &[Argument], inside: &mut Inside) {
     for (at, word) in arguments.iter().enumerate() {
         let next = arguments.get(at + 1).map(|word| word.text.as_str());
-        if let Some(rule) = word.text.strip_prefix("--eval") {
-            let rule = rule.strip_prefix('=').or(next).unwrap_or_default();
-            inside.scripts.push(rule.replace("$(shell ", "$("));
-        } else if let Some((name, value)) = word.text.split_once('=') {
-            variable(name.trim_end_matches([':', '?', '+', '!']), value, inside);
+        let text = word.text.as_str();
+        if text.starts_with("--config") {
+            inside.unseen = Some("settings in a file say what it runs");
+        }
+        let group = text.strip_prefix('-').filter(|group| !group.starts_with('-'));
+        let setting = match group.and_then(|group| group.split_once('e')) {
+            Some((_, attached)) if !attached.is_empty() => Some(attached),
+            Some(_) => next,
+            None => text.strip_prefix("--execute").and_then(|value| value.strip_prefix('=').or(next)),
+        };
+        let Some((key, program)) = setting.and_then(|setting| setting.split_once('=')) else { continue };
+        let key: String = key.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).collect();
+        if key.eq_ignore_ascii_case("useaskpass") {
+            inside.scripts.push(program.to_owned());
         }
     }
 }
 
-/// `--config key=value`.
-fn cargo(arguments: &[Argument], inside: &mut Inside) {
-    for word in arguments {
-        let setting = word.text.strip_prefix("--config=").unwrap_or(&word.text);
-        let Some((key, value)) = setting.split_once('=') else { continue };
-        let runs = ["runner", "wrapper", "linker", "rustc", "rustdoc", "credential-provider", "alias"];
-        if runs.iter().any(|name| key.contains(name)) {
-            inside.scripts.push(value.replace(['"', '\'', '[', ']', ','], " "));
-        }
+/// `bind -x '"keys": command'`.
+fn bound(arguments: &[Argument], inside: &mut Inside) {
+    let binds = arguments.iter().any(|word| word.text.starts_with('-') && word.text.contains('x'));
+    for word in arguments.iter().filter(|_| binds) {
+        let keys = split_at_text(&word.text, "\":").or_else(|| word.text.split_once(':'));
+        inside.scripts.extend(keys.map(|(_, command)| command.trim().trim_matches('"').to_owned()));
     }
 }
 

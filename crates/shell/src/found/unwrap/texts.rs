@@ -20,7 +20,8 @@ pub(super) fn known_options(seen: &Seen<'_>, inside: &mut Inside) {
         "tar" | "bsdtar" | "gtar" => "IF",
         "man" => "PH",
         "git" => "O",
-        "rsync" => "e",
+        "rsync" | "fc" => "e",
+        "ansible" => "a",
         "scp" | "sftp" => "S",
         _ => return,
     };

@@ -1,0 +1,95 @@
+//! Programs that build: what variables, rules and settings among their arguments run.
+
+use super::super::word::Argument;
+use super::languages::{Language, NONE};
+use super::settings::variable;
+use super::{Inside, Seen};
+use crate::effect::FROM_COMMAND;
+use crate::names::{has_name as has, split_at_text};
+
+/// Makefiles that come in.
+static MAKEFILE: Language = Language { translate: Some(recipes), ..NONE };
+
+pub(super) fn builds(seen: &Seen<'_>, inside: &mut Inside) {
+    match seen.base {
+        "make" | "gmake" => make(seen, inside),
+        "cargo" => cargo(seen.arguments, inside),
+        "mvn" | "mvnw" | "mvnd" => maven(seen.arguments, inside),
+        _ => {}
+    }
+}
+
+/// Variables and rules that are given to `make`.
+fn make(seen: &Seen<'_>, inside: &mut Inside) {
+    for (at, word) in seen.arguments.iter().enumerate() {
+        let next = seen.arguments.get(at + 1).map(|word| word.text.as_str());
+        if let Some(rule) = word.text.strip_prefix("--eval") {
+            let rule = rule.strip_prefix('=').or(next).unwrap_or_default();
+            inside.scripts.extend(recipes(rule));
+        } else if let Some(file) = makefile(&word.text, next) {
+            if has("- /dev/stdin /dev/fd/0", file) {
+                inside.code_input = Some(&MAKEFILE);
+            }
+            if file == FROM_COMMAND || (inside.code_input.is_some() && seen.is_piped) {
+                inside.unseen = Some("a makefile is only known at run time");
+            }
+        } else if let Some((name, value)) = word.text.split_once('=') {
+            variable(name.trim_end_matches([':', '?', '+', '!']), value, inside);
+        }
+    }
+}
+
+/// The file that an option names.
+fn makefile<'a>(word: &'a str, next: Option<&'a str>) -> Option<&'a str> {
+    if let Some(long) = ["--file", "--makefile"].iter().find_map(|name| word.strip_prefix(name)) {
+        return long.strip_prefix('=').or(next);
+    }
+    let group = word.strip_prefix('-').filter(|group| !group.starts_with('-'))?;
+    let (_, attached) = group.split_once('f')?;
+    if attached.is_empty() { next } else { Some(attached) }
+}
+
+/// What lines of a makefile run.
+fn recipes(makefile: &str) -> Vec<String> {
+    let text = makefile.replace("\\\n", " ").replace("$(shell ", "$(").replace("${shell ", "$(");
+    let mut inside = Inside::default();
+    for line in text.lines() {
+        // In front of a command these say how it is run.
+        let command = |text: &str| text.trim_start_matches(['\t', ' ', '@', '-', '+']).to_owned();
+        if let Some(recipe) = line.strip_prefix('\t') {
+            inside.scripts.push(command(recipe));
+            continue;
+        }
+        let behind = line.split_once(';').or_else(|| line.split_once("!="));
+        inside.scripts.extend(behind.map(|(_, recipe)| command(recipe)));
+        if let Some((name, value)) = line.split_once('=') {
+            variable(name.trim_end_matches([':', '?', '+', ' ', '\t']), value.trim(), &mut inside);
+        }
+        if line.contains(['$', '`', '\0']) {
+            inside.scripts.push(line.to_owned());
+        }
+    }
+    inside.scripts
+}
+
+/// `--config key=value`.
+fn cargo(arguments: &[Argument], inside: &mut Inside) {
+    for word in arguments {
+        let setting = word.text.strip_prefix("--config=").unwrap_or(&word.text);
+        let Some((key, value)) = setting.split_once('=') else { continue };
+        let runs = ["runner", "wrapper", "linker", "rustc", "rustdoc", "credential-provider", "alias"];
+        if runs.iter().any(|name| key.contains(name)) {
+            inside.scripts.push(value.replace(['"', '\'', '[', ']', ','], " "));
+        }
+    }
+}
+
+/// `-Dexec.executable=…`, with its arguments in another word.
+fn maven(arguments: &[Argument], inside: &mut Inside) {
+    let value =
+        |key: &str| arguments.iter().find_map(|word| split_at_text(&word.text, key)).map(|(_, value)| value);
+    if let Some(program) = value("exec.executable=") {
+        let rest = value("exec.args=").or_else(|| value("exec.commandlineArgs=")).unwrap_or("\0");
+        inside.scripts.push(format!("{program} {rest}"));
+    }
+}
