@@ -91,6 +91,8 @@ pub enum Naming {
     Pattern,
     /// By something that is only known when the line runs.
     Unknown,
+    /// Perhaps: by a text in code, of which nobody knows what it is used for.
+    Mentioned,
 }
 
 /// An address, parsed once: what is decided on is what is fetched.

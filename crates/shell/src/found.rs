@@ -224,7 +224,8 @@ impl Walk {
     }
 
     fn push(&mut self, command: FoundCommand) -> bool {
-        let cost = command.words.len() + command.reads.len() + command.writes.len() + 1;
+        let cost =
+            command.words.len() + command.reads.len() + command.writes.len() + command.mentions.len() + 1;
         if self.budget < cost {
             self.note_unseen("it holds too many commands");
             return false;
@@ -270,12 +271,32 @@ impl Walk {
         if let Some(why) = inside.unseen {
             self.note_unseen(why);
         }
+        self.mention(inside.mentions, places);
         for script in inside.scripts {
             self.script(&script, places);
         }
         for command in inside.commands {
             self.run(command, places, false);
         }
+    }
+
+    /// Lists what texts in code may name.
+    fn mention(&mut self, mentions: unwrap::Mentions, places: &Places) {
+        if mentions.is_empty() {
+            return;
+        }
+        let mut command = FoundCommand::default();
+        for text in mentions.into_texts() {
+            let is_any = text == "\0";
+            let is_home = text == "~" || text.starts_with("~/");
+            let paths = files::path(&Argument { text, is_home, ..Argument::default() }, places);
+            if is_any {
+                command.reads.extend(paths);
+            } else {
+                command.mentions.extend(paths);
+            }
+        }
+        self.push(command);
     }
 
     /// Lists a command, and what it runs, and what that runs.
@@ -309,6 +330,7 @@ impl Walk {
             if let Some(why) = inner.unseen {
                 self.note_unseen(why);
             }
+            self.mention(inner.mentions, places);
             for script in inner.scripts {
                 self.script(&script, places);
             }

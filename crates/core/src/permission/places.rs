@@ -43,7 +43,7 @@ impl Case<'_> {
         may: impl Fn(&Self, &NamedPath) -> bool,
     ) -> Option<&'a NamedPath> {
         named.iter().find(|named| match named.naming {
-            Naming::Exact => !may(self, named),
+            Naming::Exact | Naming::Mentioned => !may(self, named),
             Naming::Pattern => false,
             Naming::Unknown => true,
         })

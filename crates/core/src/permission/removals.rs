@@ -25,7 +25,7 @@ fn is_critical(named: &NamedPath, case: &Case<'_>) -> bool {
                 || lexical.starts_with("/dev")
         }
         Naming::Pattern => is_all_of(lexical, case),
-        Naming::Exact => {
+        Naming::Exact | Naming::Mentioned => {
             let names = [Some(lexical.as_path()), named.path.resolved.as_deref()];
             names.into_iter().flatten().any(|name| is_precious(name, case) || is_work(name, case))
         }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(crate) use windlass_protocol::Behaviour;
-use windlass_protocol::{CallFacts, CallKind, PathFact, PlainCommand, RawValue};
+use windlass_protocol::{CallFacts, CallKind, Naming, PathFact, PlainCommand, RawValue};
 
 mod command;
 mod grammar;
@@ -282,7 +282,9 @@ impl Rule {
             None => kind == CallKind::Edit,
         };
         let reads = || match commands {
-            Some(_) => found().any(|command| !command.reads.is_empty()),
+            Some(_) => {
+                found().flat_map(|command| &command.reads).any(|named| named.naming != Naming::Mentioned)
+            }
             None => kind == CallKind::Read && !subject.facts.paths.is_empty(),
         };
         let means = |family| self.tool.names(family, self.behaviour);

@@ -90,6 +90,8 @@ impl PathPattern {
         let may_be =
             |name: &Spelling<'_>| self.tries(name, |form, text| may_meet(form, text, named.recursive));
         match named.naming {
+            // It may be mere text.
+            Naming::Mentioned => Match::May.min(Match::sure(self.restricts(names))),
             _ if self.restricts(names) => Match::Yes,
             Naming::Unknown => Match::May,
             Naming::Pattern if may_be(names.lexical()) => Match::May,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::path::Path;
 
-use windlass_protocol::{CallFacts, NamedPath, PathFact, RawValue};
+use windlass_protocol::{CallFacts, NamedPath, Naming, PathFact, RawValue};
 
 use super::Access;
 use super::text::fold;
@@ -50,12 +50,17 @@ impl<'a> Subject<'a> {
             let found = commands().flat_map(|facts| &facts.found);
             let lists = found.map(|command| (&command.reads, &command.writes)).chain(plain);
             let each = lists.flat_map(|(reads, writes)| {
-                let read = reads.iter().map(|named| (Access::Read, named));
+                let read = reads.iter().map(|named| (access(named), named));
                 read.chain(writes.iter().map(|named| (Access::Edit, named)))
             });
             each.map(|(access, named)| Touched { access, named, names: Names::of(&named.path) }).collect()
         })
     }
+}
+
+/// What code mentions it may change as well.
+fn access(read: &NamedPath) -> Access {
+    if read.naming == Naming::Mentioned { Access::Edit } else { Access::Read }
 }
 
 /// The names of a path as restrictions compare them.

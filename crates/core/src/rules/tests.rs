@@ -1,4 +1,4 @@
-use windlass_protocol::{HostFact, UrlFact};
+use windlass_protocol::{CommandFacts, FoundCommand, HostFact, NamedPath, UrlFact};
 
 use super::*;
 
@@ -98,6 +98,27 @@ fn rules_about_paths_hold_for_every_tool_that_touches_them() {
     check("Read", "Grep", "{}", &read, (false, true));
     check("Write", "Edit", "{}", &edit, (false, false));
     check("Read(src/**)", "mcp__srv__read", "{}", &read, (false, true));
+}
+
+#[test]
+fn what_code_mentions_may_be_read_and_changed() {
+    use Match::{May, No};
+    let path = facts(CallKind::Read, "/srv/app/.env").paths.remove(0);
+    let named = NamedPath { path, naming: Naming::Mentioned, recursive: false, redirected: false };
+    let found = FoundCommand { words: vec![], reads: vec![named], writes: vec![], removes: vec![] };
+    let (line, plain) = ("python3 -c …".into(), Err("it is code".to_owned()));
+    let commands = CommandFacts { line, plain, found: vec![found], unseen: None, hidden: false };
+    let call = CallFacts { commands: Some(commands.into()), ..CallFacts::new(CallKind::Execute) };
+    let input = RawValue::from_string("{}".to_owned()).unwrap();
+    let check = |text: &str, expected: Match| {
+        let seen = rule(Behaviour::Deny, text).unwrap().restricts(&Subject::new("Bash", &input, &call));
+        assert_eq!(seen, expected, "{text}");
+    };
+    check("Read(.env)", May);
+    check("Edit(.env)", May);
+    check("Read(.env.example)", No);
+    check("Read", No);
+    check("Edit", No);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use windlass_protocol::{
 use super::json::{Fields, Json, Object, Plain, Unfit, choice, names, object, put_serde, text};
 
 names!(CommandEffect { "looks" = Looks, "changes_files" = ChangesFiles, "unknown" = Unknown });
-names!(Naming { "exact" = Exact, "pattern" = Pattern, "unknown" = Unknown });
+names!(Naming { "exact" = Exact, "pattern" = Pattern, "unknown" = Unknown, "mentioned" = Mentioned });
 names!(Verdict { "allow" = Allow, "ask" = Ask, "classify" = Classify, "deny" = Deny });
 names!(Behaviour { "allow" = Allow, "ask" = Ask, "deny" = Deny });
 names!(Destination { "session" = Session, "local" = Local, "project" = Project, "user" = User });

@@ -1,5 +1,6 @@
 mod code;
 mod files;
+mod mentions;
 mod runners;
 mod variables;
 

@@ -5,6 +5,7 @@ mod builds;
 mod code;
 mod editors;
 mod languages;
+mod mentions;
 mod runners;
 mod settings;
 mod texts;
@@ -18,9 +19,10 @@ use builds::builds;
 use code::interpreted;
 use editors::editors;
 pub(super) use languages::Language;
+pub(super) use mentions::Mentions;
 use runners::{cmake, runners, subcommands};
 pub(super) use settings::variable;
-use texts::{assigned, edits_may_run, git, known_options, run_options, scheduled, split_string};
+use texts::{assigned, edited, git, known_options, run_options, scheduled, split_string};
 
 /// A command as it was found.
 pub(super) struct Seen<'a> {
@@ -50,6 +52,8 @@ pub(super) struct Inside {
     /// What comes in is code of this language.
     pub(super) code_input: Option<&'static Language>,
     pub(super) unseen: Option<&'static str>,
+    /// Texts in code that may name files.
+    pub(super) mentions: Mentions,
 }
 
 /// A program that runs the command in its arguments.
@@ -143,9 +147,7 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
             inside.runs_input = matches!(base, "ssh" | "su");
         }
         "at" | "batch" | "crontab" => scheduled(seen, &mut inside),
-        "sed" | "gsed" if edits_may_run(seen.arguments) => {
-            inside.unseen = Some("`sed` runs something");
-        }
+        "sed" | "gsed" => edited(seen.arguments, &mut inside),
         "snap" => inside.runs_input = seen.arguments.iter().any(|word| word.text == "--shell"),
         "hash" | "enable" => inside.unseen = Some("it changes what a name means"),
         "read" | "mapfile" | "readarray" | "getopts" | "unset" | "declare" | "local" | "typeset"

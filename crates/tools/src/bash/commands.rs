@@ -113,8 +113,10 @@ impl Look<'_> {
 
     fn found(&mut self, command: windlass_shell::FoundCommand) -> FoundCommand {
         let lists = is_lister(command.words.first().map(String::as_str));
+        let mut reads = self.read(&command.reads, lists);
+        reads.extend(self.mentioned(&command.mentions));
         FoundCommand {
-            reads: self.read(&command.reads, lists),
+            reads,
             writes: self.named(&command.writes),
             removes: self.named(&command.removes),
             words: command.words,
@@ -128,6 +130,29 @@ impl Look<'_> {
             path.recursive = !names_only && self.holds_hidden(&path.path);
         }
         named
+    }
+
+    /// What texts in code may name. One of several words hardly ever does, and counts only if it may not be read.
+    fn mentioned(&mut self, list: &[windlass_shell::NamedPath]) -> Vec<NamedPath> {
+        let mut mentioned = Vec::new();
+        for path in list {
+            let is_word = !path.text.contains(char::is_whitespace);
+            if !is_word && self.hidden.is_empty() {
+                continue;
+            }
+            for mut named in self.named(std::slice::from_ref(path)) {
+                named.naming = Naming::Mentioned;
+                if is_word || self.is_hidden(&named.path) {
+                    mentioned.push(named);
+                }
+            }
+        }
+        mentioned
+    }
+
+    fn is_hidden(&self, path: &PathFact) -> bool {
+        let names = [Some(&path.lexical), path.resolved.as_ref()];
+        names.into_iter().flatten().any(|name| self.hidden.hides(name))
     }
 
     fn named(&mut self, list: &[windlass_shell::NamedPath]) -> Vec<NamedPath> {

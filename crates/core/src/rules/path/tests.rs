@@ -137,6 +137,10 @@ fn what_a_command_names_by_pattern_or_below_may_be_meant() {
     check("./conf/key", "/srv/app/conf", exact, true, May);
     check("./conf/key", "/srv/app/confx", exact, true, No);
     check(".env", "/srv/app/\0", unknown, false, May);
+    check(".env", "/srv/app/.env", Naming::Mentioned, false, May);
+    check("secrets/**", "/srv/app/a/secrets/key", Naming::Mentioned, false, May);
+    check(".env", "/srv/app/hello", Naming::Mentioned, false, No);
+    check(".env", "/srv/app/\0", Naming::Mentioned, false, No);
 }
 
 #[test]

@@ -133,6 +133,11 @@ fn long_code_takes_no_longer_than_other_lines() {
         ("fd", " --search-path=/", " -x rm"),
         ("make", " CC=a", ""),
         ("ssh", " -o proxycommand=a", ""),
+        ("python3 -c '", "\"\\", "'"),
+        ("ruby -e '", "q(", "'"),
+        ("sed '", "r w", "'"),
+        ("vim -c '", "a ", "'"),
+        ("make --eval='", "a:;b\n", "'"),
     ] {
         let began = std::time::Instant::now();
         let _ = analyse(&format!("{start}{}{end}", part.repeat(5_000)));

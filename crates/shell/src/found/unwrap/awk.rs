@@ -52,6 +52,7 @@ pub(super) fn interpreted(arguments: &[Argument], inside: &mut Inside) {
         if is_plain_awk(program) {
             continue;
         }
+        inside.mentions.read_code(program);
         let tokens = tokens(program);
         for at in 0..tokens.len() {
             match run_at(&tokens, at) {

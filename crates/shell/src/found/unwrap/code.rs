@@ -115,6 +115,11 @@ impl Language {
         if runs.is_unseen {
             inside.unseen = Some("code in it runs something");
         }
+        inside.mentions.read_code(code);
+        if !self.marks.is_empty() {
+            let names_files = |line: &&str| self.edits || line.trim_start().starts_with(['.', '\\']);
+            code.lines().filter(names_files).for_each(|line| inside.mentions.read_words(line));
+        }
         if code == "\0" && self.marks.is_empty() {
             inside.unseen = Some("code in it is only known at run time");
         }

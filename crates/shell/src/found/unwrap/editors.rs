@@ -32,6 +32,9 @@ pub(super) fn editors(seen: &Seen<'_>, inside: &mut Inside) {
             MARKS.iter().find_map(|mark| Some(&word.text[find_text(&word.text, mark)? + mark.len()..]));
         let script = marked.and_then(|rest| rest.split(['\'', '"']).next()).filter(|_| is_vim);
         inside.scripts.extend(script.map(str::to_owned));
+        if word.text.contains(' ') {
+            inside.mentions.read_words(&word.text);
+        }
     }
     let takes_input = |text: &str| has("-e -E -es -Es -s", text);
     if is_vim && seen.arguments.iter().any(|word| takes_input(&word.text)) {

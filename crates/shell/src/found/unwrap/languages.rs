@@ -22,6 +22,8 @@ pub(in crate::found) struct Language {
     pub(super) values: &'static [char],
     /// For programs that take commands line by line: what stands in front of a command for the shell.
     pub(super) marks: &'static [&'static str],
+    /// Any word may name a file.
+    pub(super) edits: bool,
     /// For code that is mostly commands: what a shell gets to run of it.
     pub(super) translate: Option<fn(&str) -> Vec<String>>,
 }
@@ -37,6 +39,7 @@ pub(super) const NONE: Language = Language {
     backquotes: &[],
     values: &[],
     marks: &[],
+    edits: false,
     translate: None,
 };
 
@@ -53,7 +56,7 @@ const RUBY: Language = Language {
 };
 
 /// Commands line by line, those for the shell behind a mark.
-const EDITS: Language = Language { names: "ed red ex", marks: &["!"], ..NONE };
+const EDITS: Language = Language { names: "ed red ex", marks: &["!"], edits: true, ..NONE };
 
 /// The same for editors that take them only with an option.
 pub(super) static EDITING: Language = EDITS;

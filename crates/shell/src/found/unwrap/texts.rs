@@ -60,8 +60,17 @@ pub(super) fn scheduled(seen: &Seen<'_>, inside: &mut Inside) {
     }
 }
 
-/// Whether a script of `sed` may hold the command `e`, or that flag of a replacement.
-pub(super) fn edits_may_run(arguments: &[Argument]) -> bool {
+/// Scripts of `sed` may hold the command `e`, or that flag of a replacement, and name files.
+pub(super) fn edited(arguments: &[Argument], inside: &mut Inside) {
+    for script in edit_scripts(arguments).into_iter().filter(|script| !is_plain_sed(script)) {
+        if has_command_e(script) {
+            inside.unseen = Some("`sed` runs something");
+        }
+        inside.mentions.read_edits(script);
+    }
+}
+
+fn edit_scripts(arguments: &[Argument]) -> Vec<&str> {
     let mut scripts = Vec::new();
     let mut operands = Vec::new();
     let mut words = arguments.iter().map(|word| word.text.as_str());
@@ -81,7 +90,7 @@ pub(super) fn edits_may_run(arguments: &[Argument]) -> bool {
     if scripts.is_empty() {
         scripts.extend(operands.first());
     }
-    scripts.iter().any(|script| !is_plain_sed(script) && has_command_e(script))
+    scripts
 }
 
 /// Whether an `e` stands where a command of `sed` or a flag may.

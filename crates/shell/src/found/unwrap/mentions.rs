@@ -1,0 +1,144 @@
+//! Texts in code that may be names of files.
+
+use std::collections::BTreeSet;
+
+use super::super::word::ansi_decoded;
+
+/// More texts of one piece of code are not told apart.
+const TEXTS_MAX: usize = 256;
+/// No name of a file is longer than that here.
+const LENGTH_MAX: usize = 512;
+
+const QUOTES: [char; 3] = ['"', '\'', '`'];
+/// What stands in front of a bracket that is a quote.
+const BRACKET_MARKS: [&str; 9] = ["q", "qq", "qw", "qx", "%w", "%W", "%q", "%Q", "["];
+
+/// The texts in a piece of code. A NUL alone stands for those that are too many.
+#[derive(Default)]
+pub(in crate::found) struct Mentions(BTreeSet<String>);
+
+impl Mentions {
+    pub(in crate::found) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(in crate::found) fn into_texts(self) -> impl Iterator<Item = String> {
+        self.0.into_iter()
+    }
+
+    /// Takes in the texts in quotes of whatever kind.
+    pub(super) fn read_code(&mut self, code: &str) {
+        for line in code.lines() {
+            self.read_literals(line);
+            self.read_brackets(line);
+            // A quote that is none, such as an apostrophe, must not hide the texts behind it.
+            for quote in QUOTES {
+                for piece in line.split(quote).skip(1).filter(|piece| is_plain_name(piece)) {
+                    self.push(piece);
+                }
+            }
+        }
+    }
+
+    /// Takes in every word.
+    pub(super) fn read_words(&mut self, text: &str) {
+        text.split_whitespace().filter(|word| is_plain_name(word)).for_each(|word| self.push(word));
+    }
+
+    /// Takes in what stands behind the commands of `sed` that read and write files.
+    pub(super) fn read_edits(&mut self, script: &str) {
+        for line in script.lines() {
+            let mut before = '\n';
+            for (at, c) in line.char_indices() {
+                let may_begin = !before.is_ascii_alphabetic() || b"gpiIMme".contains(&(before as u8));
+                if matches!(c, 'r' | 'R' | 'w' | 'W') && may_begin {
+                    self.push(line[at + 1..].trim().trim_end_matches(['}', ' ', ';']));
+                }
+                before = c;
+            }
+        }
+    }
+
+    /// Texts that begin and end with the same quote in a line.
+    fn read_literals(&mut self, line: &str) {
+        let mut rest = line;
+        while let Some(start) = rest.find(QUOTES) {
+            let body = &rest[start + 1..];
+            let quote = rest[start..].chars().next().unwrap_or('"');
+            let Some(length) = literal_length(body, quote) else {
+                rest = body;
+                continue;
+            };
+            let text = &body[..length];
+            if text.contains('\\') {
+                self.push(&ansi_decoded(text));
+            }
+            self.push(text);
+            rest = &body[length + 1..];
+        }
+    }
+
+    /// `qw(…)`, `%w[…]`, `q{…}` and `[[…]]`.
+    fn read_brackets(&mut self, line: &str) {
+        for (at, open) in line.char_indices() {
+            let close = match open {
+                '(' => ')',
+                '[' => ']',
+                '{' => '}',
+                '<' => '>',
+                _ => continue,
+            };
+            let is_quote = |mark: &&str| {
+                let before = line[..at].strip_suffix(mark);
+                before
+                    .is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+            };
+            let body = &line[at + 1..];
+            let end = |body: &str| body.char_indices().take(LENGTH_MAX).find(|(_, c)| *c == close);
+            if BRACKET_MARKS.iter().any(is_quote)
+                && let Some((length, _)) = end(body)
+            {
+                self.push(&body[..length]);
+                self.read_words(&body[..length]);
+            }
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        // How a file is opened may stand in front of its name.
+        let text = text.trim_start_matches(['<', '>', '+', '|', ' ']).trim_end();
+        let text = text.strip_prefix("file://").unwrap_or(text);
+        if text.is_empty() || text.len() > LENGTH_MAX || text.contains('\n') {
+            return;
+        }
+        let Some((_, known)) = text.rsplit_once('\0') else { return self.insert(text.to_owned()) };
+        // Most likely it is the home directory that is only known at run time, or the working directory.
+        if known.starts_with('/') {
+            self.insert(format!("~{known}"));
+            self.insert(format!(".{known}"));
+        }
+    }
+
+    fn insert(&mut self, text: String) {
+        let text = if self.0.len() < TEXTS_MAX { text } else { "\0".to_owned() };
+        self.0.insert(text);
+    }
+}
+
+/// Where a text ends that began with a quote, if it is short enough to be a name.
+fn literal_length(body: &str, quote: char) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, c) in body.char_indices().take(2 * LENGTH_MAX) {
+        if c == quote && !is_escaped {
+            return Some(at);
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    None
+}
+
+/// Whether a text is a name, and hardly anything else.
+fn is_plain_name(text: &str) -> bool {
+    let fits = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '~' | '@' | '+' | '\0');
+    !text.is_empty() && text.chars().all(fits)
+}
