@@ -107,7 +107,8 @@ fn path() -> impl Strategy<Value = PathFact> {
 }
 
 fn named() -> impl Strategy<Value = NamedPath> {
-    let naming = prop::sample::select(vec![Naming::Exact, Naming::Exact, Naming::Pattern, Naming::Unknown]);
+    use Naming::{Exact, Mentioned, Pattern, Unknown};
+    let naming = prop::sample::select(vec![Exact, Exact, Pattern, Unknown, Mentioned]);
     (path(), naming, any::<bool>(), any::<bool>())
         .prop_map(|(path, naming, recursive, redirected)| NamedPath { path, naming, recursive, redirected })
 }

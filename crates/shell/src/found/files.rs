@@ -13,7 +13,7 @@ use crate::{FoundCommand, NamedPath};
 const READS: &str = "cat tac head tail less more most bat batcat nl sed grep egrep fgrep zgrep rg ag ack awk gawk mawk nawk sort uniq cut \
     paste join comm cmp diff diff3 sdiff colordiff vimdiff od xxd hexdump hd strings base64 base32 basenc md5sum sha1sum sha224sum \
     sha256sum sha384sum sha512sum b2sum cksum sum file stat wc fold fmt column rev jq yq xq source . python python2 python3 perl ruby \
-    node nodejs deno bun php lua bash sh zsh dash ksh ash fish vim vi nvim view nano emacs ed ex code open xdg-open cp mv ln rsync scp sftp \
+    node nodejs deno bun php lua bash sh zsh dash ksh ash fish vim vi nvim view gvim rvim rview gview gvimdiff nvimdiff nano emacs ed ex code open xdg-open cp mv ln rsync scp sftp \
     tar zip gzip gunzip zcat bzip2 bzcat xz xzcat zstd zstdcat 7z 7za openssl gpg age curl wget nc ncat socat git dd split csplit pr look \
     iconv dos2unix xmllint envsubst find fd ls tree du realpath readlink install expand unexpand shuf tsort pygmentize patch tee \
     sqlite3 psql mysql dotenv cd pushd sponge ts hexyl xsv csvcut mlr pandoc strace chmod chown touch rm truncate mapfile readarray \
@@ -21,7 +21,7 @@ const READS: &str = "cat tac head tail less more most bat batcat nl sed grep egr
     comm vimcat highlight ccat glow unzip zipinfo lsattr getfacl exiftool objdump nm readelf";
 
 /// Programs that change every file they are told.
-const WRITES: &str = "tee touch mkdir rm rmdir unlink truncate shred mkfifo mknod vim vi nvim nano emacs ed ex gzip gunzip bzip2 \
+const WRITES: &str = "tee touch mkdir rm rmdir unlink truncate shred mkfifo mknod vim vi nvim view gvim rvim rview gview vimdiff gvimdiff nvimdiff nano emacs ed ex gzip gunzip bzip2 \
     bunzip2 xz unxz zstd dos2unix unix2dos patch sponge split csplit code mv ln install trash rename";
 /// Programs that change every file but the first operand, which says how.
 const WRITES_BUT_FIRST: &str = "chmod chown chgrp setfacl chattr";

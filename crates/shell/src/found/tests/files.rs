@@ -14,6 +14,9 @@ fn paths(line: &str, kind: impl Fn(&FoundCommand) -> &Vec<NamedPath>) -> Vec<Str
 
 const READ: &[&str] = &[
     "cat .env",
+    "gvim .env",
+    "rview .env",
+    "nvimdiff a .env",
     "cat<.env",
     "cat < .env",
     "< .env cat",
@@ -137,6 +140,8 @@ fn files_that_may_be_written() {
         "xxd a f",
         "awk '{print > \"f\"}'",
         "shuf -o f a",
+        "vimdiff a f",
+        "gvim f",
         "shuf --output=f a",
         "git archive -o f HEAD",
         "git archive --output=f HEAD",

@@ -2,10 +2,14 @@
 
 use super::languages::EDITING;
 use super::{Inside, Seen};
-use crate::names::{find_text, has_name as has};
+use crate::names::{Sieve, find_text, has_name as has};
 
 const VIMS: &str =
     "vim vi nvim view ex gvim vimdiff nvimdiff gvimdiff rvim rview gview rgvim rgview evim vimx mvim nvim-qt";
+
+const OTHERS: &str = "ed emacs";
+
+static MAY_EDIT: Sieve = Sieve::EMPTY.with(VIMS).with(OTHERS);
 
 /// What stands in front of a command line, and what ends it.
 const MARKS: [&str; 10] = [
@@ -22,8 +26,11 @@ const MARKS: [&str; 10] = [
 ];
 
 pub(super) fn editors(seen: &Seen<'_>, inside: &mut Inside) {
+    if !MAY_EDIT.may_have(seen.base) {
+        return;
+    }
     let is_vim = has(VIMS, seen.base);
-    if !is_vim && !has("ed emacs", seen.base) {
+    if !is_vim && !has(OTHERS, seen.base) {
         return;
     }
     for word in seen.arguments {
