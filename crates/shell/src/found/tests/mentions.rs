@@ -59,6 +59,9 @@ fn texts_in_code_may_name_files() {
     check("python3 -c \"open('$HOME/.ssh/id_rsa')\"", "~/.ssh/id_rsa");
     check("python3 -c \"open('$PWD/.env')\"", "./.env");
     check("python3 -c 'open(\"a b.txt\")'", "a b.txt");
+    check("python3 -c 'shutil.rmtree(\"config\")'", "config");
+    check("node -e '[\"config\"].forEach(f)'", "config");
+    check("python3 -c 'd[\".env\"]'", ".env");
     check("node -e 'fetch(\"file:///etc/x\")'", "/etc/x");
 }
 
@@ -67,6 +70,10 @@ fn what_is_no_text_in_code_mentions_nothing() {
     for line in [
         "python3 -c 'import secrets; print(secrets.token_hex())'",
         "node -e 'Object.keys(process.env)'",
+        "python3 -c 'print(d[\"config\"], d.get(\"config\"))'",
+        "python3 -c 'd = {\"config\": 1}'",
+        "ruby -e 'd = {\"config\" => 1}'",
+        "node -p 'a()[0][\"config\"]'",
         "python3 run.py",
         "echo \".env\"",
         "git commit -m 'Ignore \".env\"'",

@@ -33,9 +33,7 @@ impl Mentions {
             self.read_brackets(line);
             // A quote that is none, such as an apostrophe, must not hide the texts behind it.
             for quote in QUOTES {
-                for piece in line.split(quote).skip(1).filter(|piece| is_plain_name(piece)) {
-                    self.push(piece);
-                }
+                self.read_pieces(line, quote);
             }
         }
     }
@@ -59,6 +57,18 @@ impl Mentions {
         }
     }
 
+    /// Names between two quotes, whether a text begins or ends there.
+    fn read_pieces(&mut self, line: &str, quote: char) {
+        let mut start = None;
+        for (end, _) in line.match_indices(quote) {
+            let piece = start.map_or("", |start| &line[start..end]);
+            if is_plain_name(piece) && !is_key(&line[..end - piece.len() - 1], piece, &line[end + 1..]) {
+                self.push(piece);
+            }
+            start = Some(end + 1);
+        }
+    }
+
     /// Texts that begin and end with the same quote in a line.
     fn read_literals(&mut self, line: &str) {
         let mut rest = line;
@@ -69,12 +79,16 @@ impl Mentions {
                 rest = body;
                 continue;
             };
-            let text = &body[..length];
+            let (text, after) = (&body[..length], &body[length + 1..]);
+            if is_key(&rest[..start], text, after) {
+                rest = after;
+                continue;
+            }
             if text.contains('\\') {
                 self.push(&ansi_decoded(text));
             }
             self.push(text);
-            rest = &body[length + 1..];
+            rest = after;
         }
     }
 
@@ -135,6 +149,17 @@ fn literal_length(body: &str, quote: char) -> Option<usize> {
         is_escaped = c == '\\' && !is_escaped;
     }
     None
+}
+
+/// Whether a text without dots and slashes is what a value is looked up by: `d["config"]`, `{"config": 1}`, `d.get("config")`.
+fn is_key(before: &str, text: &str, after: &str) -> bool {
+    let holder = before.strip_suffix('[').filter(|_| after.starts_with(']'));
+    let is_index = holder.is_some_and(|holder| {
+        holder.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']'))
+    });
+    let behind = after.trim_start();
+    let is_named = behind.starts_with(':') || behind.starts_with("=>");
+    !text.contains(['.', '/']) && (is_index || is_named || before.ends_with(".get("))
 }
 
 /// Whether a text is a name, and hardly anything else.
