@@ -433,11 +433,13 @@ fn protected_path<'a>(case: &'a Case<'_>) -> Option<&'a PathFact> {
     let found = commands.into_iter().flat_map(|commands| &commands.found).flat_map(|command| &command.writes);
     let plain = commands.into_iter().flat_map(|commands| commands.plain.iter().flatten());
     let written = found.chain(plain.flat_map(|command| &command.writes));
+    let is_protected =
+        |path: &PathFact| protected::is_protected(path, &case.facts.git_directories, case.roots);
     let may_be = |named: &&NamedPath| {
         let by_pattern = named.naming == Naming::Pattern && protected::may_be_protected(&named.path.lexical);
-        by_pattern || protected::is_protected(&named.path, case.roots)
+        by_pattern || is_protected(&named.path)
     };
-    let mut edited = edited.filter(|path| protected::is_protected(path, case.roots));
+    let mut edited = edited.filter(|path| is_protected(path));
     edited.next().or_else(|| written.filter(may_be).map(|named| &named.path).next())
 }
 

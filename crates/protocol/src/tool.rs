@@ -19,6 +19,8 @@ pub struct CallFacts {
     /// The files it may change, resolved, as far as that can be known before it runs. Their content is kept before it
     /// starts.
     pub changes: Vec<PathBuf>,
+    /// The directories that git keeps a repository in, by whatever name, of which it would change a part.
+    pub git_directories: Vec<PathBuf>,
     /// What the call is about, in a few words, for people: a path, a command, a pattern.
     pub target: String,
     /// The command line it runs.
@@ -36,6 +38,7 @@ impl CallFacts {
             shared: false,
             paths: Vec::new(),
             changes: Vec::new(),
+            git_directories: Vec::new(),
             target: String::new(),
             commands: None,
             url: None,

@@ -7,6 +7,7 @@ use windlass_protocol::{CallFacts, CallKind};
 use crate::address::url_fact;
 use crate::bash::commands::{self, Judged, Surroundings};
 use crate::file;
+use crate::git_directory::git_directories;
 use crate::paths::{self, locate};
 
 /// The facts of a call of a built-in tool, or of one that is not there: a tool nobody knows may do anything.
@@ -105,6 +106,7 @@ pub(crate) fn describe_line(line: &str, judged: Judged, cx: &ExamineContext) -> 
     let root = cx.roots.first().unwrap_or(&cx.cwd);
     let facts = commands::shared(line, Surroundings { cwd: &cx.cwd, root, hidden: &cx.hidden }, judged);
     let target = crate::bash::one_line(line);
+    let git_directories = git_directories(commands::changed(&facts));
     if commands::only_looks(&facts) {
         let paths = commands::looked_at(&facts);
         let shared = !commands::moves(&facts);
@@ -113,10 +115,11 @@ pub(crate) fn describe_line(line: &str, judged: Judged, cx: &ExamineContext) -> 
             paths,
             target,
             commands: Some(facts),
+            git_directories,
             ..CallFacts::new(CallKind::Read)
         });
     }
-    Ok(CallFacts { target, commands: Some(facts), ..CallFacts::new(CallKind::Execute) })
+    Ok(CallFacts { target, commands: Some(facts), git_directories, ..CallFacts::new(CallKind::Execute) })
 }
 
 /// Where a search would look. A pattern that begins with a path looks there.

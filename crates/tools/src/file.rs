@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use windlass_ports::{ExamineContext, ToolContext};
 use windlass_protocol::{CallFacts, CallKind, PathFact, ToolOutcome};
 
+use crate::git_directory::git_directories;
 use crate::paths;
 
 /// The field of all three tools that names the file.
@@ -18,10 +19,11 @@ const STRUCTURED_JSON_BYTES_MAX: usize = 640 * 1024;
 /// The facts of a call about one file.
 pub(crate) fn facts(kind: CallKind, file_path: &str, cx: &ExamineContext) -> Result<CallFacts, String> {
     let path = paths::locate(FIELD, file_path, &cx.cwd)?;
-    let changes = if kind.is_read_only() { Vec::new() } else { path.resolved.iter().cloned().collect() };
+    let edited = Some(&path).filter(|_| !kind.is_read_only());
     Ok(CallFacts {
         shared: kind.is_read_only(),
-        changes,
+        changes: edited.and_then(|path| path.resolved.clone()).into_iter().collect(),
+        git_directories: git_directories(edited),
         target: paths::shown(&path.lexical, &cx.cwd),
         paths: vec![path],
         ..CallFacts::new(kind)

@@ -14,6 +14,7 @@ mod encoding;
 mod file;
 #[cfg(test)]
 mod fixture;
+mod git_directory;
 mod glob;
 mod grep;
 mod lenient;

@@ -73,6 +73,57 @@ fn settings_are_taken_as_a_run_takes_them() {
     check(&["--settings", r#"{"permissions": {"deny": ["Bash(make)"]}}"#, "--trust-project"], "deny");
 }
 
+/// A repository is protected by what its directory holds, whatever it is called: one that a `.git` file points to, one
+/// without a work tree, and what keeps track of a linked work tree.
+#[test]
+fn git_directories_by_any_name_are_protected() {
+    let project = Project::new().unwrap();
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command
+            .current_dir(project.path())
+            .args(["-c", "user.name=a", "-c", "user.email=a@b"])
+            .args(arguments);
+        assert!(command.env("GIT_CONFIG_GLOBAL", "/dev/null").status().unwrap().success(), "{arguments:?}");
+    };
+    git(&["init", "-q", "--separate-git-dir", "realgit", "."]);
+    git(&["commit", "-q", "--allow-empty", "-m", "one"]);
+    git(&["worktree", "add", "-q", "tree"]);
+    git(&["init", "-q", "--bare", "mirror"]);
+    let check = |tool: &str, input: &str, decision: &str| {
+        let input = match tool {
+            "Bash" => serde_json::json!({ "command": input }),
+            _ => serde_json::json!({ "file_path": input, "content": "x" }),
+        };
+        let flags = [
+            "--permission-mode",
+            "acceptEdits",
+            "--settings",
+            r#"{"permissions": {"allow": ["Bash(tee *)"]}}"#,
+        ];
+        let call = ["--tool", tool, "--input", &input.to_string(), "--json"];
+        let finished = explain(&project, &[&call[..], &flags].concat());
+        let said = &finished.json_lines().unwrap()[0];
+        assert_eq!(said["decision"], decision, "{tool} {input}: {finished:?}");
+        let is_protected = said["reason"].as_str().unwrap().contains("changes a protected file");
+        assert_eq!(is_protected, decision == "ask", "{finished:?}");
+    };
+    for path in [
+        "realgit/config",
+        "realgit/hooks/post-commit",
+        "realgit/worktrees/tree/commondir",
+        "mirror/hooks/update",
+    ] {
+        check("Write", path, "ask");
+        check("Bash", &format!("cp hook {path}"), "ask");
+        check("Bash", &format!("echo x | tee {path}"), "ask");
+    }
+    check("Write", "tree/.git", "ask");
+    check("Write", "tree/config", "allow");
+    check("Write", "hooks/post-commit", "allow");
+    check("Bash", "cp hook config", "allow");
+}
+
 #[test]
 fn the_page_that_helps_is_named() {
     let project = Project::new().unwrap();

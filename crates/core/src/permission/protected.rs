@@ -39,9 +39,18 @@ const UNPROTECTED_PAIRS: [[&str; 2]; 1] = [[".claude", "worktrees"]];
 /// Bare repositories: their parts as they lie in the directory itself.
 const BARE_PARTS: [&str; 2] = ["hooks", "config"];
 
+/// Whether a path that a call changes has a protected name, or lies in one of the directories that git keeps a repository in.
+pub(crate) fn is_protected(path: &PathFact, git_directories: &[PathBuf], roots: &[PathBuf]) -> bool {
+    let is_one = |name: &Path| is_listed(name, roots) || is_in_any(name, git_directories, roots);
+    is_one(&path.lexical) || path.resolved.as_deref().is_some_and(is_one)
+}
+
 /// What lies above a working directory is the user's choice of place and says nothing about the file.
-pub(crate) fn is_protected(path: &PathFact, roots: &[PathBuf]) -> bool {
-    is_listed(&path.lexical, roots) || path.resolved.as_deref().is_some_and(|name| is_listed(name, roots))
+fn is_in_any(path: &Path, git_directories: &[PathBuf], roots: &[PathBuf]) -> bool {
+    let is_above_root = |git: &PathBuf| {
+        roots.iter().any(|root| root != git && root.starts_with(git) && path.starts_with(root))
+    };
+    git_directories.iter().any(|git| path.starts_with(git) && !is_above_root(git))
 }
 
 /// Whether a pattern of names that a command changes may stand for a protected one.

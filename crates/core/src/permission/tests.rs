@@ -80,6 +80,33 @@ fn modes_decide_by_kind_and_place() {
     check(Session, "", ["allow", "allow", "allow", "allow", "allow"]);
 }
 
+/// A repository is known by what is in its directory, whatever that is called.
+#[test]
+fn the_parts_of_a_git_directory_are_protected_by_any_name() {
+    let check = |git: &str, lexical: &str, resolved: Option<&str>, expected: &str| {
+        let facts = CallFacts {
+            paths: vec![place(lexical, resolved)],
+            git_directories: vec![git.into()],
+            ..CallFacts::new(CallKind::Edit)
+        };
+        let permissions =
+            permissions(PermissionMode::AcceptEdits, Asking::Person).with(Behaviour::Allow, "Edit");
+        assert_eq!(word(&decide("Edit", &facts, &permissions)), expected, "{lexical} in {git}");
+    };
+    let itself = |git: &str, path: &str, expected| check(git, path, Some(path), expected);
+    itself("/srv/app/realgit", "/srv/app/realgit/config", "ask");
+    itself("/srv/app/realgit", "/srv/app/realgit/hooks/post-commit", "ask");
+    itself("/srv/app/realgit", "/srv/app/realgit", "ask");
+    itself("/srv/app/realgit", "/srv/app/realgit2/config", "allow");
+    itself("/srv/app/realgit", "/srv/app/src/config", "allow");
+    itself("/elsewhere/git", "/elsewhere/git/config", "ask");
+    check("/srv/app/realgit", "/srv/app/link", Some("/srv/app/realgit/config"), "ask");
+    check("/srv/app/realgit", "/srv/app/realgit/hooks/x", Some("/srv/app/scripts/x"), "ask");
+    // The working directory itself may be a repository; one above it is the user's choice of place.
+    itself("/srv/app", "/srv/app/config", "ask");
+    itself("/srv", "/srv/app/config", "allow");
+}
+
 #[test]
 fn where_a_model_judges_only_the_rest_is_left_to_it() {
     let check = |kind, path: &str, expected| {

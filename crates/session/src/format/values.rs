@@ -142,7 +142,7 @@ object!(Failure {
 });
 
 object!(PathFact { lexical, resolved, is_directory });
-object!(CallFacts { kind, shared, paths, changes, target, commands, url });
+object!(CallFacts { kind, shared, paths, changes, git_directories, target, commands, url });
 choice!(Admission { "ready" = Ready { tool, facts }, "unknown" = Unknown, "invalid" = Invalid(why) });
 choice!(Answer { "allow" = Allow, "allow_changed" = AllowChanged(input), "deny" = Deny(why) });
 object!(ToolProgress { text });

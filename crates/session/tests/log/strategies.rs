@@ -308,11 +308,13 @@ fn admission() -> BoxedStrategy<Admission> {
         resolved,
         is_directory,
     });
-    let facts = (kind(), any::<bool>(), vec(fact, 0..2), vec(path(), 0..2), text()).prop_map(
-        |(kind, shared, paths, changes, target)| CallFacts {
+    let places = || vec(path(), 0..2);
+    let facts = (kind(), any::<bool>(), vec(fact, 0..2), places(), places(), text()).prop_map(
+        |(kind, shared, paths, changes, git_directories, target)| CallFacts {
             shared,
             paths,
             changes,
+            git_directories,
             target,
             ..CallFacts::new(kind)
         },

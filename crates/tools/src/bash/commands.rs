@@ -11,6 +11,7 @@ use windlass_protocol::{
 };
 use windlass_shell::{Analysis, Effect, Place, Word, analyse};
 
+use crate::git_directory::is_git_directory;
 use crate::paths::{Lookup, clean, resolve};
 
 /// As many names a pattern may stand for; of more, nobody can say what they are.
@@ -65,6 +66,13 @@ pub(crate) fn moves(facts: &CommandFacts) -> bool {
 pub(crate) fn looked_at(facts: &CommandFacts) -> Vec<PathFact> {
     let reads = facts.plain.iter().flatten().flat_map(|command| &command.reads);
     reads.filter(|named| named.naming == Naming::Exact).map(|named| named.path.clone()).collect()
+}
+
+/// The paths that a line changes, in either reading.
+pub(crate) fn changed(facts: &CommandFacts) -> impl Iterator<Item = &PathFact> {
+    let plain = facts.plain.iter().flatten().flat_map(|command| &command.writes);
+    let found = facts.found.iter().flat_map(|command| &command.writes);
+    plain.chain(found).map(|named| &named.path)
 }
 
 struct Look<'a> {
@@ -282,7 +290,7 @@ fn is_own_repository(directory: &Path, root: &Path) -> bool {
             return root.starts_with(above);
         }
         // A repository without a work tree, as it lies in the directory itself: it can come with a clone.
-        if ["HEAD", "objects", "refs"].iter().all(|part| above.join(part).exists()) {
+        if is_git_directory(above) {
             return false;
         }
     }

@@ -1,0 +1,174 @@
+//! Directories that git keeps a repository in, known by what is in them: one that a `.git` file points to, or a repository
+//! without a work tree, may have any name.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use windlass_protocol::{PathFact, UNKNOWN_TEXT};
+
+/// What git keeps in such a directory, apart from its notes about single commands. Nothing else makes it worth a look, so
+/// that ordinary files cost no system call.
+const PARTS: [&str; 19] = [
+    "branches",
+    "commondir",
+    "config",
+    "config.worktree",
+    "gitdir",
+    "head",
+    "hooks",
+    "index",
+    "info",
+    "logs",
+    "modules",
+    "objects",
+    "packed-refs",
+    "rebase-apply",
+    "rebase-merge",
+    "refs",
+    "remotes",
+    "sequencer",
+    "worktrees",
+];
+
+/// The git directories that these paths are, or are parts of, by either name.
+pub(crate) fn git_directories<'a>(paths: impl IntoIterator<Item = &'a PathFact>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in paths {
+        let resolved = path.resolved.as_ref().filter(|resolved| **resolved != path.lexical);
+        for name in std::iter::once(&path.lexical).chain(resolved) {
+            let git = if path.is_directory && is_git_directory(name) { Some(&**name) } else { holder(name) };
+            found.extend(git.map(Path::to_owned));
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The innermost git directory of which a path is a part.
+fn holder(path: &Path) -> Option<&Path> {
+    path.ancestors().find_map(|part| {
+        let name = part.file_name().filter(|name| may_be_part(name))?;
+        part.parent().filter(|directory| would_be_git_directory(directory, &folded(name)))
+    })
+}
+
+/// A name that the line itself does not tell, or that a file system may take for another one, may be any.
+fn may_be_part(name: &OsStr) -> bool {
+    let bytes = name.as_encoded_bytes();
+    let is_open = |byte: &u8| {
+        !byte.is_ascii() || matches!(byte, b'*' | b'?' | b'[') || char::from(*byte) == UNKNOWN_TEXT
+    };
+    bytes.iter().any(is_open) || PARTS.iter().any(|part| bytes.eq_ignore_ascii_case(part.as_bytes()))
+}
+
+fn folded(name: &OsStr) -> String {
+    name.to_string_lossy().to_ascii_lowercase()
+}
+
+/// Whether git takes a directory for one of its own.
+pub(crate) fn is_git_directory(directory: &Path) -> bool {
+    would_be_git_directory(directory, "")
+}
+
+/// Whether git would do so once `part` is in it: whoever adds the last part makes it one.
+fn would_be_git_directory(directory: &Path, part: &str) -> bool {
+    let has = |name: &str| {
+        // What `HEAD` names need not exist where it is a link.
+        part == name.to_ascii_lowercase() || directory.join(name).symlink_metadata().is_ok()
+    };
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use serde_json::json;
+    use windlass_ports::ExamineContext;
+
+    use super::*;
+    use crate::describe::describe;
+
+    /// `files` are made in a fresh directory (a name that ends in a slash is a directory, `a -> b` a link); then `tool` would
+    /// change what `input` says, and these directories of git are found.
+    fn check(files: &[&str], tool: &str, input: &str, expected: &[&str]) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for file in files {
+            if let Some((link, target)) = file.split_once(" -> ") {
+                symlink(target, root.join(link)).unwrap();
+                continue;
+            }
+            let path = root.join(file);
+            fs::create_dir_all(if file.ends_with('/') { &path } else { path.parent().unwrap() }).unwrap();
+            if !file.ends_with('/') {
+                fs::write(path, "").unwrap();
+            }
+        }
+        let cx = ExamineContext::new(root.clone(), [root.clone()].into());
+        let input = match tool {
+            "Bash" => json!({ "command": input }),
+            _ => json!({ "file_path": input }),
+        };
+        let found = describe(tool, &input, &cx).unwrap().git_directories;
+        let expected: Vec<PathBuf> = expected.iter().map(|name| root.join(name)).collect();
+        assert_eq!(found, expected, "{tool} {input}");
+    }
+
+    const REAL: [&str; 4] = ["real/HEAD", "real/objects/", "real/refs/", "src/main.rs"];
+
+    #[test]
+    fn a_git_directory_is_known_by_what_is_in_it() {
+        let edit = |path: &str, expected: &[&str]| check(&REAL, "Edit", path, expected);
+        edit("real/config", &["real"]);
+        edit("real/CONFIG", &["real"]);
+        edit("real/hoo\u{212a}s/x", &["real"]);
+        edit("real/hooks/post-commit", &["real"]);
+        edit("real/hooks/deep/er", &["real"]);
+        edit("real/info/attributes", &["real"]);
+        edit("real/modules/a/config", &["real"]);
+        edit("real/worktrees/x/commondir", &["real"]);
+        edit("real/rebase-merge/git-rebase-todo", &["real"]);
+        edit("src/../real/./config", &["real"]);
+        // Work trees may lie beside the parts.
+        edit("real/main/src/a.rs", &[]);
+        edit("src/config", &[]);
+        edit("src/hooks/use.ts", &[]);
+        edit("config", &[]);
+    }
+
+    #[test]
+    fn links_do_not_hide_a_git_directory() {
+        let with = |link: &'static str| [&REAL[..], &[link]].concat();
+        check(&[&with("link -> real/config")[..], &["real/config"]].concat(), "Write", "link", &["real"]);
+        check(&with("other -> real"), "Write", "other/config", &["other", "real"]);
+        check(&with("real/hooks -> ../src"), "Write", "real/hooks/x", &["real"]);
+    }
+
+    #[test]
+    fn linked_work_trees_and_what_becomes_a_git_directory_count() {
+        check(&["tree/HEAD", "tree/commondir"], "Write", "tree/config.worktree", &["tree"]);
+        check(&["bare/objects/", "bare/refs/"], "Write", "bare/HEAD", &["bare"]);
+        check(&["bare/HEAD", "bare/refs/"], "Write", "bare/objects/info/x", &["bare"]);
+        check(&["bare/HEAD"], "Write", "bare/commondir", &["bare"]);
+        check(&["bare/HEAD"], "Write", "bare/config", &[]);
+        check(&["bare/refs/"], "Write", "bare/HEAD", &[]);
+        check(&["HEAD", "objects/", "refs/"], "Write", "config", &[""]);
+    }
+
+    #[test]
+    fn commands_change_git_directories_too() {
+        let bash = |line: &str, expected: &[&str]| check(&REAL, "Bash", line, expected);
+        bash("echo x > real/config", &["real"]);
+        bash("cp src/main.rs real/hooks/post-commit", &["real"]);
+        bash("cp -r src real", &["real"]);
+        bash("mv src/main.rs real/con*", &["real"]);
+        bash("tee real/$NAME", &["real"]);
+        bash("cd real && echo x >> config", &["real"]);
+        bash("rm -r real", &["real"]);
+        bash("cat real/config", &[]);
+        bash("cp src/main.rs src/config", &[]);
+    }
+}
