@@ -111,8 +111,7 @@ impl Search {
             Protected::pointer(repository.join("commondir")),
         ]);
         for tree in self.directories(&repository.join("worktrees")) {
-            self.protect(["commondir", "gitdir"].map(|name| Protected::pointer(tree.join(name))));
-            self.protect([Protected::new(tree.join("config.worktree"))]);
+            self.guard_linked(&tree);
         }
         let mut waiting = vec![(repository.join("modules"), 0)];
         while let Some((directory, depth)) = waiting.pop() {
@@ -130,11 +129,26 @@ impl Search {
         }
     }
 
-    /// Follows a file that says where the repository of a work tree is. Whoever made the file may lie: the repository
-    /// must name that work tree in turn.
+    /// Guards what git keeps of one linked work tree.
+    fn guard_linked(&mut self, tree: &Path) {
+        self.protect(["commondir", "gitdir"].map(|name| Protected::pointer(tree.join(name))));
+        self.protect([Protected::new(tree.join("config.worktree"))]);
+    }
+
+    /// Follows a file that says where the repository of a work tree is. Whoever made the file may lie: to be writable, the
+    /// repository must name that work tree in turn.
     fn follow(&mut self, work_tree: &Path, file: &Path) {
         let Some(repository) = pointed_to(file, "gitdir: ") else { return };
         let common = pointed_to(&repository.join("commondir"), "");
+        // Git reads them in any case, wherever they are.
+        if common.is_some() {
+            self.guard_linked(&repository);
+        }
+        [common.as_ref(), Some(&repository)].into_iter().flatten().for_each(|place| {
+            if is_repository(place) {
+                self.guard(place);
+            }
+        });
         let is_linked = |common: &Path| {
             let back = pointed_to(&repository.join("gitdir"), "");
             back.as_deref() == Some(file) && repository.parent() == Some(&common.join("worktrees"))
@@ -144,7 +158,6 @@ impl Search {
             None if is_repository(&repository) && is_submodule(&repository, work_tree) => repository,
             _ => return,
         };
-        self.guard(&owner);
         self.writable.insert(owner);
     }
 
@@ -282,6 +295,31 @@ mod tests {
         fs::write(root.join("liar/fake/worktrees/x/gitdir"), root.join("liar/.git").to_str().unwrap())
             .unwrap();
         check("gitdir: fake/worktrees/x\n");
+    }
+
+    /// Deeper than repositories are looked for, and naming no work tree.
+    #[test]
+    fn what_a_file_points_to_is_protected_wherever_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let deep = "a/b/c/d/e/f";
+        fs::create_dir_all(root.join(deep)).unwrap();
+        git(&root, &["init", "-q", "--separate-git-dir", &format!("{deep}/real"), "."]);
+        let guard = guard_repositories(&root);
+        for name in ["real/config", "real/hooks", "real/commondir"] {
+            assert!(is_protected(&guard, &root.join(deep).join(name)), "{name}");
+        }
+        let (linked, common) = (root.join(deep).join("linked"), root.join(deep).join("real"));
+        fs::create_dir_all(&linked).unwrap();
+        fs::write(linked.join("HEAD"), "ref: refs/heads/x\n").unwrap();
+        fs::write(linked.join("commondir"), "../real\n").unwrap();
+        fs::write(root.join(".git"), format!("gitdir: {deep}/linked\n")).unwrap();
+        let guard = guard_repositories(&root);
+        let expected = [linked.join("commondir"), linked.join("config.worktree"), common.join("hooks")];
+        for path in expected {
+            assert!(is_protected(&guard, &path), "{}", path.display());
+        }
+        assert!(guard.writable.is_empty());
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub(crate) const CASES: &[Case] = &[
     case("git_works_in_a_repository", NAMESPACES, repository),
     case("git_works_in_a_linked_work_tree", NAMESPACES, linked),
     case("git_works_in_a_folder_of_repositories", NAMESPACES, several),
+    case("a_repository_that_a_file_points_to_is_kept", NAMESPACES, pointed_to),
     case("a_plain_folder_does_not_become_a_repository", NAMESPACES, plain),
 ];
 
@@ -86,6 +87,26 @@ fn several(backend: Choice) {
         work_in(&world, name);
     }
     world.check_refused(&["mv group away", "mv one away"]);
+}
+
+/// It lies deeper than repositories are looked for.
+fn pointed_to(backend: Choice) {
+    let mut world = World::new(backend);
+    fs::create_dir_all(world.path("project/a/b/c/d/e/f")).unwrap();
+    world.git("project", &["init", "-q", "--separate-git-dir", "a/b/c/d/e/f/real", "."]);
+    let guard = guard_repositories(&world.path("project"));
+    world.policy.protected = guard.protected;
+    world.check(
+        "echo x > a/b/c/d/e/f/file && git add a/b/c/d/e/f/file && git status --short -uno",
+        "A  a/b/c/d/e/f/file\n",
+    );
+    world.check_refused(&[
+        "echo x > a/b/c/d/e/f/real/config",
+        "echo x > a/b/c/d/e/f/real/hooks/post-commit",
+        "mv a/b/c/d/e/f/real away",
+        "mv a away",
+        "git config core.fsmonitor ./x",
+    ]);
 }
 
 fn plain(backend: Choice) {
