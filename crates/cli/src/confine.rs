@@ -12,7 +12,7 @@ use windlass_engine::{CommandPattern, Hosts, Rules, Sandboxing};
 use windlass_hooks::Confinement;
 use windlass_sandbox::{
     Arbiter, Destination, Host, Network, Policy, Protected, Sandbox, Verdict, child_environment,
-    credential_stores, guard_repositories, run_command,
+    guard_repositories, run_command,
 };
 
 use crate::arguments::Request;
@@ -190,8 +190,6 @@ fn policy(config: &Config) -> Policy {
         policy.writable.push("/".into());
     }
     policy.readable.extend(paths(&wanted.deny_write));
-    policy.hidden = credential_stores(&home);
-    policy.hidden.extend(["/etc/shadow", "/etc/gshadow", "/etc/sudoers.d"].map(PathBuf::from));
     policy.hidden.extend(config.home.directory().map(Path::to_owned));
     policy.hidden.extend(paths(&wanted.deny_read));
     policy.hidden.extend(paths(&wanted.hidden_files));

@@ -38,14 +38,14 @@ pub struct Policy {
 
 impl Policy {
     /// Nothing can be written but `writable` and temporary files, there is no network, and credentials in `home` are
-    /// hidden.
+    /// hidden, as are the system's passwords.
     #[must_use]
     pub fn new(writable: Vec<PathBuf>, home: &Path) -> Self {
         Self {
             writable,
             readable: Vec::new(),
             protected: Vec::new(),
-            hidden: credential_stores(home),
+            hidden: credential_stores(home).into_iter().chain(SYSTEM.map(PathBuf::from)).collect(),
             network: Network::Off,
             unix_sockets: false,
             temp: None,
@@ -188,6 +188,9 @@ const CREDENTIALS: &[&str] = &[
     ".claude",
     ".claude.json",
 ];
+
+/// Where the system keeps passwords, and who may act for whom. Root could read them even without capabilities.
+const SYSTEM: [&str; 3] = ["/etc/shadow", "/etc/gshadow", "/etc/sudoers.d"];
 
 /// Well-known places below a home directory that hold credentials: keys, tokens, keyrings, browser profiles, and our
 /// own configuration and sessions.

@@ -15,6 +15,7 @@ pub(crate) const CASES: &[Case] = &[
     case("a_writable_place_inside_another_is_not_swapped", BOTH, place_inside_another),
     case("the_process_file_system_does_not_lead_out", BOTH, process_file_system),
     case("credentials_cannot_be_read", BOTH, credentials),
+    case("what_the_system_knows_of_passwords_cannot_be_read", BOTH, system_passwords),
     case("a_hidden_place_can_have_an_open_one_inside", NAMESPACES, open_inside_hidden),
     case("devices_are_few", BOTH, devices),
     case("directories_are_tracked_and_files_sourced", BOTH, tracked_and_sourced),
@@ -137,6 +138,22 @@ fn process_file_system(backend: Choice) {
         ": >> /proc/self/oom_score_adj",
         &any_opens("find /sys/fs/cgroup -name cgroup.procs -o -name release_agent"),
         &any_opens("find /proc/sys /proc/irq /proc/bus -type f"),
+    ]);
+}
+
+/// Root owns these, and needs no capability to read what it owns.
+fn system_passwords(backend: Choice) {
+    let world = World::new(backend);
+    assert!(fs::metadata("/etc/shadow").is_ok(), "there is a file to be read");
+    world.check("[ -n \"$(cat /etc/passwd)\" ] && echo read", "read\n");
+    world.check_refused(&[
+        "[ -n \"$(cat /etc/shadow)\" ]",
+        "[ -n \"$(cat /etc/gshadow)\" ]",
+        "[ -n \"$(cat /proc/self/root/etc/shadow)\" ]",
+        "[ -n \"$(cd /etc && cat ./shadow)\" ]",
+        "cp /etc/shadow copy && [ -s copy ]",
+        "ln /etc/shadow link && [ -s link ]",
+        "[ -n \"$(ls /etc/sudoers.d)\" ]",
     ]);
 }
 
