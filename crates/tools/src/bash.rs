@@ -8,6 +8,7 @@ mod call;
 mod capture;
 mod changes;
 pub(crate) mod commands;
+mod git_config;
 mod place;
 mod prompt;
 mod run;

@@ -36,7 +36,9 @@ struct Call<'a> {
 }
 
 /// Where git only looks, no repository that it comes across makes it run something.
-const QUIET_GIT: [(&str, &str); 7] = [
+const QUIET_GIT: [(&str, &str); 9] = [
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_PAGER", "cat"),
     ("GIT_CONFIG_COUNT", "3"),
     ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
     ("GIT_CONFIG_VALUE_0", "false"),

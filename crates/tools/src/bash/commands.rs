@@ -11,6 +11,7 @@ use windlass_protocol::{
 };
 use windlass_shell::{Analysis, Effect, Place, Word, analyse};
 
+use super::git_config;
 use crate::git_directory::is_git_directory;
 use crate::paths::{Lookup, clean, resolve};
 
@@ -116,7 +117,7 @@ impl Look<'_> {
                 .is_some_and(|path| clean(path.clone()) == self.cwd || resolve(&path) == resolve(self.cwd)),
             Place::Unknown => false,
         };
-        is_here && is_own_repository(self.cwd, self.root)
+        is_here && is_quiet_repository(self.cwd, self.root)
     }
 
     fn found(&mut self, command: windlass_shell::FoundCommand) -> FoundCommand {
@@ -283,11 +284,13 @@ impl Look<'_> {
     }
 }
 
-/// Whether the repository that git finds from a directory on is the one that a session started in, or there is none.
-fn is_own_repository(directory: &Path, root: &Path) -> bool {
+/// Whether git runs nothing of a repository's choice: the one that it finds from a directory on is the one that a session
+/// started in and names no programs, or there is none.
+fn is_quiet_repository(directory: &Path, root: &Path) -> bool {
     for above in directory.ancestors() {
-        if above.join(".git").symlink_metadata().is_ok() {
-            return root.starts_with(above);
+        let git = above.join(".git");
+        if git.symlink_metadata().is_ok() {
+            return root.starts_with(above) && !git_config::names_program(&git);
         }
         // A repository without a work tree, as it lies in the directory itself: it can come with a clone.
         if is_git_directory(above) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use libtest_mimic::Trial;
 use serde_json::json;
 use windlass_ports::{AnyTool, ExamineContext};
+use windlass_protocol::CallKind;
 use windlass_tools::Bash;
 
 use super::{Session, block_on, numbers, raw, text, trial};
@@ -14,6 +15,7 @@ use super::{Session, block_on, numbers, raw, text, trial};
 pub(super) fn trials() -> Vec<Trial> {
     vec![
         trial("looking_runs_no_program_of_the_project", looking_runs_no_program_of_the_project),
+        trial("looking_with_git_runs_nothing_that_a_repository_names", looking_with_git),
         trial("looking_follows_no_link_that_was_swapped", looking_follows_no_link_that_was_swapped),
         trial("a_forged_directory_leads_nowhere", a_forged_directory_leads_nowhere),
         trial("the_working_directory_carries_over_inside_the_roots", the_working_directory_carries_over),
@@ -49,6 +51,74 @@ fn looking_runs_no_program_of_the_project() {
         let outcome = session.bash(json!({ "command": "cat a.txt && touch b.txt" })).await;
         assert!(text(&outcome).starts_with("caught"), "{}", text(&outcome));
     });
+}
+
+const GIT_LOOKS: [&str; 8] = [
+    "git status",
+    "git log",
+    "git log -p",
+    "git show",
+    "git diff",
+    "git blame file",
+    "git ls-files -m",
+    "git describe --always --dirty",
+];
+
+/// A repository with this setting, which names a program that leaves a mark. Either git is not said to only look in there, or it
+/// runs and leaves no mark.
+fn check_git(setting: &str, looks: bool) {
+    let session = Session::new();
+    let project = session.project();
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.current_dir(&project).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(arguments);
+        assert!(command.env("GIT_CONFIG_GLOBAL", "/dev/null").status().unwrap().success(), "{arguments:?}");
+    };
+    git(&["init", "-q"]);
+    fs::write(project.join(".gitattributes"), "* diff=own filter=own\n").unwrap();
+    fs::write(project.join("file"), "one\n").unwrap();
+    git(&["add", "."]);
+    git(&["commit", "-qm", "one"]);
+    fs::write(project.join("file"), "two\n").unwrap();
+    git(&["config", "log.showSignature", "true"]);
+    let program = project.join(".git/program");
+    fs::write(&program, format!("#!/bin/sh\ntouch {}\ncat\n", project.join("ran").display())).unwrap();
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    if setting == "core.hooksPath" {
+        git(&["config", setting, project.join(".git").to_str().unwrap()]);
+        fs::rename(&program, project.join(".git/post-index-change")).unwrap();
+    } else {
+        git(&["config", setting, program.to_str().unwrap()]);
+    }
+    for command in GIT_LOOKS {
+        let cx = ExamineContext::new(project.clone(), [project.clone()].into());
+        let tool = Bash::new(session.settings.clone(), Arc::clone(&session.tasks));
+        let facts = AnyTool::examine(&tool, &raw(&json!({ "command": command })), &cx).unwrap();
+        assert_eq!(facts.kind == CallKind::Read, looks, "{command} with {setting}");
+        if looks {
+            block_on(session.bash(json!({ "command": command })));
+            assert!(!project.join("ran").exists(), "{command} with {setting}");
+        }
+    }
+}
+
+fn looking_with_git() {
+    for setting in
+        ["core.fsmonitor", "core.pager", "pager.log", "core.hooksPath", "core.sshCommand", "core.editor"]
+    {
+        check_git(setting, true);
+    }
+    for setting in [
+        "filter.own.clean",
+        "filter.own.process",
+        "diff.own.textconv",
+        "diff.own.command",
+        "diff.external",
+        "gpg.program",
+        "include.path",
+    ] {
+        check_git(setting, false);
+    }
 }
 
 fn looking_follows_no_link_that_was_swapped() {

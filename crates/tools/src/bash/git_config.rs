@@ -1,0 +1,93 @@
+//! Whether what git reads of a repository names programs that it would run even where it only looks: filters, and drivers for
+//! differences. Their names are the repository's own, so no setting from outside can take them back.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// A longer file is not looked through.
+const BYTES_MAX: u64 = 256 * 1024;
+/// More directories for repositories inside of another one are not looked through.
+const MODULES_MAX: usize = 64;
+
+/// Settings whose value git runs or reads further settings from, whatever section they are in: a line that goes on could hide
+/// where a section begins.
+const KEYS: [&str; 9] =
+    ["clean", "command", "defaultkeycommand", "external", "path", "process", "program", "smudge", "textconv"];
+
+/// Whether the repository that a `.git` is, or points to, names a program in its configuration, or one of its submodules does.
+/// What cannot be read may.
+pub(super) fn names_program(dot_git: &Path) -> bool {
+    let Some(directory) =
+        (if dot_git.is_dir() { Some(dot_git.to_owned()) } else { pointed_to(dot_git, "gitdir: ") })
+    else {
+        return true;
+    };
+    let common = pointed_to(&directory.join("commondir"), "").unwrap_or_else(|| directory.clone());
+    let mut waiting = vec![common.join("modules")];
+    let mut files = vec![directory.join("config.worktree"), common.join("config")];
+    let mut visits = 0;
+    while let Some(modules) = waiting.pop() {
+        visits += 1;
+        if visits > MODULES_MAX {
+            return true;
+        }
+        let inside = fs::read_dir(modules).into_iter().flatten().flatten().map(|entry| entry.path());
+        for directory in inside.filter(|path| path.is_dir()) {
+            if crate::git_directory::is_git_directory(&directory) {
+                files.extend(["config", "config.worktree"].map(|name| directory.join(name)));
+                waiting.push(directory.join("modules"));
+            } else {
+                waiting.push(directory);
+            }
+        }
+    }
+    files.iter().any(|file| match read(file) {
+        Ok(text) => text.lines().any(sets_program),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    })
+}
+
+/// Whether a line may set one of the keys. What stands behind the name of a section belongs to it.
+fn sets_program(line: &str) -> bool {
+    line.split(']').any(|part| {
+        let part = part.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+        let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(part.len());
+        KEYS.iter().any(|key| part[..end].eq_ignore_ascii_case(key))
+    })
+}
+
+/// The place that a file names, relative to the directory it is in.
+fn pointed_to(file: &Path, prefix: &str) -> Option<PathBuf> {
+    let text = read(file).ok()?;
+    Some(file.parent()?.join(text.strip_prefix(prefix)?.trim_end_matches(['\n', '\r'])))
+}
+
+fn read(file: &Path) -> std::io::Result<String> {
+    let found = fs::metadata(file)?;
+    if !found.is_file() || found.len() > BYTES_MAX {
+        return Err(ErrorKind::InvalidData.into());
+    }
+    fs::read_to_string(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_name_programs_are_known() {
+        let check = |line: &str, expected: bool| assert_eq!(sets_program(line), expected, "{line}");
+        check("\tclean = ./x", true);
+        check("[filter \"a]b\"] CLEAN=./x", true);
+        check("[diff] external = ./x", true);
+        check("  textconv=./x", true);
+        check("\tpath = ../more", true);
+        check("[gpg \"ssh\"]program=./x", true);
+        check("[core]", false);
+        check("\tfilemode = true", false);
+        check("\turl = https://example.com/clean", false);
+        check("# clean = ./x", false);
+        check("cleaning = 1", false);
+    }
+}
