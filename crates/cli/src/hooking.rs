@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use windlass_config::{Config, Level};
 use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
 use windlass_engine::protocol::{ModelCard, RawValue};
-use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleSource, Update};
+use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleError, RuleSource, Update};
 use windlass_hooks::{AskModel, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
 use windlass_protocol::{HookEvent, HookMoment, HookNews, HookPrinted, SessionKey};
 use windlass_sandbox::{LaterVariables, Launcher};
@@ -38,13 +38,15 @@ pub(crate) fn settings_hooks(
 ) -> (Option<SettingsHooks>, Vec<String>) {
     let mut set = HookSet::default();
     let mut problems = Vec::new();
+    let anchors = &config.permissions.anchors;
+    let check_rule = |rule: &str| condition(rule, anchors).map(drop).map_err(|error| error.problem);
     for group in &config.files.hooks {
         let origin = group.origin.to_string();
         let source = match group.origin.level {
             Level::Managed => HookSource::managed(&origin),
             _ => HookSource::settings(&origin),
         };
-        let found = set.read(&json!({ &group.event: [group.group] }), &source);
+        let found = set.read_checked(&json!({ &group.event: [group.group] }), &source, &check_rule);
         problems.extend(found.iter().map(ToString::to_string));
     }
     if set.is_empty() {
@@ -113,10 +115,15 @@ fn redacted(news: HookNews, redactor: &Redactor) -> HookNews {
     HookNews { moment, ..news }
 }
 
+/// The condition of a hook: it is read as generously as what is asked about.
+fn condition(rule: &str, anchors: &Anchors) -> Result<Rule, RuleError> {
+    Rule::parse(Behaviour::Ask, rule, RuleSource::named("a hook"), anchors)
+}
+
 /// Whether a permission rule is about a call: a handler with a condition runs only then, or where nobody can tell.
 fn rule_match(anchors: Anchors) -> RuleMatch {
     Arc::new(move |rule: &str, tool: &str, input: &RawValue, cwd: &Path| {
-        let rule = Rule::parse(Behaviour::Ask, rule, RuleSource::named("a hook"), &anchors).ok()?;
+        let rule = condition(rule, &anchors).ok()?;
         let value: Value = serde_json::from_str(input.get()).ok()?;
         let cx = ExamineContext::new(cwd.to_owned(), anchors.roots.clone().into());
         rule.is_about(tool, input, &describe(tool, &value, &cx).ok()?)

@@ -8,6 +8,7 @@ use serde_json::Value;
 use windlass_ports::{BoxFuture, CancellationToken};
 use windlass_protocol::HookEvent;
 
+use crate::condition::Condition;
 use crate::events;
 use crate::handler::{CallbackHandler, Handler, Kind};
 use crate::matcher::Matcher;
@@ -74,14 +75,14 @@ impl CallbackHook {
         let matching = row.map_or(events::Matching::Nothing, |row| row.matching);
         let matcher = Matcher::parse(&self.matcher, matching).map_err(|why| {
             let what = format!("the matcher {:?} is no regular expression: {why}", self.matcher);
-            HookProblem::new(&self.name, what, "give another")
+            HookProblem::new(&self.name, what, "give another").leaves("this hook does not run")
         })?;
         Ok(Handler {
             event: self.event,
             origin: self.name,
             source: SourceKind::Caller,
             matcher,
-            condition: None,
+            condition: Condition::None,
             timeout: self.timeout,
             status: None,
             once: false,

@@ -3,13 +3,24 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use windlass_protocol::{HookCall, HookScene, RawValue, ToolUse};
+use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookPermission, HookScene, RawValue, ToolUse};
 
 use crate::handler::Handler;
 
 /// Says whether a permission rule matches a call: the rule, the tool's own name, its input, and where it would work. Nothing if
 /// nobody can tell.
 pub type RuleMatch = Arc<dyn Fn(&str, &str, &RawValue, &Path) -> Option<bool> + Send + Sync>;
+
+/// Which of the calls that its matcher means a handler is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// All of them.
+    None,
+    /// Those that a permission rule matches.
+    Rule(String),
+    /// Some; what was configured says not which, since it cannot be read.
+    Unreadable,
+}
 
 /// Whether the handler's condition lets it run. Where nobody can tell it runs: a guard that is not asked guards nothing.
 pub(crate) fn holds(
@@ -18,9 +29,25 @@ pub(crate) fn holds(
     scene: &HookScene,
     rules: Option<&RuleMatch>,
 ) -> bool {
-    let Some(rule) = &handler.condition else { return true };
+    let Condition::Rule(rule) = &handler.condition else { return true };
     let (Some((tool, tool_use)), Some(rules)) = (tool_use(call), rules) else { return true };
     rules(rule, tool, &tool_use.input, &scene.cwd).unwrap_or(true)
+}
+
+/// What counts of an answer. A handler that is asked about more calls than it was made for may object to each, but not allow
+/// it.
+pub(crate) fn counted(handler: &Handler, mut answer: HookAnswer) -> HookAnswer {
+    let allows = answer.permission == Some(HookPermission::Allow);
+    if handler.condition == Condition::Unreadable && allows {
+        answer.permission = None;
+        answer.updates.clear();
+        answer.input = answer.input.filter(|_| handler.event == HookEvent::PreToolUse);
+        answer.notices.push(format!(
+            "{} allows a call, which does not count: its \"if\" cannot be read.",
+            handler.name()
+        ));
+    }
+    answer
 }
 
 /// The call that an event is about.

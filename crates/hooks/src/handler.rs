@@ -8,6 +8,7 @@ use serde_json::Value;
 use windlass_protocol::HookEvent;
 
 use crate::callback::HookCallback;
+use crate::condition::Condition;
 use crate::matcher::Matcher;
 use crate::set::SourceKind;
 
@@ -19,8 +20,7 @@ pub(crate) struct Handler {
     pub(crate) origin: String,
     pub(crate) source: SourceKind,
     pub(crate) matcher: Matcher,
-    /// The permission rule that a call must match.
-    pub(crate) condition: Option<String>,
+    pub(crate) condition: Condition,
     pub(crate) timeout: Option<Duration>,
     /// What is shown while it runs.
     pub(crate) status: Option<String>,

@@ -51,5 +51,5 @@ pub use problem::HookProblem;
 pub use program::Confinement;
 pub use prompt::AskModel;
 pub use runner::{HookHost, SettingsHooks};
-pub use set::{HookSet, HookSource, SourceKind};
+pub use set::{HookSet, HookSource, RuleCheck, SourceKind};
 pub use voice::failure_kind;

@@ -11,16 +11,27 @@ pub struct HookProblem {
     pub what: String,
     /// What to do about it.
     pub advice: String,
+    /// What does not run for it.
+    pub left_out: Option<&'static str>,
 }
 
 impl HookProblem {
     pub(crate) fn new(origin: &str, what: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { origin: origin.into(), what: what.into(), advice: advice.into() }
+        Self { origin: origin.into(), what: what.into(), advice: advice.into(), left_out: None }
+    }
+
+    /// The same, with what does not run for it.
+    pub(crate) fn leaves(self, left_out: &'static str) -> Self {
+        Self { left_out: Some(left_out), ..self }
     }
 }
 
 impl fmt::Display for HookProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}; {}", self.origin, self.what, self.advice)
+        write!(f, "{}: {}", self.origin, self.what)?;
+        if let Some(left_out) = self.left_out {
+            write!(f, ", so {left_out}")?;
+        }
+        write!(f, "; {}", self.advice)
     }
 }

@@ -6,12 +6,13 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use windlass_protocol::HookEvent;
 
+use crate::condition::Condition;
 use crate::events::{self, Matching, Row};
 use crate::handler::{CommandForm, CommandHandler, Handler, HttpHandler, Kind, Pace, PromptHandler};
 use crate::matcher::Matcher;
 use crate::near::nearest;
 use crate::problem::HookProblem;
-use crate::set::{HookSource, SourceKind};
+use crate::set::{HookSource, RuleCheck, SourceKind};
 
 /// The types of handlers, with the fields of each. Those without fields are not supported yet.
 const TYPES: [(&str, &[&str]); 5] = [
@@ -26,9 +27,15 @@ const COMMON: [&str; 5] = ["type", "if", "timeout", "statusMessage", "once"];
 /// Longer than a day nobody waits.
 const SECONDS_MAX: f64 = 86_400.0;
 
-pub(crate) fn read(hooks: &Value, source: &HookSource, problems: &mut Vec<HookProblem>) -> Vec<Handler> {
+pub(crate) fn read(
+    hooks: &Value,
+    source: &HookSource,
+    rules: &RuleCheck<'_>,
+    problems: &mut Vec<HookProblem>,
+) -> Vec<Handler> {
     let Some(events) = hooks.as_object() else {
-        problems.push(wrong(&source.origin, "hooks", hooks, "an object with the names of events"));
+        let problem = wrong(&source.origin, "hooks", hooks, "an object with the names of events");
+        problems.push(problem.leaves("no hook of it runs"));
         return Vec::new();
     };
     let mut handlers = Vec::new();
@@ -38,7 +45,7 @@ pub(crate) fn read(hooks: &Value, source: &HookSource, problems: &mut Vec<HookPr
             continue;
         };
         let place = format!("{} {name}", source.origin);
-        let groups = Reader { row, source, problems }.groups(groups, &place);
+        let groups = Reader { row, source, rules, problems }.groups(groups, &place);
         handlers.extend(groups);
         problems.extend(not_reached(row, &source.origin, groups_len(&handlers, row)));
     }
@@ -55,6 +62,7 @@ fn unknown_event(origin: &str, name: &str) -> HookProblem {
         None => format!("the events are {}", events::known_event_names().collect::<Vec<_>>().join(", ")),
     };
     HookProblem::new(origin, format!("there is no hook event {name}"), advice)
+        .leaves("none of its hooks runs")
 }
 
 /// An event that the engine does not reach. Handlers of it are kept where the engine at least knows the moment.
@@ -69,13 +77,15 @@ fn not_reached(row: &Row, origin: &str, handlers: usize) -> Option<HookProblem> 
 struct Reader<'a> {
     row: &'static Row,
     source: &'a HookSource,
+    rules: &'a RuleCheck<'a>,
     problems: &'a mut Vec<HookProblem>,
 }
 
 impl Reader<'_> {
     fn groups(&mut self, groups: &Value, place: &str) -> Vec<Handler> {
         let Some(groups) = groups.as_array() else {
-            self.problems.push(wrong(place, self.row.name, groups, "a list of groups"));
+            let problem = wrong(place, self.row.name, groups, "a list of groups");
+            self.problems.push(problem.leaves("none of its hooks runs"));
             return Vec::new();
         };
         let mut handlers = Vec::new();
@@ -83,7 +93,7 @@ impl Reader<'_> {
             let place = format!("{place}[{index}]");
             match self.group(group, &place) {
                 Ok(more) => handlers.extend(more),
-                Err(problem) => self.problems.push(problem),
+                Err(problem) => self.problems.push(problem.leaves("none of the hooks of this group runs")),
             }
         }
         handlers
@@ -97,7 +107,7 @@ impl Reader<'_> {
         let text = fields.text("matcher")?.unwrap_or_default();
         let matcher = Matcher::parse(&text, self.row.matching).map_err(|why| {
             let what = format!("the matcher {text:?} is no regular expression: {why}");
-            HookProblem::new(place, what, "none of the hooks of this group runs until it is")
+            HookProblem::new(place, what, "correct it")
         })?;
         if self.row.matching == Matching::Nothing && !text.is_empty() && text != "*" {
             let what = format!("{} has nothing that a matcher could look at", self.row.name);
@@ -115,7 +125,7 @@ impl Reader<'_> {
             let place = format!("{place}.hooks[{index}]");
             match self.handler(hook, &matcher, &place) {
                 Ok(handler) => handlers.extend(handler),
-                Err(problem) => self.problems.push(problem),
+                Err(problem) => self.problems.push(problem.leaves("this hook does not run")),
             }
         }
         Ok(handlers)
@@ -131,7 +141,7 @@ impl Reader<'_> {
         let (name, own) = fields.kind()?;
         if own.is_empty() {
             let what = format!("hooks of the type {name} are not supported yet");
-            return Err(HookProblem::new(place, what, "this one never runs; a command or http hook would"));
+            return Err(HookProblem::new(place, what, "use a command or http hook"));
         }
         let known = || COMMON.iter().chain(own).copied();
         for field in fields.unknown(&known().collect::<Vec<_>>()) {
@@ -164,13 +174,22 @@ impl Reader<'_> {
         }))
     }
 
-    fn condition(&self, fields: &Fields<'_>) -> Result<Option<String>, HookProblem> {
-        let condition = fields.text("if")?;
-        if condition.is_some() && self.row.matching != Matching::Tool {
+    /// Whatever is wrong with a condition, the handler stays: it may be a guard.
+    fn condition(&mut self, fields: &Fields<'_>) -> Result<Condition, HookProblem> {
+        let Some(value) = fields.0.get("if") else { return Ok(Condition::None) };
+        if self.row.matching != Matching::Tool {
             let what = format!("\"if\" is a rule about a tool call, and {} is about none", self.row.name);
-            return Err(HookProblem::new(fields.1, what, "this hook never runs; leave \"if\" out"));
+            return Err(HookProblem::new(fields.1, what, "leave \"if\" out"));
         }
-        Ok(condition)
+        let what = match value.as_str().map(|rule| (rule, (self.rules)(rule))) {
+            Some((rule, Ok(()))) => return Ok(Condition::Rule(rule.to_owned())),
+            Some((rule, Err(why))) => format!("the rule {rule:?} in \"if\" is not understood: {why}"),
+            None => fields.wrong("if", "a permission rule").what,
+        };
+        let advice = "write one permission rule, such as \"Bash(git *)\"; until then this hook is asked about every call that its \
+                      matcher means, and what it allows does not count";
+        self.problems.push(HookProblem::new(fields.1, what, advice));
+        Ok(Condition::Unreadable)
     }
 
     fn once(&mut self, fields: &Fields<'_>) -> Result<bool, HookProblem> {
@@ -300,9 +319,7 @@ impl<'a> Fields<'a> {
 
     fn required(&self, name: &str) -> Result<String, HookProblem> {
         let text = self.text(name)?.filter(|text| !text.trim().is_empty());
-        text.ok_or_else(|| {
-            HookProblem::new(self.1, format!("{name:?} is missing"), "the hook needs it to run")
-        })
+        text.ok_or_else(|| HookProblem::new(self.1, format!("{name:?} is missing"), "give it"))
     }
 
     fn texts(&self, name: &str) -> Result<Option<Vec<String>>, HookProblem> {

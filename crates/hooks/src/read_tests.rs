@@ -47,7 +47,7 @@ fn every_field_is_read() {
     ];
     assert_eq!(seen, expected);
     let first = set.of(HookEvent::PreToolUse).next().unwrap();
-    assert_eq!(first.condition.as_deref(), Some("Bash(git *)"));
+    assert_eq!(first.condition, Condition::Rule("Bash(git *)".into()));
     assert_eq!(first.timeout, Some(Duration::from_millis(2_500)));
     assert_eq!(first.status.as_deref(), Some("checking"));
     assert!(first.blocks_on_failure);
@@ -59,12 +59,12 @@ fn an_unknown_event_is_named_with_the_nearest() {
     check(
         &json!({"PreTooluse": []}),
         0,
-        &["s:1: there is no hook event PreTooluse; did you mean PreToolUse?"],
+        &["s:1: there is no hook event PreTooluse, so none of its hooks runs; did you mean PreToolUse?"],
     );
     let (_, problems) = read_from(&json!({"Nonsense": []}), &HookSource::settings("s:1"));
-    assert!(
-        problems[0].starts_with("s:1: there is no hook event Nonsense; the events are SessionStart, Setup,")
-    );
+    assert!(problems[0].starts_with(
+        "s:1: there is no hook event Nonsense, so none of its hooks runs; the events are SessionStart, Setup,"
+    ));
 }
 
 #[test]
@@ -84,29 +84,35 @@ fn an_event_that_nothing_reaches_is_told() {
 #[test]
 fn what_is_wrong_with_a_handler_is_said_and_the_rest_stays() {
     check_handler(&json!({"type": "command", "command": "x"}), 1, &[]);
-    check_handler(&json!("x"), 0, &["a hook is a text; it must be an object"]);
+    check_handler(&json!("x"), 0, &["a hook is a text, so this hook does not run; it must be an object"]);
     check_handler(
         &json!({"command": "x"}),
         0,
-        &["the type of the hook is missing; give one, such as \"command\""],
+        &["the type of the hook is missing, so this hook does not run; give one, such as \"command\""],
     );
     check_handler(
         &json!({"type": "comand"}),
         0,
-        &["there is no type of hook \"comand\"; did you mean command?"],
+        &["there is no type of hook \"comand\", so this hook does not run; did you mean command?"],
     );
     check_handler(
         &json!({"type": "script"}),
         0,
-        &["there is no type of hook \"script\"; the types are command, http and prompt"],
+        &[
+            "there is no type of hook \"script\", so this hook does not run; the types are command, http and prompt",
+        ],
     );
     for kind in ["mcp_tool", "agent"] {
         let text = format!(
-            "hooks of the type {kind} are not supported yet; this one never runs; a command or http hook would"
+            "hooks of the type {kind} are not supported yet, so this hook does not run; use a command or http hook"
         );
         check_handler(&json!({"type": kind, "server": "s"}), 0, &[&text]);
     }
-    check_handler(&json!({"type": "command"}), 0, &["\"command\" is missing; the hook needs it to run"]);
+    check_handler(
+        &json!({"type": "command"}),
+        0,
+        &["\"command\" is missing, so this hook does not run; give it"],
+    );
     check_handler(
         &json!({"type": "command", "command": "x", "tiemout": 3}),
         1,
@@ -123,14 +129,16 @@ fn what_is_wrong_with_a_handler_is_said_and_the_rest_stays() {
             &HookSource::settings("s:1"),
         );
         assert!(
-            problems[0].ends_with("it must be a number of seconds above zero, at most a day"),
+            problems[0].ends_with(
+                "so this hook does not run; it must be a number of seconds above zero, at most a day"
+            ),
             "{problems:?}"
         );
     }
     check_handler(
         &json!({"type": "command", "command": "x", "args": "a b"}),
         0,
-        &["\"args\" is a text; it must be a list of texts"],
+        &["\"args\" is a text, so this hook does not run; it must be a list of texts"],
     );
 }
 
@@ -139,7 +147,9 @@ fn what_has_another_effect_than_it_seems_is_said() {
     check_handler(
         &json!({"type": "command", "command": "x", "shell": "powershell"}),
         0,
-        &["the shell \"powershell\" is not supported here; use \"bash\", or leave it out for sh"],
+        &[
+            "the shell \"powershell\" is not supported here, so this hook does not run; use \"bash\", or leave it out for sh",
+        ],
     );
     check_handler(
         &json!({"type": "command", "command": "x", "onFailure": "stop"}),
@@ -159,20 +169,36 @@ fn what_has_another_effect_than_it_seems_is_said() {
     check_handler(
         &json!({"type": "http", "url": "file:///etc/passwd"}),
         0,
-        &["\"file:///etc/passwd\" is no address of the web; give one that begins with https:// or http://"],
+        &[
+            "\"file:///etc/passwd\" is no address of the web, so this hook does not run; give one that begins with https:// or http://",
+        ],
     );
     check_handler(
         &json!({"type": "http", "url": "https://a.example", "headers": {"X": 1}}),
         0,
-        &["\"headers\" is an object; it must be an object of texts"],
+        &["\"headers\" is an object, so this hook does not run; it must be an object of texts"],
     );
 }
 
 #[test]
 fn what_is_wrong_around_handlers_is_said() {
-    check(&json!([]), 0, &["s:1: hooks is a list; it must be an object with the names of events"]);
-    check(&json!({"Stop": {}}), 0, &["s:1 Stop: Stop is an object; it must be a list of groups"]);
-    check(&json!({"Stop": [{}]}), 0, &["s:1 Stop[0]: there is no list of hooks; give one under \"hooks\""]);
+    check(
+        &json!([]),
+        0,
+        &["s:1: hooks is a list, so no hook of it runs; it must be an object with the names of events"],
+    );
+    check(
+        &json!({"Stop": {}}),
+        0,
+        &["s:1 Stop: Stop is an object, so none of its hooks runs; it must be a list of groups"],
+    );
+    check(
+        &json!({"Stop": [{}]}),
+        0,
+        &[
+            "s:1 Stop[0]: there is no list of hooks, so none of the hooks of this group runs; give one under \"hooks\"",
+        ],
+    );
     check(
         &json!({"Stop": [{"matcher": "x", "hooks": []}]}),
         0,
@@ -184,19 +210,22 @@ fn what_is_wrong_around_handlers_is_said() {
         &json!({"Stop": [{"hooks": [{"type": "command", "command": "x", "if": "Bash"}]}]}),
         0,
         &[
-            "s:1 Stop[0].hooks[0]: \"if\" is a rule about a tool call, and Stop is about none; this hook never runs; leave \
-           \"if\" out",
+            "s:1 Stop[0].hooks[0]: \"if\" is a rule about a tool call, and Stop is about none, so this hook does not run; leave \"if\" out",
         ],
     );
     check(
         &json!({"SessionStart": [{"hooks": [{"type": "http", "url": "https://a.example"}]}]}),
         0,
-        &["s:1 SessionStart[0].hooks[0]: SessionStart takes no hooks of the type http; use command"],
+        &[
+            "s:1 SessionStart[0].hooks[0]: SessionStart takes no hooks of the type http, so this hook does not run; use command",
+        ],
     );
     check(
         &json!({"PreCompact": [{"hooks": [{"type": "prompt", "prompt": "p"}]}]}),
         0,
-        &["s:1 PreCompact[0].hooks[0]: PreCompact takes no hooks of the type prompt; use command or http"],
+        &[
+            "s:1 PreCompact[0].hooks[0]: PreCompact takes no hooks of the type prompt, so this hook does not run; use command or http",
+        ],
     );
     check(
         &json!({"SessionEnd": [{"hooks": [{"type": "command", "command": "x", "onFailure": "block"}]}]}),
@@ -210,7 +239,34 @@ fn what_is_wrong_around_handlers_is_said() {
         &HookSource::settings("s:1"),
     );
     assert!(problems[0].contains("the matcher \"Bash(\" is no regular expression"), "{problems:?}");
+    assert!(problems[0].ends_with("so none of the hooks of this group runs; correct it"), "{problems:?}");
     assert!(set.is_empty());
+}
+
+/// It may be a guard, so it is not left out.
+#[test]
+fn a_handler_whose_rule_cannot_be_read_is_told_and_stays() {
+    let check = |condition: Value, expected: Option<&str>| {
+        let hooks =
+            json!({"PreToolUse": [{"hooks": [{"type": "command", "command": "x", "if": condition}]}]});
+        let mut set = HookSet::default();
+        let rules = |rule: &str| if rule == "Bash(" { Err("it is not closed".into()) } else { Ok(()) };
+        let problems = set.read_checked(&hooks, &HookSource::settings("s:1"), &rules);
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let expected = expected.map(|what| {
+            format!(
+                "s:1 PreToolUse[0].hooks[0]: {what}; write one permission rule, such as \"Bash(git *)\"; until then this hook is \
+                 asked about every call that its matcher means, and what it allows does not count"
+            )
+        });
+        assert_eq!(problems, Vec::from_iter(expected.clone()), "{condition}");
+        let handler = set.of(HookEvent::PreToolUse).next().unwrap();
+        assert_eq!(handler.condition == Condition::Unreadable, expected.is_some(), "{condition}");
+    };
+    check(json!("Bash(git *)"), None);
+    check(json!("Bash("), Some("the rule \"Bash(\" in \"if\" is not understood: it is not closed"));
+    check(json!(["Bash"]), Some("\"if\" is a list"));
+    check(json!(null), Some("\"if\" is null"));
 }
 
 #[test]

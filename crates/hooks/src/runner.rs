@@ -313,7 +313,7 @@ impl Inner {
             Kind::Callback(callback) => call_back(&handler, &*callback.0, asked, time).await,
         };
         witness.ends(seen);
-        answer
+        condition::counted(&handler, answer)
     }
 
     /// Gives a program the file for later commands, where there is one. A program in a sandbox could reach out of it by what it

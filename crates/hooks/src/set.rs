@@ -18,6 +18,9 @@ pub struct HookSet {
     handlers: Vec<Arc<Handler>>,
 }
 
+/// Says what is wrong with a permission rule, if anything is.
+pub type RuleCheck<'a> = dyn Fn(&str) -> Result<(), String> + 'a;
+
 /// Where handlers come from.
 #[derive(Clone, Debug)]
 pub struct HookSource {
@@ -55,10 +58,22 @@ impl HookSource {
 }
 
 impl HookSet {
-    /// Adds the handlers of a `hooks` object. What cannot be read is left out and told; so is what has no effect yet.
+    /// Adds the handlers of a `hooks` object, whose permission rules nobody can check. What cannot be read is left out and told;
+    /// so is what has no effect yet.
     pub fn read(&mut self, hooks: &Value, source: &HookSource) -> Vec<HookProblem> {
+        self.read_checked(hooks, source, &|_| Ok(()))
+    }
+
+    /// The same with somebody who knows permission rules. A handler whose rule cannot be read is told, and stays: it is asked about
+    /// every call that its matcher means, and may allow none.
+    pub fn read_checked(
+        &mut self,
+        hooks: &Value,
+        source: &HookSource,
+        rules: &RuleCheck<'_>,
+    ) -> Vec<HookProblem> {
         let mut problems = Vec::new();
-        let handlers = read::read(hooks, source, &mut problems);
+        let handlers = read::read(hooks, source, rules, &mut problems);
         self.handlers.extend(handlers.into_iter().map(Arc::new));
         problems
     }

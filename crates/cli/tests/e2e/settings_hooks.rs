@@ -48,6 +48,22 @@ fn the_end_of_a_session_waits_as_long_as_the_user_says() {
     check("1", Some("200"), false);
 }
 
+/// A hook may be a guard, so a rule that nobody can read does not keep it from objecting.
+#[test]
+fn a_hook_whose_rule_cannot_be_read_is_told_and_still_guards() {
+    let write = json!({"tool": "Write", "input": {"file_path": "made.txt", "content": "x"}});
+    let stage = Stage::new(&json!([{"blocks": [write]}, {"blocks": [{"text": "Done."}]}]).to_string());
+    let settings = json!({"hooks": {"PreToolUse": [{"hooks": [
+        {"type": "command", "if": "Write(", "command": "echo 'Not today.' >&2; exit 2"}
+    ]}]}});
+    let settings = settings.to_string();
+    let flags = ["-p", "go", "--permission-mode", "acceptEdits", "--settings", &settings];
+    let finished = stage.run(&flags);
+    assert!(finished.stderr.contains("the rule \"Write(\" in \"if\" is not understood: "), "{finished:?}");
+    assert!(finished.stderr.contains("what it allows does not count"), "{finished:?}");
+    assert!(stage.project.read("made.txt").is_err(), "{finished:?}");
+}
+
 /// The lines about hooks, in short: what happened, to which, and how it ended.
 fn hook_lines(lines: &[Value]) -> Vec<String> {
     let is_hook = |line: &&Value| line["subtype"].as_str().is_some_and(|kind| kind.starts_with("hook_"));

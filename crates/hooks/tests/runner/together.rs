@@ -100,6 +100,29 @@ async fn a_rule_decides_and_where_nobody_can_tell_the_handler_runs() {
 }
 
 #[tokio::test]
+async fn a_handler_whose_rule_cannot_be_read_may_object_to_everything_and_allow_nothing() {
+    let decides = |decision: &str| {
+        let said =
+            json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": decision}});
+        json!({"type": "command", "if": "Bash(git *", "command": format!("echo '{said}'")})
+    };
+    let answered = async |handler: serde_json::Value| {
+        let mut stage = Stage::new();
+        let hooks = json!({"PreToolUse": [{"matcher": "Bash", "hooks": [handler]}]});
+        let source = HookSource::settings("s:1");
+        let problems = stage.set.read_checked(&hooks, &source, &|_| Err("it is not closed".into()));
+        assert_eq!(problems.len(), 1);
+        let host = stage.host().rules(Arc::new(|_, _, _, _| Some(false)));
+        stage.ask_with(&stage.runner_with(host), bash("ls")).await
+    };
+    let answer = answered(decides("allow")).await;
+    assert_eq!(answer.permission, None);
+    assert!(answer.notices[0].ends_with("allows a call, which does not count: its \"if\" cannot be read."));
+    assert!(matches!(answered(decides("deny")).await.permission, Some(HookPermission::Deny(_))));
+    assert!(matches!(answered(decides("ask")).await.permission, Some(HookPermission::Ask(_))));
+}
+
+#[tokio::test]
 async fn a_handler_of_a_skill_may_be_asked_only_until_it_has_worked() {
     let mut stage = Stage::new();
     let skill = HookSource { origin: "skill".into(), kind: SourceKind::Skill };
