@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windlass_protocol::Behaviour;
+pub(crate) use windlass_protocol::KNOWN_TOOLS as KNOWN;
 
 use crate::config::Permissions;
 use crate::rules::{Rule, fold};
@@ -26,32 +27,6 @@ pub struct UnknownTool {
     /// The name in it.
     pub name: String,
 }
-
-/// Tools that rules may name although not every session has them.
-pub(crate) const KNOWN: [&str; 22] = [
-    "Agent",
-    "AskUserQuestion",
-    "Bash",
-    "Cd",
-    "Edit",
-    "ExitPlanMode",
-    "Glob",
-    "Grep",
-    "LSP",
-    "Monitor",
-    "MultiEdit",
-    "NotebookEdit",
-    "NotebookRead",
-    "Read",
-    "Skill",
-    "SlashCommand",
-    "Task",
-    "TaskOutput",
-    "TodoWrite",
-    "WebFetch",
-    "WebSearch",
-    "Write",
-];
 
 impl Permissions {
     /// Puts the tools' own names in place of aliases and, where something is denied or asked about, of other spellings;

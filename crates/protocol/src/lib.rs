@@ -21,6 +21,7 @@ mod secret;
 mod surroundings;
 mod tokens;
 mod tool;
+mod tool_names;
 mod transcript;
 mod update;
 mod usage;
@@ -60,6 +61,7 @@ pub use tool::{
     Admission, CallFacts, CallKind, FileSeen, FileStamp, PathFact, RawValueEq, ShownPart, ToolOutcome,
     ToolProgress,
 };
+pub use tool_names::KNOWN_TOOLS;
 pub use transcript::{Segment, Transcript};
 pub use update::{Answer, Denial, ModelSpend, Outcome, PrefixPart, Question, Repair, Update};
 pub use usage::{CacheCreation, ServerToolUse, Usage};

@@ -34,9 +34,9 @@ pub fn describe(tool: &str, input: &Value, cx: &ExamineContext) -> Result<CallFa
             let target = text("query").unwrap_or_default().to_owned();
             Ok(CallFacts { shared: true, target, ..CallFacts::new(CallKind::Fetch) })
         }
-        "Agent" | "AskUserQuestion" | "EnterPlanMode" | "ExitPlanMode" | "KillShell" | "Task"
-        | "TaskCreate" | "TaskGet" | "TaskList" | "TaskOutput" | "TaskStop" | "TaskUpdate" | "TodoWrite"
-        | "ToolSearch" => Ok(CallFacts::new(CallKind::Session)),
+        "Agent" | "AskUserQuestion" | "EnterPlanMode" | "ExitPlanMode" | "KillBash" | "KillShell"
+        | "Task" | "TaskCreate" | "TaskGet" | "TaskList" | "TaskOutput" | "TaskStop" | "TaskUpdate"
+        | "TodoWrite" | "ToolSearch" => Ok(CallFacts::new(CallKind::Session)),
         _ => Ok(CallFacts::new(CallKind::Execute)),
     }
 }
@@ -48,37 +48,6 @@ fn path<'a>(text: &impl Fn(&str) -> Option<&'a str>) -> Result<&'a str, &'static
         .or_else(|| text("path"))
         .ok_or("`file_path` is missing")
 }
-
-/// The tools that are known by name, whether there is one here or not: rules and cases speak of them all.
-pub const KNOWN_TOOLS: [&str; 27] = [
-    "Agent",
-    "AskUserQuestion",
-    "Bash",
-    "Edit",
-    "EnterPlanMode",
-    "ExitPlanMode",
-    "Glob",
-    "Grep",
-    "KillShell",
-    "LSP",
-    "Monitor",
-    "MultiEdit",
-    "NotebookEdit",
-    "NotebookRead",
-    "Read",
-    "Task",
-    "TaskCreate",
-    "TaskGet",
-    "TaskList",
-    "TaskOutput",
-    "TaskStop",
-    "TaskUpdate",
-    "TodoWrite",
-    "ToolSearch",
-    "WebFetch",
-    "WebSearch",
-    "Write",
-];
 
 /// The field of a tool's input that one text would most likely be meant for.
 #[must_use]
@@ -145,6 +114,7 @@ fn describe_search(tool: &str, input: &Value, cx: &ExamineContext) -> Result<Cal
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use windlass_protocol::KNOWN_TOOLS;
 
     use super::*;
 
@@ -158,8 +128,10 @@ mod tests {
         let is_unknown =
             |tool: &str| describe(tool, &json!({}), &cx).is_ok_and(|facts| facts.kind == CallKind::Execute);
         assert!(is_unknown("Foo"));
+        // What these do is not in their input.
+        let open = ["Cd", "Skill", "SlashCommand"];
         for tool in KNOWN_TOOLS {
-            assert!(!is_unknown(tool), "{tool}");
+            assert_eq!(is_unknown(tool), open.contains(&tool), "{tool}");
         }
     }
 

@@ -36,7 +36,7 @@ mod write;
 
 pub use address::{redirected, url_fact};
 pub use bash::{Bash, BashInput, BashSettings};
-pub use describe::{KNOWN_TOOLS, describe, main_field};
+pub use describe::{describe, main_field};
 pub use edit::{Edit, EditInput};
 pub use glob::{Glob, GlobInput, GlobSettings};
 pub use grep::{Grep, GrepInput, GrepSettings, OutputMode};

@@ -4,10 +4,10 @@ use std::io::Write as _;
 
 use serde_json::{Value, json};
 use windlass_config::{Config, Flags};
-use windlass_engine::protocol::{RawValue, Ruling, Verdict};
+use windlass_engine::protocol::{KNOWN_TOOLS, RawValue, Ruling, Verdict};
 use windlass_engine::{Asking, Case, guarded, judge, missing_rules};
 use windlass_ports::ExamineContext;
-use windlass_tools::{KNOWN_TOOLS, describe, main_field};
+use windlass_tools::{describe, main_field};
 
 use super::Wanted;
 use crate::guard::{self, Said};
