@@ -38,8 +38,17 @@ pub(crate) struct Guard {
     pub(crate) effective: Effective,
     pub(crate) home: Home,
     pub(crate) places: SettingsPlaces,
-    /// What the user should know.
+    /// What of the project waits for trust: that belongs on standard error whoever reads the rest.
+    pub(crate) untrusted: Option<String>,
+    /// What the user should know besides.
     pub(crate) notices: Vec<String>,
+}
+
+impl Guard {
+    /// Says everything that the user should know.
+    pub(crate) fn complain(&self) {
+        self.untrusted.iter().chain(&self.notices).for_each(|notice| crate::complain(notice));
+    }
 }
 
 /// Where and as whom the process runs.
@@ -80,9 +89,9 @@ pub(crate) fn load(said: Said<'_>, place: &Place, ask: impl FnOnce(&str) -> bool
         .filter(|problem| problem.severity != Severity::Fatal)
         .map(ToString::to_string)
         .collect();
-    notices.extend(left_out(&effective.skipped, &state));
     notices.extend(unread(&files));
-    Ok(Guard { settings, environment, home, places: files.places().clone(), effective, notices })
+    let untrusted = left_out(&effective.skipped, &state);
+    Ok(Guard { settings, environment, home, places: files.places().clone(), effective, untrusted, notices })
 }
 
 fn decide_trust(
@@ -138,13 +147,6 @@ fn question(files: &SettingsFiles, state: &TrustState) -> String {
     }
 }
 
-const LEFT_OUT: &str = "so these parts of its settings are left out";
-
-/// Whether a notice says that something waits for trust: that belongs on standard error whoever reads the rest.
-pub(crate) fn is_about_trust(notice: &str) -> bool {
-    notice.contains(LEFT_OUT)
-}
-
 /// What is said about parts of a project that wait for trust.
 fn left_out(skipped: &[String], state: &TrustState) -> Option<String> {
     let (why, advice) = match state {
@@ -160,7 +162,7 @@ fn left_out(skipped: &[String], state: &TrustState) -> Option<String> {
     (!skipped.is_empty()).then(|| {
         let parts: Vec<String> = skipped.iter().map(|part| display::line(part)).collect();
         let parts = parts.join(";\n  ");
-        format!("{why}, {LEFT_OUT}:\n  {parts}.\n  {advice}")
+        format!("{why}, so these parts of its settings are left out:\n  {parts}.\n  {advice}")
     })
 }
 

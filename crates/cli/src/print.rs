@@ -31,6 +31,8 @@ const REST_TIME: Duration = Duration::from_secs(2);
 /// Everything that is settled before the first request.
 struct Ready {
     wired: Wired,
+    /// What of the project waits for trust.
+    untrusted: Option<String>,
     key: SessionKey,
     opened: Opened,
     input: Input,
@@ -149,7 +151,8 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
             None => return Err(prompt::missing(arguments.swallowed_prompt())),
         }
     };
-    Ok(Ready { wired, key, opened, input, hook_events: arguments.include_hook_events })
+    let (untrusted, hook_events) = (held.untrusted, arguments.include_hook_events);
+    Ok(Ready { wired, untrusted, key, opened, input, hook_events })
 }
 
 /// Says why no run begins: on standard error, and to hosts also in the form they read.
@@ -169,8 +172,9 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let Wired { engine, setup, mut warnings, may_compact, hooks, redactor } = ready.wired;
     let (key, Opened { mut session, notices, again, keep }) = (ready.key, ready.opened);
     warnings.extend(notices);
-    let is_told = |warning: &&String| format != Format::StreamJson || guard::is_about_trust(warning);
-    warnings.iter().filter(is_told).for_each(|warning| complain(warning));
+    let told = warnings.iter().filter(|_| format != Format::StreamJson);
+    ready.untrusted.iter().chain(told).for_each(|warning| complain(warning));
+    warnings.splice(0..0, ready.untrusted);
     let translator = Translator::new(key, setup).resumed(session.spent());
     let mut view: Box<dyn View> = match format {
         Format::Text if matches!(ready.input, Input::Person { .. }) => Box::new(TalkView::new()),
