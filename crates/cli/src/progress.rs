@@ -198,6 +198,7 @@ fn remark(update: &Update) -> Option<String> {
             format!("The limit of {} is reached.", display::counted((*limit).into(), "turn"))
         }
         Update::Notice(text) => text.clone(),
+        Update::HookFailed(failure) => failure.text.clone(),
         _ => return None,
     })
 }

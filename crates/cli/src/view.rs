@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use windlass_engine::protocol::ToolUse;
+use windlass_engine::protocol::{HookFailureKind, ToolUse};
 use windlass_engine::{MessageId, Outcome, Terminal, Update};
 use windlass_wire::{At, Translator};
 
@@ -184,7 +184,8 @@ impl View for TalkView {
 /// way of failing once.
 pub(crate) struct WithHookFailures {
     inner: Box<dyn View>,
-    told: BTreeSet<String>,
+    /// Which hooks, and the ways in which they failed.
+    told: BTreeSet<(String, HookFailureKind)>,
 }
 
 impl WithHookFailures {
@@ -199,11 +200,10 @@ impl View for WithHookFailures {
     }
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        if let Update::Notice(text) = update
-            && let Some(kind) = windlass_hooks::failure_kind(text)
-            && self.told.insert(kind.to_owned())
+        if let Update::HookFailed(failure) = update
+            && self.told.insert((failure.hook.clone(), failure.kind))
         {
-            complain(text);
+            complain(&failure.text);
         }
         self.inner.update(update, out);
     }

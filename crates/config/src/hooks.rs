@@ -72,6 +72,7 @@ impl From<Answer> for HookAnswer {
             first_prompt: answer.first_prompt,
             context: answer.context,
             notices: answer.notices,
+            failures: Vec::new(),
         }
     }
 }

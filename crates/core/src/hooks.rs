@@ -73,7 +73,7 @@ impl Cx<'_> {
         if event == HookEvent::UserPromptSubmit {
             return self.hear_prompt_hooks(hook, answer);
         }
-        self.show_notices(&answer.notices);
+        self.show_notices(answer);
         let reasons: Vec<&str> = answer.stop.iter().chain(&answer.blocks).map(String::as_str).collect();
         if reasons.is_empty() {
             self.state.carry.notes.from_hooks.extend(answer.context.iter().cloned());
@@ -112,9 +112,12 @@ impl Cx<'_> {
     }
 
     /// Shows what hooks want the user to know.
-    pub(crate) fn show_notices(&mut self, notices: &[String]) {
-        for notice in notices {
+    pub(crate) fn show_notices(&mut self, answer: &HookAnswer) {
+        for notice in &answer.notices {
             self.emit(Update::Notice(notice.clone()));
+        }
+        for failure in &answer.failures {
+            self.emit(Update::HookFailed(failure.clone()));
         }
     }
 
@@ -134,7 +137,7 @@ impl Cx<'_> {
     /// Reads what stop hooks said: an objection first, then a wish not to go on. Something the model is to know is an
     /// objection too, since only going on lets it know.
     pub(crate) fn hear_stop_hooks(&mut self, asked: &Situation, answer: &HookAnswer) -> Heard {
-        self.show_notices(&answer.notices);
+        self.show_notices(answer);
         let blocks = [&answer.blocks[..], &answer.context[..]].concat();
         let Situation { guards, limits, .. } = asked;
         let overruled = guards.stop_blocks >= limits.stop_blocks;

@@ -98,7 +98,7 @@ impl Cx<'_> {
         if event == HookEvent::UserPromptSubmit {
             return self.hear_prompt_hooks(hook, answer);
         }
-        self.show_notices(&answer.notices);
+        self.show_notices(answer);
         if let Some(reason) = &answer.stop {
             return Some(ended_by_hook("A hook at the start of the session", reason));
         }
@@ -125,7 +125,7 @@ impl Cx<'_> {
     /// Hears what hooks say about a prompt. A prompt that is refused is gone; if it began the run, so is the run, and the text
     /// says why.
     pub(crate) fn hear_prompt_hooks(&mut self, hook: HookId, answer: &HookAnswer) -> Option<String> {
-        self.show_notices(&answer.notices);
+        self.show_notices(answer);
         let reasons: Vec<&str> = answer.stop.iter().chain(&answer.blocks).map(String::as_str).collect();
         if reasons.is_empty() {
             let context = answer.context.iter().map(|text| Block::text(&reminder(text))).collect();

@@ -38,7 +38,7 @@ impl Session {
 fn tell(shared: &Shared, cwd: PathBuf, call: HookCall) -> impl Future<Output = Vec<String>> + Send + use<> {
     let is_heard = shared.config.hooks.contains(&call.event());
     let asked = ask_hooks(shared, call, scene(&shared.config, cwd), CancellationToken::new());
-    async move { if is_heard { asked.await.notices } else { Vec::new() } }
+    async move { if is_heard { asked.await.told() } else { Vec::new() } }
 }
 
 fn scene(config: &Config, cwd: PathBuf) -> HookScene {

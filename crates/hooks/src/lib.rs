@@ -52,4 +52,3 @@ pub use program::Confinement;
 pub use prompt::AskModel;
 pub use runner::{HookHost, SettingsHooks};
 pub use set::{HookSet, HookSource, RuleCheck, SourceKind};
-pub use voice::failure_kind;

@@ -18,6 +18,7 @@ pub(crate) fn merge(answers: impl IntoIterator<Item = HookAnswer>) -> HookAnswer
         merged.first_prompt = joined(merged.first_prompt.take(), answer.first_prompt);
         merged.context.extend(answer.context);
         merged.notices.extend(answer.notices);
+        merged.failures.extend(answer.failures);
     }
     merged
 }

@@ -14,7 +14,9 @@ fn seen(event: HookEvent, json: &str) -> String {
                 first_prompt,
                 context,
                 notices,
+                failures,
             } = answer;
+            assert!(failures.is_empty());
             let mut words = Vec::new();
             words.extend(stop.map(|reason| format!("stop {reason}")));
             words.extend(blocks.iter().map(|text| format!("block {text}")));

@@ -35,7 +35,8 @@ impl Spill {
             Some(HookPermission::Deny(reason) | HookPermission::Ask(reason)) => Some(reason),
             Some(HookPermission::Allow | HookPermission::Defer) | None => None,
         };
-        for text in texts.chain(&mut answer.stop).chain(reason) {
+        let failures = answer.failures.iter_mut().map(|failure| &mut failure.text);
+        for text in texts.chain(failures).chain(&mut answer.stop).chain(reason) {
             self.shorten(text);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_protocol::{HookAnswer, HookEvent, HookPermission, RawValue};
+use windlass_protocol::{HookAnswer, HookEvent, HookFailure, HookFailureKind, HookPermission, RawValue};
 
 use crate::events;
 use crate::handler::{Handler, Kind};
@@ -21,22 +21,16 @@ pub(crate) enum Failed {
     Misspoke(String),
 }
 
-/// The words that tell how a handler failed, whatever else is said about it.
-const KINDS: [&str; 4] =
-    ["could not be started", "crashed", "took longer than", "gave an answer that cannot be read"];
-
-/// What stands behind them.
-const HAD_NO_SAY: &str = ". It had no say.";
-const PASSES_NOTHING: &str = ". Nothing passes without it.";
-
-/// Which handler failed, and in which way, if a notice tells that one did.
-#[must_use]
-pub fn failure_kind(notice: &str) -> Option<&str> {
-    let told = notice.strip_suffix(HAD_NO_SAY).or_else(|| notice.strip_suffix(PASSES_NOTHING))?;
-    KINDS.iter().filter_map(|kind| Some(told.find(kind)? + kind.len())).min().map(|end| &told[..end])
-}
-
 impl Failed {
+    fn kind(&self) -> HookFailureKind {
+        match self {
+            Self::NotStarted(_) => HookFailureKind::NotStarted,
+            Self::Crashed(_) => HookFailureKind::Crashed,
+            Self::TimedOut(_) => HookFailureKind::TimedOut,
+            Self::Misspoke(_) => HookFailureKind::Misspoke,
+        }
+    }
+
     pub(crate) fn words(&self) -> String {
         match self {
             Self::NotStarted(why) => format!("could not be started: {why}"),
@@ -52,17 +46,22 @@ impl Failed {
 /// A handler that failed is told. What it guards is blocked if it is set to, and if a host that was to be asked did not answer in
 /// time.
 pub(crate) fn failed(handler: &Handler, failed: &Failed) -> HookAnswer {
-    let told = format!("{} {}", handler.name(), failed.words());
+    let told = |what_follows: &str| HookFailure {
+        hook: handler.name(),
+        kind: failed.kind(),
+        text: format!("{} {}. {what_follows}", handler.name(), failed.words()),
+    };
     let is_silent_host = matches!((&handler.kind, failed), (Kind::Callback(_), Failed::TimedOut(_)))
         && matches!(handler.event, HookEvent::PreToolUse | HookEvent::UserPromptSubmit);
     // An end that fails to be judged is an end: otherwise a broken hook would keep a run going.
     let can_block = events::can_block(handler.event)
         && !matches!(handler.event, HookEvent::Stop | HookEvent::SubagentStop);
     if can_block && (handler.blocks_on_failure || is_silent_host) {
-        let block = format!("{told}{PASSES_NOTHING}");
-        return HookAnswer { notices: vec![block.clone()], ..blocked(handler.event, block) };
+        let failure = told("Nothing passes without it.");
+        let answer = blocked(handler.event, failure.text.clone());
+        return HookAnswer { failures: vec![failure], ..answer };
     }
-    HookAnswer { notices: vec![format!("{told}{HAD_NO_SAY}")], ..HookAnswer::default() }
+    HookAnswer { failures: vec![told("It had no say.")], ..HookAnswer::default() }
 }
 
 /// What a handler said in an object.
@@ -121,27 +120,5 @@ fn blocked(event: HookEvent, reason: String) -> HookAnswer {
             HookAnswer { permission: Some(HookPermission::Deny(reason)), ..HookAnswer::default() }
         }
         _ => HookAnswer { blocks: vec![reason], ..HookAnswer::default() },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_way_of_failing_is_known_by_its_notice() {
-        let ways = [
-            Failed::NotStarted("it is gone".into()),
-            Failed::Crashed("exit code 7".into()),
-            Failed::TimedOut(Duration::from_secs(1)),
-            Failed::Misspoke("it crashed midway".into()),
-        ];
-        for (way, kind) in ways.iter().zip(KINDS) {
-            for end in [HAD_NO_SAY, PASSES_NOTHING] {
-                let notice = format!("The Stop hook of s:1 {}{end}", way.words());
-                assert_eq!(failure_kind(&notice), Some(format!("The Stop hook of s:1 {kind}").as_str()));
-            }
-        }
-        assert_eq!(failure_kind("The Stop hook of s:1 objects: it crashed"), None);
     }
 }

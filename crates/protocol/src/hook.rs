@@ -397,8 +397,42 @@ pub struct HookAnswer {
     pub first_prompt: Option<String>,
     /// What the model is to know besides.
     pub context: Vec<String>,
-    /// What the user is to know: a hook that could not start, crashed, timed out or says so.
+    /// What the user is to know.
     pub notices: Vec<String>,
+    /// The hooks that had no say. The user is to know of them too.
+    pub failures: Vec<HookFailure>,
+}
+
+impl HookAnswer {
+    /// Everything that the user is to know, in words.
+    #[must_use]
+    pub fn told(self) -> Vec<String> {
+        self.notices.into_iter().chain(self.failures.into_iter().map(|failure| failure.text)).collect()
+    }
+}
+
+/// A hook that had no say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookFailure {
+    /// Which one, for people.
+    pub hook: String,
+    /// In which way it failed.
+    pub kind: HookFailureKind,
+    /// What happened and what follows from it, for people.
+    pub text: String,
+}
+
+/// In which way a hook failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HookFailureKind {
+    /// It could not be started, or not be reached.
+    NotStarted,
+    /// It ended in a way that says nothing.
+    Crashed,
+    /// It took too long.
+    TimedOut,
+    /// What it said is no answer.
+    Misspoke,
 }
 
 /// What a hook wants to become of a call.

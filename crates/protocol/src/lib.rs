@@ -34,8 +34,8 @@ pub use command::{
 pub use decision::{Collapse, CompactTrigger, Compaction, ContextReport, Decision, StoredResult};
 pub use event::{Event, Input, Interrupt, Priority, Prompt, Speaker};
 pub use hook::{
-    BatchCall, EndReason, HookAnswer, HookCall, HookEvent, HookPermission, HookScene, LoadReason, PromptId,
-    StartSource,
+    BatchCall, EndReason, HookAnswer, HookCall, HookEvent, HookFailure, HookFailureKind, HookPermission,
+    HookScene, LoadReason, PromptId, StartSource,
 };
 pub use hook_news::{HookEnding, HookMoment, HookNews, HookPrinted};
 pub use ids::{

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::{
-    Block, CallFacts, CallId, CompactTrigger, Decision, Delta, Failure, MessageId, PermissionUpdate,
-    RawValueEq, RequestId, Terminal, ToolProgress, ToolUse, Transition, Usage,
+    Block, CallFacts, CallId, CompactTrigger, Decision, Delta, Failure, HookFailure, MessageId,
+    PermissionUpdate, RawValueEq, RequestId, Terminal, ToolProgress, ToolUse, Transition, Usage,
 };
 
 /// One thing a caller sees. The last update of a run is [`Update::Done`], exactly once.
@@ -177,6 +177,8 @@ pub enum Update {
     },
     /// Something the user should know.
     Notice(String),
+    /// A hook had no say.
+    HookFailed(HookFailure),
     /// The end of the run.
     Done(Box<Outcome>),
 }

@@ -124,10 +124,5 @@ fn hooks_said(answer: &HookAnswer) -> Vec<String> {
     let blocks = answer.blocks.iter().map(|why| format!("objection: {why}"));
     let input = answer.input.iter().map(|_| "other input".to_owned());
     let context = answer.context.iter().map(|text| format!("added: {text}"));
-    stop.chain(blocks)
-        .chain(permission)
-        .chain(input)
-        .chain(context)
-        .chain(answer.notices.iter().cloned())
-        .collect()
+    stop.chain(blocks).chain(permission).chain(input).chain(context).chain(answer.clone().told()).collect()
 }

@@ -54,6 +54,7 @@ impl Translator {
                 self.informational(&cache_missed(*expected, *read, part.as_ref()), "info", out);
             }
             Update::Notice(text) => self.informational(text, "notice", out),
+            Update::HookFailed(failure) => self.informational(&failure.text, "notice", out),
             // The rest shows in other lines: transitions in what follows them, used-up turns in the result.
             _ => {}
         }

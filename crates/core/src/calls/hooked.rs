@@ -48,7 +48,7 @@ impl CallQueue {
             _ => false,
         };
         let Some(call) = self.calls.iter_mut().find(waits) else { return };
-        cx.show_notices(&answer.notices);
+        cx.show_notices(&answer);
         call.note_stop(answer.stop.as_deref(), cx);
         match call.stage.clone() {
             Stage::Hooking { facts, .. } => call.on_hooked_before(answer, facts, cx),

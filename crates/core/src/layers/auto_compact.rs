@@ -143,7 +143,7 @@ fn is_full(cx: &Cx<'_>) -> bool {
 
 /// What hooks want said in the summary is added; what they have against it is returned.
 fn hear_hooks(cx: &mut Cx<'_>, compacting: &mut Compacting, answer: HookAnswer) -> Option<String> {
-    cx.show_notices(&answer.notices);
+    cx.show_notices(&answer);
     compacting.instructions.extend(answer.context);
     let objections: Vec<String> = answer.stop.into_iter().chain(answer.blocks).collect();
     (!objections.is_empty()).then(|| format!("A hook objects: {}", objections.join("; ")))
@@ -282,7 +282,7 @@ fn tell_hooks(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>)
 
 /// What hooks want known after a compaction is told at once; it cannot be undone.
 fn on_told(cx: &mut Cx<'_>, work: &mut Work, compacting: Box<Compacting>, answer: &HookAnswer) -> Step {
-    cx.show_notices(&answer.notices);
+    cx.show_notices(answer);
     let context: Vec<Block> = answer.context.iter().map(|text| Block::text(&reminder(text))).collect();
     cx.tell(&context);
     if let Some(reason) = &answer.stop {

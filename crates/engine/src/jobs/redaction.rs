@@ -50,7 +50,8 @@ pub(super) fn answer(redactor: &Redactor, mut answer: HookAnswer) -> HookAnswer 
         Some(HookPermission::Allow | HookPermission::Defer) | None => None,
     };
     let lists = answer.blocks.iter_mut().chain(&mut answer.context).chain(&mut answer.notices);
-    for text in lists.chain(&mut answer.stop).chain(reason) {
+    let failures = answer.failures.iter_mut().map(|failure| &mut failure.text);
+    for text in lists.chain(failures).chain(&mut answer.stop).chain(reason) {
         if let Cow::Owned(redacted) = redactor.redact(text) {
             *text = redacted;
         }

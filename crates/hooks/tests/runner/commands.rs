@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use windlass_ports::HookRunner;
-use windlass_protocol::{EndReason, HookCall, ToolOutcome};
+use windlass_protocol::{EndReason, HookCall, HookFailureKind, ToolOutcome};
 
 use crate::stage::{Stage, after, bash, before, prompt, shell, stop, words};
 
@@ -53,6 +53,27 @@ async fn a_program_that_is_not_there_is_told_apart_from_one_that_crashes() {
     let answer = Stage::one("PreToolUse", exec).ask(bash("ls")).await;
     let seen = words(&answer);
     assert!(seen.starts_with("notice could not be started: ") && seen.contains("No such file"), "{seen}");
+}
+
+/// Whoever shows failures tells them apart by their kind, whatever words the program itself used.
+#[tokio::test]
+async fn every_way_of_failing_has_its_kind() {
+    use HookFailureKind::*;
+    let kinds = async |handler: serde_json::Value| {
+        let answer = Stage::one("PreToolUse", handler).ask(bash("ls")).await;
+        assert!(answer.notices.is_empty(), "{answer:?}");
+        let is_named = |hook: &str| hook == "The PreToolUse hook of settings.json:1 PreToolUse[0].hooks[0]";
+        assert!(answer.failures.iter().all(|failure| is_named(&failure.hook)), "{answer:?}");
+        answer.failures.iter().map(|failure| failure.kind).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(shell("./no-such-script.sh")).await, [NotStarted]);
+    assert_eq!(kinds(shell("echo it took longer than 1 s >&2; exit 1")).await, [Crashed]);
+    assert_eq!(kinds(json!({"type": "command", "command": "sleep 9", "timeout": 0.1})).await, [TimedOut]);
+    assert_eq!(kinds(shell("echo '{\"crashed'")).await, [Misspoke]);
+    let strict = json!({"type": "command", "command": "exit 1", "onFailure": "block"});
+    assert_eq!(kinds(strict).await, [Crashed]);
+    let objects = Stage::one("PreToolUse", shell("echo it crashed. It had no say. >&2; exit 2"));
+    assert!(objects.ask(bash("ls")).await.failures.is_empty());
 }
 
 #[tokio::test]

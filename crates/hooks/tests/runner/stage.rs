@@ -118,7 +118,7 @@ pub(crate) fn shell(line: &str) -> Value {
 
 /// An answer in one line; where the hook stands is left out.
 pub(crate) fn words(answer: &HookAnswer) -> String {
-    let HookAnswer { stop, blocks, permission, input, output, context, notices, .. } = answer;
+    let HookAnswer { stop, blocks, permission, input, output, context, notices, failures, .. } = answer;
     let mut words = Vec::new();
     words.extend(stop.as_ref().map(|reason| format!("stop {reason}")));
     words.extend(blocks.iter().map(|text| format!("block {text}")));
@@ -130,7 +130,8 @@ pub(crate) fn words(answer: &HookAnswer) -> String {
     words.extend(input.as_ref().map(|input| format!("input {}", input.get())));
     words.extend(output.as_ref().map(|output| format!("output {}", output.get())));
     words.extend(context.iter().map(|text| format!("context {text}")));
-    words.extend(notices.iter().map(|text| format!("notice {}", nameless(text))));
+    let failures = failures.iter().map(|failure| &failure.text);
+    words.extend(notices.iter().chain(failures).map(|text| format!("notice {}", nameless(text))));
     words.join(" | ")
 }
 

@@ -3,9 +3,10 @@
 use windlass_protocol::{
     Admission, Answer, CacheCreation, CallFacts, CallId, CallKind, Collapse, CompactTrigger, Compaction,
     Culprit, Decision, Denial, Failure, FailureClass, FileChange, FileSeen, FileStamp, ForkId, HookAnswer,
-    HookId, HookPermission, LookId, MemoryNote, Message, MessageId, ModelSpend, Origin, Outcome, Overflow,
-    PathFact, Repair, RequestId, Role, ServerToolUse, SessionSeed, ShownPart, StartSource, StopReason,
-    StoreId, StoredResult, Surroundings, Terminal, TimerId, ToolOutcome, ToolProgress, ToolUse, Usage,
+    HookFailure, HookFailureKind, HookId, HookPermission, LookId, MemoryNote, Message, MessageId, ModelSpend,
+    Origin, Outcome, Overflow, PathFact, Repair, RequestId, Role, ServerToolUse, SessionSeed, ShownPart,
+    StartSource, StopReason, StoreId, StoredResult, Surroundings, Terminal, TimerId, ToolOutcome,
+    ToolProgress, ToolUse, Usage,
 };
 
 use super::json::{
@@ -64,6 +65,12 @@ choice!(StopReason {
 names!(StartSource { "startup" = Startup, "resume" = Resume, "compact" = Compact, "fork" = Fork });
 names!(Role { "user" = User, "assistant" = Assistant });
 names!(CallKind { "read" = Read, "fetch" = Fetch, "edit" = Edit, "execute" = Execute, "session" = Session });
+names!(HookFailureKind {
+    "not_started" = NotStarted,
+    "crashed" = Crashed,
+    "timed_out" = TimedOut,
+    "misspoke" = Misspoke,
+});
 names!(CompactTrigger { "auto" = Auto, "manual" = Manual, "reactive" = Reactive });
 names!(FailureClass {
     "overflow" = Overflow,
@@ -156,7 +163,19 @@ object!(FileChange { path, hash: Hex, note });
 object!(Surroundings { changed, tasks, background, shown });
 
 choice!(HookPermission { "allow" = Allow, "deny" = Deny(why), "ask" = Ask(why), "defer" = Defer });
-object!(HookAnswer { stop, blocks, permission, input, updates, output, first_prompt, context, notices });
+object!(HookAnswer {
+    stop,
+    blocks,
+    permission,
+    input,
+    updates,
+    output,
+    first_prompt,
+    context,
+    notices,
+    failures
+});
+object!(HookFailure { hook, kind, text });
 
 object!(StoredResult { tool_use_id, path, preview });
 object!(Collapse { first, last, summary });

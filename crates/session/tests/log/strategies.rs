@@ -334,12 +334,21 @@ fn hook_answer() -> BoxedStrategy<Box<HookAnswer>> {
         text().prop_map(HookPermission::Ask),
         Just(HookPermission::Defer),
     ];
-    let lists = (vec(text(), 0..2), vec(text(), 0..2), vec(text(), 0..2), vec(raw(), 0..2));
+    let kinds = [
+        HookFailureKind::NotStarted,
+        HookFailureKind::Crashed,
+        HookFailureKind::TimedOut,
+        HookFailureKind::Misspoke,
+    ];
+    let failure = (text(), prop::sample::select(kinds.to_vec()), text())
+        .prop_map(|(hook, kind, text)| HookFailure { hook, kind, text });
+    let lists =
+        (vec(text(), 0..2), vec(text(), 0..2), vec(text(), 0..2), vec(failure, 0..2), vec(raw(), 0..2));
     (of(text()), of(permission), (of(raw()), of(raw())), of(text()), lists)
         .prop_map(|(stop, permission, (input, output), first_prompt, lists)| {
-            let (blocks, context, notices, updates) = lists;
+            let (blocks, context, notices, failures, updates) = lists;
             let answer = HookAnswer { stop, blocks, permission, context, notices, ..HookAnswer::default() };
-            Box::new(HookAnswer { input, updates, output, first_prompt, ..answer })
+            Box::new(HookAnswer { input, updates, output, first_prompt, failures, ..answer })
         })
         .boxed()
 }

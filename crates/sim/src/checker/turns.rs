@@ -131,6 +131,7 @@ impl Turns {
                 self.check_kept(&failure.message)
             }
             Update::Notice(text) | Update::CompactionFailed(text) => self.check_kept(text),
+            Update::HookFailed(failure) => self.check_kept(&failure.text),
             Update::UserText { blocks, .. } => {
                 let mut texts = blocks.iter().filter_map(Block::as_text);
                 texts.try_for_each(|text| self.check_kept(text))
