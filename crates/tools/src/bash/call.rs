@@ -36,16 +36,18 @@ struct Call<'a> {
 }
 
 /// Where git only looks, no repository that it comes across makes it run something.
-const QUIET_GIT: [(&str, &str); 9] = [
+const QUIET_GIT: [(&str, &str); 11] = [
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_PAGER", "cat"),
-    ("GIT_CONFIG_COUNT", "3"),
+    ("GIT_CONFIG_COUNT", "4"),
     ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
     ("GIT_CONFIG_VALUE_0", "false"),
     ("GIT_CONFIG_KEY_1", "core.hooksPath"),
     ("GIT_CONFIG_VALUE_1", "/dev/null"),
     ("GIT_CONFIG_KEY_2", "safe.bareRepository"),
     ("GIT_CONFIG_VALUE_2", "explicit"),
+    ("GIT_CONFIG_KEY_3", "diff.ignoreSubmodules"),
+    ("GIT_CONFIG_VALUE_3", "dirty"),
 ];
 
 pub(super) async fn run(shell: &Shell, input: BashInput, cx: ToolContext) -> ToolOutcome {

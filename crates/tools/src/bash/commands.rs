@@ -97,7 +97,9 @@ impl Look<'_> {
             exact_only: command.exact_only,
             effect: match command.effect {
                 Effect::Looks => CommandEffect::Looks,
-                Effect::LooksAtStart if self.is_start(&command.directory) => CommandEffect::Looks,
+                Effect::LooksAtStart if self.is_start(&command.directory, enters(&command.words)) => {
+                    CommandEffect::Looks
+                }
                 Effect::ChangesFiles => CommandEffect::ChangesFiles,
                 Effect::LooksAtStart | Effect::Unknown => CommandEffect::Unknown,
             },
@@ -109,7 +111,7 @@ impl Look<'_> {
 
     /// Whether a directory turns out to be the one that the line starts in, and in the repository that the session started in:
     /// any other may say in its configuration what git is to run.
-    fn is_start(&self, place: &Place) -> bool {
+    fn is_start(&self, place: &Place, enters: bool) -> bool {
         let is_here = match place {
             Place::Start => true,
             Place::Within(place) => self
@@ -117,7 +119,7 @@ impl Look<'_> {
                 .is_some_and(|path| clean(path.clone()) == self.cwd || resolve(&path) == resolve(self.cwd)),
             Place::Unknown => false,
         };
-        is_here && is_quiet_repository(self.cwd, self.root)
+        is_here && is_quiet_repository(self.cwd, self.root, enters)
     }
 
     fn found(&mut self, command: windlass_shell::FoundCommand) -> FoundCommand {
@@ -284,13 +286,21 @@ impl Look<'_> {
     }
 }
 
+/// Whether git is told to look into repositories inside of another one, whatever its settings say.
+fn enters(words: &[Word]) -> bool {
+    const OPTIONS: [&str; 5] =
+        ["--broken", "--dirty", "--ignore-submodules", "--recurse-submodules", "--submodule"];
+    words.iter().any(|word| OPTIONS.iter().any(|option| word.text.starts_with(option)))
+}
+
 /// Whether git runs nothing of a repository's choice: the one that it finds from a directory on is the one that a session
 /// started in and names no programs, or there is none.
-fn is_quiet_repository(directory: &Path, root: &Path) -> bool {
+fn is_quiet_repository(directory: &Path, root: &Path, enters: bool) -> bool {
     for above in directory.ancestors() {
         let git = above.join(".git");
         if git.symlink_metadata().is_ok() {
-            return root.starts_with(above) && !git_config::names_program(&git);
+            let is_quiet = !git_config::names_program(&git);
+            return root.starts_with(above) && is_quiet && !(enters && git_config::may_hold_others(&git));
         }
         // A repository without a work tree, as it lies in the directory itself: it can come with a clone.
         if is_git_directory(above) {

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// A longer file is not looked through.
 const BYTES_MAX: u64 = 256 * 1024;
+/// A larger index is not looked through.
+const INDEX_MAX: u64 = 16 * 1024 * 1024;
 /// More directories for repositories inside of another one are not looked through.
 const MODULES_MAX: usize = 64;
 
@@ -15,14 +17,10 @@ const MODULES_MAX: usize = 64;
 const KEYS: [&str; 9] =
     ["clean", "command", "defaultkeycommand", "external", "path", "process", "program", "smudge", "textconv"];
 
-/// Whether the repository that a `.git` is, or points to, names a program in its configuration, or one of its submodules does.
-/// What cannot be read may.
+/// Whether the repository that a `.git` is, or points to, names a program in its configuration, or one of its submodules does;
+/// or whether it wants the work trees of others inside of it looked into, which may name some too. What cannot be read may.
 pub(super) fn names_program(dot_git: &Path) -> bool {
-    let Some(directory) =
-        (if dot_git.is_dir() { Some(dot_git.to_owned()) } else { pointed_to(dot_git, "gitdir: ") })
-    else {
-        return true;
-    };
+    let Some(directory) = directory(dot_git) else { return true };
     let common = pointed_to(&directory.join("commondir"), "").unwrap_or_else(|| directory.clone());
     let mut waiting = vec![common.join("modules")];
     let mut files = vec![directory.join("config.worktree"), common.join("config")];
@@ -42,18 +40,41 @@ pub(super) fn names_program(dot_git: &Path) -> bool {
             }
         }
     }
-    files.iter().any(|file| match read(file) {
-        Ok(text) => text.lines().any(sets_program),
+    let may_set = |file: &Path, keys: &[&str]| match read(file) {
+        Ok(text) => text.lines().any(|line| sets(line, keys)),
         Err(error) => error.kind() != ErrorKind::NotFound,
-    })
+    };
+    let enters = |file: &Path| may_set(file, &["ignore"]);
+    files.iter().any(|file| may_set(file, &KEYS) || enters(file))
+        || enters(&dot_git.with_file_name(".gitmodules"))
+}
+
+/// Whether a repository may hold others, by the mode that its index gives them. What cannot be read may.
+pub(super) fn may_hold_others(dot_git: &Path) -> bool {
+    const LINK: [u8; 4] = 0o160_000_u32.to_be_bytes();
+    // The rest of an index that is split is elsewhere.
+    const SPLIT: &[u8] = b"link";
+    let Some(index) = directory(dot_git).map(|directory| directory.join("index")) else { return true };
+    let read = |found: fs::Metadata| {
+        if found.len() > INDEX_MAX { Err(ErrorKind::FileTooLarge.into()) } else { fs::read(&index) }
+    };
+    match fs::metadata(&index).and_then(read) {
+        Ok(bytes) => [&LINK[..], SPLIT].iter().any(|mark| memchr::memmem::find(&bytes, mark).is_some()),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    }
+}
+
+/// The directory that a `.git` is, or points to.
+fn directory(dot_git: &Path) -> Option<PathBuf> {
+    if dot_git.is_dir() { Some(dot_git.to_owned()) } else { pointed_to(dot_git, "gitdir: ") }
 }
 
 /// Whether a line may set one of the keys. What stands behind the name of a section belongs to it.
-fn sets_program(line: &str) -> bool {
+fn sets(line: &str, keys: &[&str]) -> bool {
     line.split(']').any(|part| {
         let part = part.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
         let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(part.len());
-        KEYS.iter().any(|key| part[..end].eq_ignore_ascii_case(key))
+        keys.iter().any(|key| part[..end].eq_ignore_ascii_case(key))
     })
 }
 
@@ -77,7 +98,7 @@ mod tests {
 
     #[test]
     fn lines_that_name_programs_are_known() {
-        let check = |line: &str, expected: bool| assert_eq!(sets_program(line), expected, "{line}");
+        let check = |line: &str, expected: bool| assert_eq!(sets(line, &KEYS), expected, "{line}");
         check("\tclean = ./x", true);
         check("[filter \"a]b\"] CLEAN=./x", true);
         check("[diff] external = ./x", true);

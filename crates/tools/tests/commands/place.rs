@@ -16,6 +16,7 @@ pub(super) fn trials() -> Vec<Trial> {
     vec![
         trial("looking_runs_no_program_of_the_project", looking_runs_no_program_of_the_project),
         trial("looking_with_git_runs_nothing_that_a_repository_names", looking_with_git),
+        trial("looking_with_git_enters_no_repository_inside", looking_at_repositories_inside),
         trial("looking_follows_no_link_that_was_swapped", looking_follows_no_link_that_was_swapped),
         trial("a_forged_directory_leads_nowhere", a_forged_directory_leads_nowhere),
         trial("the_working_directory_carries_over_inside_the_roots", the_working_directory_carries_over),
@@ -90,16 +91,52 @@ fn check_git(setting: &str, looks: bool) {
     } else {
         git(&["config", setting, program.to_str().unwrap()]);
     }
+    check_git_looks(&session, setting, looks);
+}
+
+fn check_git_looks(session: &Session, setting: &str, looks: bool) {
+    let project = session.project();
     for command in GIT_LOOKS {
         let cx = ExamineContext::new(project.clone(), [project.clone()].into());
         let tool = Bash::new(session.settings.clone(), Arc::clone(&session.tasks));
         let facts = AnyTool::examine(&tool, &raw(&json!({ "command": command })), &cx).unwrap();
+        let looks = looks && !(command.contains("--dirty") && project.join("inside").exists());
         assert_eq!(facts.kind == CallKind::Read, looks, "{command} with {setting}");
         if looks {
             block_on(session.bash(json!({ "command": command })));
             assert!(!project.join("ran").exists(), "{command} with {setting}");
         }
     }
+}
+
+/// A repository inside of another one has a configuration of its own.
+fn looking_at_repositories_inside() {
+    let session = Session::new();
+    let project = session.project();
+    let git = |directory: &str, arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.current_dir(project.join(directory)).args(["-c", "user.name=a", "-c", "user.email=a@b"]);
+        command.args(arguments).env("GIT_CONFIG_GLOBAL", "/dev/null").stderr(std::process::Stdio::null());
+        assert!(command.status().unwrap().success(), "{arguments:?}");
+    };
+    git("", &["init", "-q"]);
+    git("", &["init", "-q", "inside"]);
+    fs::write(project.join("inside/.gitattributes"), "* filter=own\n").unwrap();
+    fs::write(project.join("inside/file"), "one\n").unwrap();
+    fs::write(project.join("file"), "one\n").unwrap();
+    for directory in ["inside", ""] {
+        git(directory, &["add", "."]);
+        git(directory, &["commit", "-qm", "one"]);
+    }
+    fs::write(project.join("inside/file"), "two two\n").unwrap();
+    let mark = format!("touch {}; cat", project.join("ran").display());
+    git("inside", &["config", "filter.own.clean", &mark]);
+    check_git_looks(&session, "a filter inside", true);
+    let modules = "[submodule \"inside\"]\n\tpath = inside\n\turl = ./inside\n";
+    fs::write(project.join(".gitmodules"), modules).unwrap();
+    check_git_looks(&session, "a submodule", true);
+    fs::write(project.join(".gitmodules"), format!("{modules}\tignore = none\n")).unwrap();
+    check_git_looks(&session, "a submodule to be looked into", false);
 }
 
 fn looking_with_git() {
