@@ -74,8 +74,16 @@ fn sets(line: &str, keys: &[&str]) -> bool {
     line.split(']').any(|part| {
         let part = part.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
         let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(part.len());
-        keys.iter().any(|key| part[..end].eq_ignore_ascii_case(key))
+        keys.iter().any(|key| part[..end].eq_ignore_ascii_case(key)) && !is_large_file_filter(&part[end..])
     })
+}
+
+/// The filters that `git lfs install --local` sets run no program of the repository's choice.
+fn is_large_file_filter(value: &str) -> bool {
+    const FILTERS: [&str; 5] =
+        ["clean -- %f", "smudge -- %f", "smudge --skip -- %f", "filter-process", "filter-process --skip"];
+    let value = value.trim_start().strip_prefix('=').unwrap_or_default().trim();
+    value.strip_prefix("git-lfs ").is_some_and(|arguments| FILTERS.contains(&arguments))
 }
 
 /// The place that a file names, relative to the directory it is in.
@@ -105,6 +113,11 @@ mod tests {
         check("  textconv=./x", true);
         check("\tpath = ../more", true);
         check("[gpg \"ssh\"]program=./x", true);
+        check("\tclean = git-lfs clean -- %f", false);
+        check("[filter \"lfs\"] process = git-lfs filter-process", false);
+        check("\tclean = git-lfs clean -- %f; ./x", true);
+        check("\tclean = git-lfs clean -- %f \\", true);
+        check("\tclean = ./git-lfs clean -- %f", true);
         check("[core]", false);
         check("\tfilemode = true", false);
         check("\turl = https://example.com/clean", false);
