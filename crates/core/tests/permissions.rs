@@ -124,6 +124,7 @@ fn plain() -> impl Strategy<Value = PlainCommand> {
             whole: words.clone(),
             words,
             exact_only: dice == [true; 4],
+            spelled: (dice == [true, false, true, false]).then_some(2),
             effect,
             reads,
             writes,

@@ -51,6 +51,8 @@ pub struct PlainCommand {
     pub whole: Vec<Word>,
     /// No rule with a prefix may allow it, since what it runs is in its arguments.
     pub exact_only: bool,
+    /// A rule with a star may allow it only if so many of its words stand in the rule itself: they name another program that is run.
+    pub spelled: Option<usize>,
     /// What the program does. What redirections do is in [`PlainCommand::writes`] and [`PlainCommand::reads`] only.
     pub effect: Effect,
     /// What the command is known to read: all of it if the effect is known, else what redirections name.

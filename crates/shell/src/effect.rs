@@ -14,7 +14,7 @@ mod tools;
 
 pub(crate) use awk::is_plain_program as is_plain_awk;
 pub(crate) use git::shown as shown_by_git;
-pub(crate) use sed::is_plain_script as is_plain_sed;
+pub(crate) use sed::{is_plain_script as is_plain_sed, runs_something as runs_in_sed};
 pub(crate) use special::double_bracket;
 
 use crate::names::has_name;
@@ -145,7 +145,7 @@ fn moves(name: &str, enters: Option<Places>) -> Option<Places> {
     enters.or_else(|| moves.then(Places::unknown))
 }
 
-fn base_name(name: &str) -> &str {
+pub(crate) fn base_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }
 

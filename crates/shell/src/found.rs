@@ -9,6 +9,8 @@ mod unwrap;
 mod variables;
 mod word;
 
+pub(crate) use unwrap::runs_in_awk;
+
 use crate::places::Places;
 use crate::{FoundCommand, NamedPath, PlainCommand};
 use variables::Variables;

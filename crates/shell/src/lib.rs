@@ -13,6 +13,7 @@ mod names;
 mod places;
 mod plain;
 mod scan;
+mod told;
 mod view;
 mod visible;
 

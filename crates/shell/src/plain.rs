@@ -12,6 +12,7 @@ mod word;
 use crate::analysis::BYTES_MAX;
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
+use crate::told;
 use crate::visible;
 use crate::{Effect, NamedPath, NotPlain, PlainCommand, Word};
 use compound::Binding;
@@ -392,6 +393,7 @@ impl Reader<'_> {
         let effect = if parts.network.is_some() { Effect::Unknown } else { facts.effect };
         self.commands.push(PlainCommand {
             source: start..self.last_end,
+            spelled: told::spelled(&parts.words),
             words: parts.words,
             whole,
             exact_only: facts.exact_only,

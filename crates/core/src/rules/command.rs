@@ -114,7 +114,17 @@ impl CommandPattern {
         if self.is_exact() {
             return self.is(&command.words) || self.is(&command.whole);
         }
-        !command.exact_only && self.is(&command.words)
+        let may_cover =
+            !command.exact_only && command.spelled.is_none_or(|count| self.spells(&command.words, count));
+        may_cover && self.is(&command.words)
+    }
+
+    /// Whether what stands in front of the first star would be these words to their ends, if it fits.
+    fn spells(&self, words: &[String], count: usize) -> bool {
+        let count = count.min(words.len());
+        let length = characters(words[..count].iter().map(String::as_str)).count();
+        let ends = |token: Option<&Token>| matches!(token, None | Some(Token::Boundary));
+        self.literal > length || (self.literal == length && ends(self.tokens.get(length)))
     }
 
     /// Whether it lets an interpreter, or whatever a package manager is told to, run anything.
@@ -454,6 +464,42 @@ mod tests {
             assert!(pattern.is_exact(), "{line}: {text}");
         }
         assert_eq!(CommandPattern::literal(&["a\nb".into()]), None);
+    }
+
+    #[test]
+    fn a_rule_with_a_star_has_to_spell_out_what_is_run() {
+        let check = |pattern: &str, spelled: Option<usize>, expected: bool| {
+            let words = words("rg|--pre|./x|foo");
+            let command = PlainCommand {
+                text: "rg --pre ./x foo".into(),
+                whole: words.clone(),
+                words,
+                exact_only: false,
+                spelled,
+                effect: windlass_protocol::CommandEffect::Unknown,
+                reads: vec![],
+                writes: vec![],
+                network: false,
+            };
+            assert_eq!(CommandPattern::parse(pattern).unwrap().covers(&command), expected, "{pattern}");
+        };
+        check("rg:*", None, true);
+        check("rg:*", Some(3), false);
+        check("rg *", Some(3), false);
+        check("*", Some(3), false);
+        check("rg * foo", Some(3), false);
+        check("rg --pre:*", Some(3), false);
+        check("rg --pre ./*", Some(3), false);
+        check("rg --pre ./x*", Some(3), false);
+        check("rg --pre \"*\" foo", Some(3), false);
+        check("rg --pre ./x:*", Some(3), true);
+        check("rg --pre ./x *", Some(3), true);
+        check("rg --pre ./x f*", Some(3), true);
+        check("rg --pre ./x foo", Some(3), true);
+        check("rg --pre ./x foo", Some(4), true);
+        check("rg --pre ./x foo:*", Some(4), true);
+        check("rg --pre ./x foo *", Some(9), true);
+        check("rg --pre ./x bar *", Some(3), false);
     }
 
     #[test]

@@ -16,7 +16,7 @@ names!(Behaviour { "allow" = Allow, "ask" = Ask, "deny" = Deny });
 names!(Destination { "session" = Session, "local" = Local, "project" = Project, "user" = User });
 
 object!(NamedPath { path, naming, recursive, redirected });
-object!(PlainCommand { text, words, whole, exact_only, effect, reads, writes, network });
+object!(PlainCommand { text, words, whole, exact_only, spelled, effect, reads, writes, network });
 object!(FoundCommand { words, reads, writes, removes });
 object!(CommandFacts { line, plain, found, unseen, hidden });
 object!(UrlFact { text, secure, host, port });

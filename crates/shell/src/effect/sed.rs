@@ -55,23 +55,34 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
 
 /// Whether every command of a script is known to touch nothing but the lines that pass through.
 pub(crate) fn is_plain_script(script: &str) -> bool {
-    let mut script = Script { rest: script };
-    loop {
-        script.skip(|c| c.is_ascii_whitespace() || c == ';');
-        if script.rest.is_empty() {
-            return true;
-        }
-        if script.addresses().and_then(|()| script.command()).is_none() {
-            return false;
-        }
-    }
+    Script { rest: script, may_name_files: false }.ends_well()
+}
+
+/// Whether a script has commands that run a program, or that nobody knows. It may read and write files.
+pub(crate) fn runs_something(script: &str) -> bool {
+    !is_plain_script(script) && !Script { rest: script, may_name_files: true }.ends_well()
 }
 
 struct Script<'a> {
     rest: &'a str,
+    /// Commands that read and write files are known as well, and parts of a script need not be.
+    may_name_files: bool,
 }
 
 impl Script<'_> {
+    /// Whether every command up to the end is known.
+    fn ends_well(mut self) -> bool {
+        loop {
+            self.skip(|c| c.is_ascii_whitespace() || c == ';');
+            if self.rest.is_empty() {
+                return true;
+            }
+            if self.addresses().and_then(|()| self.command()).is_none() {
+                return false;
+            }
+        }
+    }
+
     fn skip(&mut self, skipped: impl Fn(char) -> bool) {
         self.rest = self.rest.trim_start_matches(skipped);
     }
@@ -110,8 +121,18 @@ impl Script<'_> {
                 self.until('/')?;
                 self.skip(|c| c == 'I' || c == 'M');
             }
+            '\\' if self.may_name_files => {
+                self.take();
+                let delimiter = self.take()?;
+                self.until(delimiter)?;
+                self.skip(|c| c == 'I' || c == 'M');
+            }
             // Another delimiter is rare and easy to misread.
             '\\' => return None,
+            // Most likely the number of a line.
+            '\0' if self.may_name_files => {
+                self.take();
+            }
             _ => {}
         }
         Some(())
@@ -141,11 +162,17 @@ impl Script<'_> {
                 self.skip(|c| c == ' ');
                 self.skip(|c| c.is_ascii_alphanumeric() || c == '_');
             }
+            'a' | 'i' | 'c' if self.may_name_files => return self.long_text(),
             'a' | 'i' | 'c' => return self.text(),
             's' => {
                 self.pair()?;
                 self.skip(|c| c.is_ascii_digit() || "gpiImM".contains(c));
+                if self.may_name_files && self.peek() == Some('w') {
+                    self.skip(|c| c != '\n');
+                }
             }
+            'r' | 'R' | 'w' | 'W' if self.may_name_files => self.skip(|c| c != '\n'),
+            'F' if self.may_name_files => {}
             'y' => self.pair()?,
             '#' => self.skip(|c| c != '\n'),
             _ => return None,
@@ -166,6 +193,19 @@ impl Script<'_> {
                 }
                 c if c == delimiter => return Some(()),
                 _ => {}
+            }
+        }
+    }
+
+    /// Text with all its lines: a backslash in front of the end of a line makes it longer.
+    fn long_text(&mut self) -> Option<()> {
+        loop {
+            match self.take() {
+                None | Some('\n') => return Some(()),
+                Some('\\') => {
+                    self.take();
+                }
+                Some(_) => {}
             }
         }
     }

@@ -14,6 +14,7 @@ use super::search;
 use super::word::Argument;
 use crate::names::{Sieve, has_name as has};
 use crate::places::Places;
+pub(crate) use awk::runs_something as runs_in_awk;
 pub(super) use awk::written as written_by_awk;
 use builds::builds;
 use code::interpreted;

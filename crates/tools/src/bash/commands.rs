@@ -95,6 +95,7 @@ impl Look<'_> {
             words: command.words.iter().map(word).collect(),
             whole: command.whole.iter().map(word).collect(),
             exact_only: command.exact_only,
+            spelled: command.spelled,
             effect: match command.effect {
                 Effect::Looks => CommandEffect::Looks,
                 Effect::LooksAtStart if self.is_start(&command.directory, enters(&command.words)) => {

@@ -23,6 +23,7 @@ pub(super) fn command(words: &[String]) -> PlainCommand {
         words: words.to_vec(),
         whole: words.to_vec(),
         exact_only: false,
+        spelled: None,
         effect: CommandEffect::Unknown,
         reads: vec![],
         writes: vec![],

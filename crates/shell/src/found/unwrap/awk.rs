@@ -64,6 +64,26 @@ pub(super) fn interpreted(arguments: &[Argument], inside: &mut Inside) {
     }
 }
 
+/// Whether a program runs something, or may: where it can be read in two ways, it does.
+pub(crate) fn runs_something(program: &str) -> bool {
+    if is_plain_awk(program) {
+        return false;
+    }
+    let calls = |(at, name): (usize, &str)| {
+        let behind = program[at + name.len()..].trim_start_matches([' ', '\t', '\\', '\n']);
+        behind.starts_with('(')
+    };
+    // Behind these a slash divides, and nothing is inside an expression to look for.
+    let divides = |(at, _): (usize, &str)| program[at + 2..].trim_start().starts_with('/');
+    let is_ambiguous = program.contains('|')
+        && (program.match_indices("++").any(divides) || program.match_indices("--").any(divides));
+    let tokens = tokens(program);
+    is_ambiguous
+        || program.match_indices("system").any(calls)
+        || (0..tokens.len())
+            .any(|at| matches!(tokens[at], Token::Sign(_)) && !matches!(run_at(&tokens, at), Run::Nothing))
+}
+
 /// The files that programs of `awk` write.
 pub(in crate::found) fn written(arguments: &[Argument]) -> Vec<String> {
     let mut files = Vec::new();

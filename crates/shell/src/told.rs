@@ -1,0 +1,139 @@
+//! Other programs that a command is told to run: by an option, by a setting, or in the language inside it.
+//!
+//! A rule with a star means the program that it names, so what is found here has to stand in the rule as well. Whoever looks for
+//! what a rule denies looks in `found`, and further: there a wrong guess is a question too many, here it is one in everyday work.
+
+mod builds;
+mod git;
+mod harmless;
+mod languages;
+mod options;
+#[cfg(test)]
+mod tests;
+
+use crate::Word;
+use crate::names::{Sieve, has_name};
+
+static MAY_TELL: Sieve =
+    Sieve::EMPTY.with(git::NAMES).with(builds::NAMES).with(languages::NAMES).with_rows(options::NAMES);
+
+/// So many turns of a loop are looked at.
+const TURNS_MAX: usize = 64;
+
+/// A command that is looked through.
+struct Telling<'a> {
+    /// The last part of its name.
+    base: &'a str,
+    words: &'a [Word],
+    /// So many words a rule has to spell out.
+    spelled: usize,
+}
+
+/// How many words of a command a rule has to spell out because another program is named in them; nothing if there is none.
+pub(crate) fn spelled(words: &[Word]) -> Option<usize> {
+    let base = crate::effect::base_name(&words.first()?.text);
+    if !MAY_TELL.may_have(base) {
+        return None;
+    }
+    let written = told(base, words);
+    let varies = words.iter().any(|word| !word.choices.is_empty());
+    let may_be_told = varies && chosen(words).any(|words| told(base, &words).is_some());
+    if may_be_told { Some(words.len()) } else { written }
+}
+
+fn told(base: &str, words: &[Word]) -> Option<usize> {
+    let mut telling = Telling { base, words, spelled: 0 };
+    options::look(&mut telling);
+    git::look(&mut telling);
+    builds::look(&mut telling);
+    languages::look(&mut telling);
+    (telling.spelled > 0).then_some(telling.spelled)
+}
+
+/// A command of a loop, with the words that it gets in turn.
+fn chosen(words: &[Word]) -> impl Iterator<Item = Vec<Word>> {
+    let turns = words.iter().map(|word| word.choices.len()).max().unwrap_or(0);
+    (0..turns.min(TURNS_MAX)).map(|turn| {
+        let choose = |word: &Word| match word.choices.get(turn) {
+            Some(choice) => Word { text: choice.text.clone(), ..Word::default() },
+            None => word.clone(),
+        };
+        words.iter().map(choose).collect()
+    })
+}
+
+impl<'a> Telling<'a> {
+    /// The arguments with their places, up to the dashes that end options.
+    fn options(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+        self.arguments().take_while(|(_, text)| *text != "--")
+    }
+
+    fn arguments(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+        self.words.iter().map(|word| word.text.as_str()).enumerate().skip(1)
+    }
+
+    fn text(&self, at: usize) -> Option<&'a str> {
+        self.words.get(at).map(|word| word.text.as_str())
+    }
+
+    /// The word at this place tells what is run.
+    fn tells(&mut self, at: usize) {
+        self.spelled = self.spelled.max((at + 1).min(self.words.len()));
+    }
+
+    /// The value of an option tells it, unless that is harmless.
+    fn tells_value(&mut self, at: usize, value: Value<'_>, is_harmless: fn(&str) -> bool) {
+        let (place, value) = match value {
+            Value::InWord(value) => (at, Some(value)),
+            Value::Next => (at + 1, self.text(at + 1)),
+        };
+        if !value.is_some_and(is_harmless) {
+            self.tells(place);
+        }
+    }
+}
+
+/// Where the value of an option is.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    /// In the same word.
+    InWord(&'a str),
+    /// It is the next word, if there is a value.
+    Next,
+}
+
+impl<'a> Value<'a> {
+    /// What stands behind the letter of an option.
+    fn behind(letter: &'a str) -> Self {
+        if letter.is_empty() { Self::Next } else { Self::InWord(letter) }
+    }
+
+    fn in_word(self) -> Option<&'a str> {
+        match self {
+            Self::InWord(value) => Some(value),
+            Self::Next => None,
+        }
+    }
+}
+
+/// The name of an option without dashes, and its value.
+fn name_and_value(option: &str) -> (&str, Value<'_>) {
+    option.split_once('=').map_or((option, Value::Next), |(name, value)| (name, Value::InWord(value)))
+}
+
+/// Options that are no abbreviations of others, though they look like it.
+const WHOLE: &str = "checkpoint strip";
+
+/// The value of an option behind two dashes, or of an abbreviation of it.
+fn long_option<'a>(word: &'a str, names: &str) -> Option<Value<'a>> {
+    let (name, value) = name_and_value(word.strip_prefix("--")?);
+    let is_meant = |full: &str| !name.is_empty() && full.starts_with(name) && !has_name(WHOLE, name);
+    names.split(' ').any(is_meant).then_some(value)
+}
+
+/// The value of the first of some letters in a group behind one dash. Behind a letter that takes a value there is no other.
+fn short_option<'a>(word: &'a str, letters: &str, valued: &str) -> Option<Value<'a>> {
+    let group = word.strip_prefix('-').filter(|group| !group.starts_with('-'))?;
+    let (at, letter) = group.char_indices().find(|(_, c)| letters.contains(*c) || valued.contains(*c))?;
+    letters.contains(letter).then(|| Value::behind(&group[at + letter.len_utf8()..]))
+}

@@ -1,0 +1,221 @@
+//! Options whose value is run, by the programs that have them.
+
+use super::harmless::{self, never};
+use super::{Telling, Value, long_option, name_and_value, short_option};
+use crate::names::has_name as has;
+
+/// Options behind one dash with one letter, or behind two with a name.
+struct Row {
+    names: &'static str,
+    /// Letters whose value is run.
+    letters: &'static str,
+    /// Letters with another value.
+    valued: &'static str,
+    long: &'static str,
+    is_harmless: fn(&str) -> bool,
+}
+
+const NONE: Row = Row { names: "", letters: "", valued: "", long: "", is_harmless: never };
+
+const TARS: &str = "tar gtar bsdtar";
+const TAR_VALUED: &str = "bCfgHKLNTVX";
+const SSH_VALUED: &str = "BbcDEeFIiJLlmOPpQRSWwX";
+
+const ROWS: &[Row] = &[
+    Row { names: "rg", long: "pre hostname-bin", ..NONE },
+    Row { names: "sort gsort", long: "compress-program", is_harmless: harmless::compressor, ..NONE },
+    Row {
+        names: TARS,
+        letters: "I",
+        valued: "bCfFgHKLNTVX",
+        long: "use-compress-program",
+        is_harmless: harmless::compressor,
+    },
+    Row {
+        names: TARS,
+        letters: "F",
+        valued: "bCfgHIKLNTVX",
+        long: "to-command info-script new-volume-script rmt-command rsh-command",
+        ..NONE
+    },
+    Row { names: TARS, long: "checkpoint-action", valued: TAR_VALUED, is_harmless: is_checkpoint, ..NONE },
+    Row {
+        names: "man",
+        letters: "PH",
+        valued: "CRLmMSserpET",
+        long: "pager html",
+        is_harmless: harmless::pager,
+    },
+    Row { names: "bat batcat delta ag ack", long: "pager", is_harmless: harmless::pager, ..NONE },
+    Row { names: "mysql mariadb", long: "pager", is_harmless: harmless::pager, ..NONE },
+    Row {
+        names: "ssh scp sftp autossh sshfs ssh-copy-id",
+        letters: "o",
+        valued: SSH_VALUED,
+        is_harmless: harmless::ssh_setting,
+        ..NONE
+    },
+    Row { names: "scp sftp", letters: "SD", valued: "BbcFiJlPRsX", ..NONE },
+    Row { names: "mosh", long: "ssh", is_harmless: harmless::remote_shell, ..NONE },
+    Row { names: "rsync", letters: "e", valued: "fBTM@", long: "rsh", is_harmless: harmless::remote_shell },
+    Row { names: "rsync", long: "rsync-path", is_harmless: harmless::remote_rsync, ..NONE },
+    Row { names: "borg", long: "rsh", is_harmless: harmless::remote_shell, ..NONE },
+    Row { names: "split gsplit", long: "filter", ..NONE },
+    Row {
+        names: "tcpdump",
+        letters: "z",
+        valued: "BcCDEFGijMrsTVwWyQ",
+        is_harmless: harmless::compressor,
+        ..NONE
+    },
+    Row { names: "nc ncat netcat", letters: "ec", valued: "iMmOPpqsTVWwXxg", long: "exec sh-exec", ..NONE },
+    Row {
+        names: "wget",
+        letters: "e",
+        valued: "oaiBtOTwQPUDARIl",
+        long: "execute",
+        is_harmless: harmless::wget_setting,
+    },
+    Row { names: "wget", long: "use-askpass", ..NONE },
+    Row {
+        names: "apt apt-get aptitude",
+        letters: "o",
+        valued: "cta",
+        long: "option",
+        is_harmless: harmless::apt_setting,
+    },
+    Row { names: "dpkg", long: "pre-invoke post-invoke", ..NONE },
+    Row { names: "rpm", letters: "E", long: "pipe eval", ..NONE },
+    Row { names: "fzf sk", long: "preview", is_harmless: harmless::preview, ..NONE },
+    Row { names: "fzf sk", long: "bind", is_harmless: harmless::key_binding, ..NONE },
+    Row {
+        names: "hg",
+        letters: "e",
+        long: "ssh remotecmd tool",
+        valued: "mlufdXIRr",
+        is_harmless: harmless::remote_shell,
+    },
+    Row { names: "hg", long: "config", is_harmless: harmless::hg_setting, ..NONE },
+    Row { names: "gpg gpg2", long: "agent-program dirmngr-program keyboxd-program photo-viewer", ..NONE },
+    Row { names: "install ginstall", long: "strip-program", ..NONE },
+    Row { names: "diff3 sdiff", long: "diff-program", ..NONE },
+    Row { names: "cpio", long: "rsh-command", ..NONE },
+    Row { names: "yt-dlp youtube-dl", long: "exec exec-before-download", ..NONE },
+    Row { names: "rclone restic", long: "password-command sftp-ssh", ..NONE },
+];
+
+/// Options that are never abbreviated; how many dashes are in front does not matter.
+struct Words {
+    names: &'static str,
+    options: &'static str,
+    is_harmless: fn(&str) -> bool,
+}
+
+const WORDS: &[Words] = &[
+    Words { names: "zip", options: "TT unzip-command", is_harmless: never },
+    Words { names: "gcc g++ cc c++ clang clang++", options: "wrapper fplugin", is_harmless: never },
+    Words { names: "bazel bazelisk", options: "run_under shell_executable", is_harmless: harmless::shell },
+    Words { names: "helm", options: "post-renderer", is_harmless: never },
+    Words { names: "npm pnpm yarn", options: "script-shell", is_harmless: harmless::shell },
+    Words { names: "svn", options: "diff-cmd diff3-cmd editor-cmd config-option", is_harmless: never },
+];
+
+/// Programs that run all that stands behind one of these.
+const REST: &str = "fd fdfind";
+const REST_LETTERS: &str = "xX";
+const REST_VALUED: &str = "dtEeScjo";
+
+const PAGERS: &str = "less more most";
+const SOCKETS: &str = "socat";
+
+/// The programs, for the sieve.
+pub(super) const NAMES: &[(&str, &str)] = &NAMED;
+const NAMED: [(&str, &str); ROWS.len() + WORDS.len() + 3] = {
+    let mut named = [("", ""); ROWS.len() + WORDS.len() + 3];
+    let mut at = 0;
+    while at < ROWS.len() {
+        named[at] = (ROWS[at].names, "");
+        at += 1;
+    }
+    while at < ROWS.len() + WORDS.len() {
+        named[at] = (WORDS[at - ROWS.len()].names, "");
+        at += 1;
+    }
+    named[at] = (REST, "");
+    named[at + 1] = (PAGERS, "");
+    named[at + 2] = (SOCKETS, "");
+    named
+};
+
+pub(super) fn look(telling: &mut Telling<'_>) {
+    for row in ROWS.iter().filter(|row| has(row.names, telling.base)) {
+        for (at, word) in telling.options() {
+            let value = long_option(word, row.long).or_else(|| short_option(word, row.letters, row.valued));
+            if let Some(value) = value {
+                telling.tells_value(at, value, row.is_harmless);
+            }
+        }
+    }
+    if let Some(row) = WORDS.iter().find(|row| has(row.names, telling.base)) {
+        words(telling, row);
+    }
+    match telling.base {
+        base if has(TARS, base) => old_letters(telling),
+        base if has(REST, base) => rest(telling),
+        base if has(PAGERS, base) => first_commands(telling),
+        "socat" => addresses(telling),
+        _ => {}
+    }
+}
+
+fn words(telling: &mut Telling<'_>, row: &Words) {
+    for (at, word) in telling.options().filter(|(_, word)| word.starts_with('-')) {
+        let (name, value) = name_and_value(word.trim_start_matches('-'));
+        let behind = name.strip_prefix("TT").filter(|value| telling.base == "zip" && !value.is_empty());
+        if has(row.options, name) || behind.is_some() {
+            telling.tells_value(at, behind.map_or(value, Value::InWord), row.is_harmless);
+        }
+    }
+}
+
+/// Letters of `tar` without a dash, whose values follow in other words.
+fn old_letters(telling: &mut Telling<'_>) {
+    let group = telling.text(1).filter(|group| !group.starts_with('-'));
+    if group.is_some_and(|group| {
+        group.contains(['I', 'F']) && group.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    }) {
+        telling.tells(telling.words.len());
+    }
+}
+
+fn is_checkpoint(action: &str) -> bool {
+    !action.starts_with("exec") && !action.contains('\0')
+}
+
+fn rest(telling: &mut Telling<'_>) {
+    let runs = |word: &str| {
+        long_option(word, "exec exec-batch").is_some()
+            || short_option(word, REST_LETTERS, REST_VALUED).is_some()
+    };
+    if telling.options().any(|(_, word)| runs(word)) {
+        telling.tells(telling.words.len());
+    }
+}
+
+fn first_commands(telling: &mut Telling<'_>) {
+    for (at, word) in telling.options() {
+        let command = word.strip_prefix('+').map(|command| command.trim_start_matches('+'));
+        if command.is_some_and(|command| !harmless::pager_start(command)) {
+            telling.tells(at);
+        }
+    }
+}
+
+fn addresses(telling: &mut Telling<'_>) {
+    for (at, word) in telling.arguments() {
+        let address = word.to_ascii_lowercase();
+        if ["exec:", "system:", "shell:"].iter().any(|kind| address.contains(kind)) {
+            telling.tells(at);
+        }
+    }
+}
