@@ -17,8 +17,8 @@ use crate::names::{Sieve, has_name};
 static MAY_TELL: Sieve =
     Sieve::EMPTY.with(git::NAMES).with(builds::NAMES).with(languages::NAMES).with_rows(options::NAMES);
 
-/// So many turns of a loop are looked at.
-const TURNS_MAX: usize = 64;
+/// In a loop with more turns nobody looks at each.
+const TURNS_MAX: usize = 256;
 
 /// A command that is looked through.
 struct Telling<'a> {
@@ -36,9 +36,7 @@ pub(crate) fn spelled(words: &[Word]) -> Option<usize> {
         return None;
     }
     let written = told(base, words);
-    let varies = words.iter().any(|word| !word.choices.is_empty());
-    let may_be_told = varies && chosen(words).any(|words| told(base, &words).is_some());
-    if may_be_told { Some(words.len()) } else { written }
+    if may_be_told(base, words) { Some(words.len()) } else { written }
 }
 
 fn told(base: &str, words: &[Word]) -> Option<usize> {
@@ -50,16 +48,31 @@ fn told(base: &str, words: &[Word]) -> Option<usize> {
     (telling.spelled > 0).then_some(telling.spelled)
 }
 
-/// A command of a loop, with the words that it gets in turn.
-fn chosen(words: &[Word]) -> impl Iterator<Item = Vec<Word>> {
+/// Whether a command of a loop is told to run something by what it goes through.
+fn may_be_told(base: &str, words: &[Word]) -> bool {
     let turns = words.iter().map(|word| word.choices.len()).max().unwrap_or(0);
-    (0..turns.min(TURNS_MAX)).map(|turn| {
-        let choose = |word: &Word| match word.choices.get(turn) {
-            Some(choice) => Word { text: choice.text.clone(), ..Word::default() },
-            None => word.clone(),
+    let varying = words.iter().filter(|word| !word.choices.is_empty()).count();
+    let in_turn = |turn: usize| {
+        let all: Vec<Word> = words.iter().map(|word| chosen(word, turn)).collect();
+        // Words of different loops are in no order, so each is looked at beside unknown ones too.
+        let alone = |at: usize| {
+            if words[at].choices.is_empty() {
+                return false;
+            }
+            let mut one = words.to_vec();
+            one[at] = all[at].clone();
+            told(base, &one).is_some()
         };
-        words.iter().map(choose).collect()
-    })
+        told(base, &all).is_some() || (varying > 1 && (1..words.len()).any(alone))
+    };
+    turns * varying > TURNS_MAX || (0..turns).any(in_turn)
+}
+
+fn chosen(word: &Word, turn: usize) -> Word {
+    match word.choices.get(turn) {
+        Some(choice) => Word { text: choice.text.clone(), ..Word::default() },
+        None => word.clone(),
+    }
 }
 
 impl<'a> Telling<'a> {

@@ -6,7 +6,7 @@ use crate::names::has_name as has;
 pub(super) const NAMES: &str = "make gmake cargo go rustc mvn mvnw mvnd";
 
 /// Variables of makefiles that name a program.
-const PROGRAMS: &str = "CC CXX CPP LD AR AS FC RUSTC MAKE RM CP MV INSTALL PYTHON";
+const PROGRAMS: &str = "CC CXX CPP LD AR AS FC RUSTC MAKE RM CP MV INSTALL";
 
 pub(super) fn look(telling: &mut Telling<'_>) {
     match telling.base {
@@ -32,7 +32,7 @@ fn make(telling: &mut Telling<'_>) {
         } else if let Some(rule) = word.strip_prefix("-E") {
             telling.tells_value(at, Value::behind(rule), harmless::never);
         } else if let Some((name, value)) = word.split_once('=')
-            && !is_usual_variable(name.trim_end_matches([':', '?', '+', '!', ' ']), value)
+            && (name.ends_with('!') || !is_usual_variable(name.trim_end_matches([':', '?', '+', ' ']), value))
         {
             telling.tells(at);
         }
@@ -40,11 +40,15 @@ fn make(telling: &mut Telling<'_>) {
 }
 
 fn is_usual_variable(name: &str, value: &str) -> bool {
-    let evaluates = ["$(shell", "${shell", "$(eval", "${eval"].iter().any(|text| value.contains(text));
+    let evaluates =
+        value.contains('$') && ["shell", "eval", "guile"].iter().any(|function| value.contains(function));
     match name {
         _ if evaluates => false,
         "SHELL" => harmless::shell(value),
-        "MAKEFLAGS" | "GNUMAKEFLAGS" | "MFLAGS" => !value.contains("-e") && !value.contains('\0'),
+        "MAKEFLAGS" | "GNUMAKEFLAGS" | "MFLAGS" => {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || " -=".contains(c);
+            value.chars().all(is_plain) && !value.contains("eval") && !value.contains(['E', 'S'])
+        }
         name if has(PROGRAMS, name) => is_installed(value),
         _ => true,
     }
@@ -80,6 +84,12 @@ fn is_usual_setting(setting: &str) -> bool {
 }
 
 fn go(telling: &mut Telling<'_>) {
+    // What follows the package is for the program.
+    if telling.text(1) == Some("run")
+        && telling.text(2).is_some_and(|package| !package.starts_with(['-', '\0']))
+    {
+        return;
+    }
     let options = telling.options().take_while(|(_, word)| !has("-args --args", word));
     for (at, word) in options.filter(|(_, word)| word.starts_with('-')) {
         let (name, value) = name_and_value(word.trim_start_matches('-'));

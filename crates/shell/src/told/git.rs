@@ -64,7 +64,10 @@ fn is_harmless_setting(setting: &str) -> bool {
 
 fn is_harmless(key: &str, value: &str) -> bool {
     let key = key.to_ascii_lowercase();
-    if key.contains('\0') {
+    // A transport that is a command, or leave to use one.
+    let transports =
+        key.contains("ext::") || value.starts_with("ext::") || has("protocol.ext.allow protocol.allow", &key);
+    if key.contains('\0') || transports {
         return false;
     }
     let is_included = key.starts_with("include.") || key.starts_with("includeif.");
@@ -153,7 +156,7 @@ fn option_of(telling: &mut Telling<'_>, place: usize, word: &str, subcommand: &s
             }
         }
         "difftool" => {
-            if let Some(value) = behind("x", "tSGOlUm") {
+            if let Some(value) = behind("x", "tSGOlU") {
                 telling.tells_value(place, value, harmless::pager);
             }
         }

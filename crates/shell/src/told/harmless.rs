@@ -125,6 +125,11 @@ pub(super) fn key_binding(value: &str) -> bool {
     !["execute", "become", "reload", "transform", "preview"].iter().any(|action| value.contains(action))
 }
 
+/// Names of values, without anything that is run for them.
+pub(super) fn rpm_macro(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || "_%{}?!".contains(c))
+}
+
 /// Settings of `wget`.
 pub(super) fn wget_setting(setting: &str) -> bool {
     let key: String = setting.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).collect();

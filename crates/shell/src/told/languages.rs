@@ -5,10 +5,10 @@ use crate::effect::runs_in_sed;
 use crate::found::runs_in_awk;
 use crate::names::{find_text, has_name as has};
 
-pub(super) const NAMES: &str = "sed gsed awk gawk mawk nawk vim vi nvim view ex gvim vimdiff nvimdiff gvimdiff rvim rview gview rgvim \
+pub(super) const NAMES: &str = "sed gsed awk gawk mawk nawk original-awk vim vi vim.basic vim.tiny vim.nox nvim view ex gvim vimdiff nvimdiff gvimdiff rvim rview gview rgvim \
     rgview evim vimx mvim sqlite3 psql mysql mariadb dc";
 
-const AWKS: &str = "awk gawk mawk nawk";
+const AWKS: &str = "awk gawk mawk nawk original-awk";
 const VIMS: &str =
     "vim vi nvim view ex gvim vimdiff nvimdiff gvimdiff rvim rview gview rgvim rgview evim vimx mvim";
 
@@ -71,15 +71,28 @@ fn sed(telling: &mut Telling<'_>) {
 
 /// A program may stand in any word that is not known to be something else.
 fn awk(telling: &mut Telling<'_>) {
-    let mut before = "";
-    for (at, word) in telling.arguments() {
-        let is_value = has("-F -v --field-separator --assign", before)
-            || ["-F", "-v", "--field-separator=", "--assign="].iter().any(|option| word.starts_with(option));
+    let mut words = telling.arguments();
+    while let Some((at, word)) = words.next() {
+        let is_value =
+            ["-F", "-v", "--field-separator", "--assign"].iter().any(|option| word.starts_with(option));
+        if has("-F -v --field-separator --assign", word) {
+            words.next();
+            continue;
+        }
+        // The next word is no option, though it may look like one.
+        let taken =
+            if has("-f -e -i -E --file --source --include --exec", word) { words.next() } else { None };
         let loads = short_option(word, "lW", "Fvfei").is_some() || long_option(word, "load").is_some();
-        if loads || (!is_value && (word == "\0" || runs_in_awk(word))) {
+        let runs = |program: &str| program == "\0" || runs_in_awk(program);
+        if loads {
+            telling.tells(at + 1);
+        } else if let Some((place, program)) = taken {
+            if runs(program) {
+                telling.tells(place);
+            }
+        } else if !is_value && runs(word) {
             telling.tells(at);
         }
-        before = word;
     }
 }
 

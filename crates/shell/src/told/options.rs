@@ -2,7 +2,7 @@
 
 use super::harmless::{self, never};
 use super::{Telling, Value, long_option, name_and_value, short_option};
-use crate::names::has_name as has;
+use crate::names::{Sieve, has_name as has, split_at_text};
 
 /// Options behind one dash with one letter, or behind two with a name.
 struct Row {
@@ -19,7 +19,7 @@ const NONE: Row = Row { names: "", letters: "", valued: "", long: "", is_harmles
 
 const TARS: &str = "tar gtar bsdtar";
 const TAR_VALUED: &str = "bCfgHKLNTVX";
-const SSH_VALUED: &str = "BbcDEeFIiJLlmOPpQRSWwX";
+const SSH_VALUED: &str = "BbcDEeFiJLlmOoPpQRSWw";
 
 const ROWS: &[Row] = &[
     Row { names: "rg", long: "pre hostname-bin", ..NONE },
@@ -48,14 +48,15 @@ const ROWS: &[Row] = &[
     },
     Row { names: "bat batcat delta ag ack", long: "pager", is_harmless: harmless::pager, ..NONE },
     Row { names: "mysql mariadb", long: "pager", is_harmless: harmless::pager, ..NONE },
+    // The programs differ in what other letters mean; what is not a setting is harmless anyway.
     Row {
         names: "ssh scp sftp autossh sshfs ssh-copy-id",
         letters: "o",
-        valued: SSH_VALUED,
         is_harmless: harmless::ssh_setting,
         ..NONE
     },
-    Row { names: "scp sftp", letters: "SD", valued: "BbcFiJlPRsX", ..NONE },
+    Row { names: "ssh", letters: "I", valued: SSH_VALUED, ..NONE },
+    Row { names: "scp sftp", letters: "SD", valued: "cFiJloPX", ..NONE },
     Row { names: "mosh", long: "ssh", is_harmless: harmless::remote_shell, ..NONE },
     Row { names: "rsync", letters: "e", valued: "fBTM@", long: "rsh", is_harmless: harmless::remote_shell },
     Row { names: "rsync", long: "rsync-path", is_harmless: harmless::remote_rsync, ..NONE },
@@ -64,11 +65,17 @@ const ROWS: &[Row] = &[
     Row {
         names: "tcpdump",
         letters: "z",
-        valued: "BcCDEFGijMrsTVwWyQ",
+        valued: "BcCEFGijMrsTVwWyQ",
         is_harmless: harmless::compressor,
         ..NONE
     },
-    Row { names: "nc ncat netcat", letters: "ec", valued: "iMmOPpqsTVWwXxg", long: "exec sh-exec", ..NONE },
+    Row {
+        names: "nc ncat netcat nc.traditional nc.openbsd",
+        letters: "ec",
+        valued: "ipqsw",
+        long: "exec sh-exec",
+        ..NONE
+    },
     Row {
         names: "wget",
         letters: "e",
@@ -80,19 +87,20 @@ const ROWS: &[Row] = &[
     Row {
         names: "apt apt-get aptitude",
         letters: "o",
-        valued: "cta",
+        valued: "t",
         long: "option",
         is_harmless: harmless::apt_setting,
     },
     Row { names: "dpkg", long: "pre-invoke post-invoke", ..NONE },
-    Row { names: "rpm", letters: "E", long: "pipe eval", ..NONE },
+    Row { names: "rpm", letters: "E", long: "eval", is_harmless: harmless::rpm_macro, ..NONE },
+    Row { names: "rpm", long: "pipe", ..NONE },
     Row { names: "fzf sk", long: "preview", is_harmless: harmless::preview, ..NONE },
     Row { names: "fzf sk", long: "bind", is_harmless: harmless::key_binding, ..NONE },
     Row {
         names: "hg",
         letters: "e",
         long: "ssh remotecmd tool",
-        valued: "mlufdXIRr",
+        valued: "mr",
         is_harmless: harmless::remote_shell,
     },
     Row { names: "hg", long: "config", is_harmless: harmless::hg_setting, ..NONE },
@@ -147,7 +155,12 @@ const NAMED: [(&str, &str); ROWS.len() + WORDS.len() + 3] = {
     named
 };
 
+static MAY_HAVE: Sieve = Sieve::EMPTY.with_rows(NAMES);
+
 pub(super) fn look(telling: &mut Telling<'_>) {
+    if !MAY_HAVE.may_have(telling.base) {
+        return;
+    }
     for row in ROWS.iter().filter(|row| has(row.names, telling.base)) {
         for (at, word) in telling.options() {
             let value = long_option(word, row.long).or_else(|| short_option(word, row.letters, row.valued));
@@ -171,9 +184,12 @@ pub(super) fn look(telling: &mut Telling<'_>) {
 fn words(telling: &mut Telling<'_>, row: &Words) {
     for (at, word) in telling.options().filter(|(_, word)| word.starts_with('-')) {
         let (name, value) = name_and_value(word.trim_start_matches('-'));
-        let behind = name.strip_prefix("TT").filter(|value| telling.base == "zip" && !value.is_empty());
+        // There it may follow other letters.
+        let group = Some(name).filter(|_| telling.base == "zip" && !word.starts_with("--"));
+        let behind =
+            group.and_then(|group| split_at_text(group, "TT")).map(|(_, value)| Value::behind(value));
         if has(row.options, name) || behind.is_some() {
-            telling.tells_value(at, behind.map_or(value, Value::InWord), row.is_harmless);
+            telling.tells_value(at, behind.unwrap_or(value), row.is_harmless);
         }
     }
 }
