@@ -161,6 +161,19 @@ pub(super) fn look(telling: &mut Telling<'_>) {
     if !MAY_HAVE.may_have(telling.base) {
         return;
     }
+    if telling.arguments().any(|(_, word)| word.starts_with('-')) {
+        from_tables(telling);
+    }
+    match telling.base {
+        base if has(TARS, base) => old_letters(telling),
+        base if has(REST, base) => rest(telling),
+        base if has(PAGERS, base) => first_commands(telling),
+        "socat" => addresses(telling),
+        _ => {}
+    }
+}
+
+fn from_tables(telling: &mut Telling<'_>) {
     for row in ROWS.iter().filter(|row| has(row.names, telling.base)) {
         for (at, word) in telling.options() {
             let value = long_option(word, row.long).or_else(|| short_option(word, row.letters, row.valued));
@@ -171,13 +184,6 @@ pub(super) fn look(telling: &mut Telling<'_>) {
     }
     if let Some(row) = WORDS.iter().find(|row| has(row.names, telling.base)) {
         words(telling, row);
-    }
-    match telling.base {
-        base if has(TARS, base) => old_letters(telling),
-        base if has(REST, base) => rest(telling),
-        base if has(PAGERS, base) => first_commands(telling),
-        "socat" => addresses(telling),
-        _ => {}
     }
 }
 
