@@ -1,5 +1,4 @@
 //! How the program is linked.
-#![expect(clippy::print_stdout, reason = "what a build script prints is how it tells cargo")]
 
 /// A program that may be loaded anywhere has its 25,000 addresses corrected at each start: a seventh of the time of a short
 /// answer, and a megabyte. Its libraries, heap and stacks are placed at random all the same.
