@@ -114,7 +114,7 @@ fn describe_search(tool: &str, input: &Value, cx: &ExamineContext) -> Result<Cal
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use windlass_protocol::KNOWN_TOOLS;
+    use windlass_protocol::{CommandEffect, KNOWN_TOOLS};
 
     use super::*;
 
@@ -164,5 +164,33 @@ mod tests {
         check("", "nested", false);
         check("", "nested/src", false);
         check("nested", "nested/src", true);
+    }
+
+    #[test]
+    fn git_does_not_only_look_behind_what_changes_its_ways() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for directory in [".git", "src", "t"] {
+            std::fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        let check = |line: &str, looks: bool| {
+            let cx = ExamineContext::new(root.clone(), [root.clone()].into());
+            let commands = describe("Bash", &json!({ "command": line }), &cx).unwrap().commands.unwrap();
+            let plain = commands.plain.clone().unwrap();
+            let git = plain.iter().rfind(|command| command.words[0] == "git").unwrap();
+            assert_eq!(git.effect == CommandEffect::Looks, looks, "{line}");
+        };
+        check("touch a && git status", true);
+        check("cargo test && git diff", true);
+        check("cp t/a src/config && git status", true);
+        check("mkdir objects refs && git status", false);
+        check("cp t/HEAD . && git status", false);
+        check("cp t/HEAD ./HEAD && git status", false);
+        check("echo x > .gitattributes; git diff", false);
+        std::fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = true\n").unwrap();
+        check("touch a && git status", true);
+        std::fs::write(root.join(".git/config"), "[core]\n\tfsmonitor = ./x\n").unwrap();
+        check("git status", true);
+        check("touch a && git status", false);
     }
 }

@@ -62,6 +62,11 @@ fn may_be_part(name: &OsStr) -> bool {
     bytes.iter().any(is_open) || PARTS.iter().any(|part| bytes.eq_ignore_ascii_case(part.as_bytes()))
 }
 
+/// Whether a name is that of something git goes by in a work tree: a part of a repository, or its own settings.
+pub(crate) fn is_guide_of_git(name: &OsStr) -> bool {
+    may_be_part(name) || folded(name).starts_with(".git")
+}
+
 fn folded(name: &OsStr) -> String {
     name.to_string_lossy().to_ascii_lowercase()
 }

@@ -41,6 +41,10 @@ impl HostPattern {
             (Self::Every, _) => true,
             (Self::V4(rule), HostFact::V4(address)) => rule == address,
             (Self::V6(rule), HostFact::V6(address)) => rule == address,
+            // One host has both numbers.
+            (Self::V4(old), HostFact::V6(new)) | (Self::V6(new), HostFact::V4(old)) => {
+                new.to_ipv4_mapped().as_ref() == Some(old)
+            }
             (Self::Below(rule), HostFact::Name(name)) => {
                 let labels: Vec<&str> = name.split('.').collect();
                 let above = labels.len().checked_sub(rule.len()).filter(|&above| above > 0);
@@ -168,6 +172,10 @@ mod tests {
         check("docs.rs", "docs.rs.attacker.example", false);
         check("docs.rs", "notdocs.rs", false);
         check("docs.rs", "www.docs.rs", false);
+        check("1.2.3.4", "::ffff:1.2.3.4", true);
+        check("[::ffff:1.2.3.4]", "1.2.3.4", true);
+        check("1.2.3.4", "::ffff:1.2.3.5", false);
+        check("1.2.3.4", "::1.2.3.4", false);
         check("Docs.RS.", "docs.rs", true);
         check("*.example.com", "a.example.com", true);
         check("*.example.com", "a.b.example.com", true);

@@ -12,7 +12,7 @@ use windlass_protocol::{
 use windlass_shell::{Analysis, Effect, Place, Word, analyse};
 
 use super::git_config;
-use crate::git_directory::is_git_directory;
+use crate::git_directory::{is_git_directory, is_guide_of_git};
 use crate::paths::{Lookup, clean, resolve};
 
 /// As many names a pattern may stand for; of more, nobody can say what they are.
@@ -41,7 +41,7 @@ fn command_facts(line: &str, place: Surroundings<'_>) -> CommandFacts {
     let home = home.as_deref();
     let mut look = Look { cwd, root, home, hidden, entries: ENTRIES_MAX, lookup: Lookup::default() };
     let plain = match plain {
-        Ok(commands) => Ok(commands.iter().map(|command| look.plain(line, command)).collect()),
+        Ok(commands) => Ok(look.all_plain(line, &commands)),
         Err(why) => Err(why.to_string()),
     };
     let found = found.into_iter().map(|command| look.found(command)).collect();
@@ -88,6 +88,42 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
+    /// Git that would only look by itself may do more behind a command that makes or changes what it goes by.
+    fn all_plain(&mut self, line: &str, commands: &[windlass_shell::PlainCommand]) -> Vec<PlainCommand> {
+        let mut plain: Vec<PlainCommand> = commands.iter().map(|command| self.plain(line, command)).collect();
+        let is_alone =
+            plain.iter().all(|command| command.effect == CommandEffect::Looks && command.writes.is_empty());
+        if is_alone || commands.iter().all(|command| command.effect != Effect::LooksAtStart) {
+            return plain;
+        }
+        let changes_git =
+            plain.iter().flat_map(|command| &command.writes).any(|named| self.may_guide_git(named));
+        if changes_git || self.may_watch() {
+            for (command, seen) in plain.iter_mut().zip(commands) {
+                if seen.effect == Effect::LooksAtStart {
+                    command.effect = CommandEffect::Unknown;
+                }
+            }
+        }
+        plain
+    }
+
+    /// Whether a changed path may be something that git goes by: a part of a repository, or its settings, here or above.
+    fn may_guide_git(&self, named: &NamedPath) -> bool {
+        let path = &named.path.lexical;
+        let is_guide = path.file_name().is_none_or(is_guide_of_git);
+        named.naming != Naming::Exact
+            || self.cwd.starts_with(path)
+            || (is_guide && path.parent().is_none_or(|parent| self.cwd.starts_with(parent)))
+    }
+
+    /// Whether the repository here names a program that watches for changes: it is silenced only where a whole line looks.
+    fn may_watch(&self) -> bool {
+        let git =
+            self.cwd.ancestors().map(|above| above.join(".git")).find(|git| git.symlink_metadata().is_ok());
+        git.is_some_and(|git| git_config::names_watcher(&git))
+    }
+
     fn plain(&mut self, line: &str, command: &windlass_shell::PlainCommand) -> PlainCommand {
         let lists = is_lister(command.words.first().map(|word| word.text.as_str()));
         PlainCommand {

@@ -14,8 +14,18 @@ const MODULES_MAX: usize = 64;
 
 /// Settings whose value git runs or reads further settings from, whatever section they are in: a line that goes on could hide
 /// where a section begins.
-const KEYS: [&str; 9] =
-    ["clean", "command", "defaultkeycommand", "external", "path", "process", "program", "smudge", "textconv"];
+const KEYS: [&str; 10] = [
+    "clean",
+    "command",
+    "defaultkeycommand",
+    "driver",
+    "external",
+    "path",
+    "process",
+    "program",
+    "smudge",
+    "textconv",
+];
 
 /// Whether the repository that a `.git` is, or points to, names a program in its configuration, or one of its submodules does;
 /// or whether it wants the work trees of others inside of it looked into, which may name some too. What cannot be read may.
@@ -40,13 +50,26 @@ pub(super) fn names_program(dot_git: &Path) -> bool {
             }
         }
     }
-    let may_set = |file: &Path, keys: &[&str]| match read(file) {
-        Ok(text) => text.lines().any(|line| sets(line, keys)),
-        Err(error) => error.kind() != ErrorKind::NotFound,
-    };
     let enters = |file: &Path| may_set(file, &["ignore"]);
     files.iter().any(|file| may_set(file, &KEYS) || enters(file))
         || enters(&dot_git.with_file_name(".gitmodules"))
+}
+
+/// Whether the repository that a `.git` is, or points to, names a program that tells it what has changed. What cannot be read may.
+pub(super) fn names_watcher(dot_git: &Path) -> bool {
+    let Some(directory) = directory(dot_git) else { return true };
+    let common = pointed_to(&directory.join("commondir"), "").unwrap_or_else(|| directory.clone());
+    [directory.join("config.worktree"), common.join("config")]
+        .iter()
+        .any(|file| may_set(file, &["fsmonitor"]))
+}
+
+/// Whether a file of settings may set one of the keys. What cannot be read may.
+fn may_set(file: &Path, keys: &[&str]) -> bool {
+    match read(file) {
+        Ok(text) => text.lines().any(|line| sets(line, keys)),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    }
 }
 
 /// Whether a repository may hold others, by the mode that its index gives them. What cannot be read may.
@@ -74,16 +97,19 @@ fn sets(line: &str, keys: &[&str]) -> bool {
     line.split(']').any(|part| {
         let part = part.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
         let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(part.len());
-        keys.iter().any(|key| part[..end].eq_ignore_ascii_case(key)) && !is_large_file_filter(&part[end..])
+        let is_one = keys.iter().any(|key| part[..end].eq_ignore_ascii_case(key));
+        is_one && !is_harmless(&part[end..])
     })
 }
 
-/// The filters that `git lfs install --local` sets run no program of the repository's choice.
-fn is_large_file_filter(value: &str) -> bool {
+/// Neither the filters that `git lfs install --local` sets nor git's own watcher are programs of the repository's choice.
+fn is_harmless(value: &str) -> bool {
+    const SWITCHES: [&str; 2] = ["true", "false"];
     const FILTERS: [&str; 5] =
         ["clean -- %f", "smudge -- %f", "smudge --skip -- %f", "filter-process", "filter-process --skip"];
     let value = value.trim_start().strip_prefix('=').unwrap_or_default().trim();
-    value.strip_prefix("git-lfs ").is_some_and(|arguments| FILTERS.contains(&arguments))
+    SWITCHES.contains(&value)
+        || value.strip_prefix("git-lfs ").is_some_and(|arguments| FILTERS.contains(&arguments))
 }
 
 /// The place that a file names, relative to the directory it is in.
@@ -111,6 +137,7 @@ mod tests {
         check("[filter \"a]b\"] CLEAN=./x", true);
         check("[diff] external = ./x", true);
         check("  textconv=./x", true);
+        check("[merge \"own\"] driver = ./x %O %A %B", true);
         check("\tpath = ../more", true);
         check("[gpg \"ssh\"]program=./x", true);
         check("\tclean = git-lfs clean -- %f", false);

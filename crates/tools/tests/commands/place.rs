@@ -54,10 +54,11 @@ fn looking_runs_no_program_of_the_project() {
     });
 }
 
-const GIT_LOOKS: [&str; 8] = [
+const GIT_LOOKS: [&str; 9] = [
     "git status",
     "git log",
     "git log -p",
+    "git log -m -p --remerge-diff",
     "git show",
     "git diff",
     "git blame file",
@@ -151,6 +152,7 @@ fn looking_with_git() {
         "diff.own.textconv",
         "diff.own.command",
         "diff.external",
+        "merge.own.driver",
         "gpg.program",
         "include.path",
     ] {
