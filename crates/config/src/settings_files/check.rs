@@ -3,16 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::json::{At, Content, Member, Node};
-use super::keys::{self, KEYS, Key, Kind};
-use super::nearest::nearest;
+use super::keys::{self, KEYS, Kind};
+use super::nearest::meant;
 use super::origin::Source;
 use super::problem::{Problem, Severity};
 use super::tree::{Leaf, List, Tree};
 use super::visible::short;
-
-/// Whoever misspells one of these has something forbidden that nothing would hold to.
-const PROTECTING: [&str; 5] =
-    ["permissions", "permissions.deny", "permissions.ask", "sandbox", "sandbox.enabled"];
 
 /// Of what is merely left out, as many are told of one file.
 const PROBLEMS_MAX: usize = 50;
@@ -100,20 +96,13 @@ impl Checker<'_> {
             self.untold += 1;
             return;
         }
-        let siblings = KEYS.iter().filter(|key| key.is_in(group)).map(Key::name);
-        let named = |key: &&Key| key.name() == member.name;
-        let meant = match nearest(&member.name, siblings) {
-            Some(name) if group.is_empty() => Some(name.to_owned()),
-            Some(name) => Some(format!("{group}.{name}")),
-            None => KEYS.iter().find(named).map(|key| key.path.to_owned()),
-        };
         let dot = if group.is_empty() { "" } else { "." };
         let what = format!("there is no setting `{group}{dot}{}`", short(&member.name));
-        let is_lost = meant.as_deref().is_some_and(|meant| PROTECTING.contains(&meant));
-        let severity = if is_lost { Severity::Fatal } else { Severity::Warning };
-        let advice = match meant {
-            Some(meant) => format!("Did you mean `{meant}`?"),
-            None => "It has no effect; remove it.".to_owned(),
+        let (severity, advice) = match meant(&member.name, group) {
+            // Something is forbidden that nothing would hold to.
+            Some(key) if key.forbids => (Severity::Fatal, format!("Did you mean `{}`? {STOPS}", key.path)),
+            Some(key) => (Severity::Warning, format!("Did you mean `{}`?", key.path)),
+            None => (Severity::Warning, "It has no effect; remove it.".to_owned()),
         };
         self.tell(member.at, severity, what, &advice);
     }

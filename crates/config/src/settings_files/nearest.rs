@@ -1,10 +1,55 @@
 //! The known name that was probably meant.
 
+use super::keys::{self, KEYS, Key};
+
+/// What settings are called elsewhere, in small letters: by other programs, by our own flags, and by whoever guesses.
+const OTHER_NAMES: [(&[&str], &str); 6] = [
+    (
+        &[
+            "disallowedtools",
+            "disallowed",
+            "disallow",
+            "deniedtools",
+            "denied",
+            "denytools",
+            "denylist",
+            "blockedtools",
+            "blocked",
+            "block",
+            "forbidden",
+            "forbid",
+        ],
+        "permissions.deny",
+    ),
+    (&["asktools", "confirm"], "permissions.ask"),
+    (&["allowedtools", "allowed", "allowlist"], "permissions.allow"),
+    (
+        &["blockeddomains", "blockdomains", "deniedhosts", "denyhosts", "blockedhosts", "denynetwork"],
+        "sandbox.network.deniedDomains",
+    ),
+    (&["blockread", "blockedread", "deniedread", "readdeny"], "sandbox.filesystem.denyRead"),
+    (&["blockwrite", "blockedwrite", "deniedwrite", "writedeny"], "sandbox.filesystem.denyWrite"),
+];
+
+/// The key that was probably meant by a name in a group: one with another name, its neighbour, or one of another group.
+pub(crate) fn meant(name: &str, group: &str) -> Option<&'static Key> {
+    let plain: String =
+        name.chars().take(NAME_CHARS_MAX).filter(|c| !"-_".contains(*c)).collect::<String>().to_lowercase();
+    let other = OTHER_NAMES.iter().find(|(names, _)| names.contains(&&*plain));
+    let neighbours = || KEYS.iter().filter(|key| key.is_in(group));
+    let near = || {
+        let near = nearest(name, neighbours().map(Key::name))?;
+        neighbours().find(|key| key.name() == near)
+    };
+    let elsewhere = || KEYS.iter().find(|key| key.name() == name);
+    other.and_then(|(_, path)| keys::find(path)).or_else(near).or_else(elsewhere)
+}
+
 /// Longer names are no slips of the finger.
 const NAME_CHARS_MAX: usize = 64;
 
 /// The nearest of some names, if it is near enough to be meant.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name: Vec<char> = name.chars().take(NAME_CHARS_MAX + 1).flat_map(char::to_lowercase).collect();
     if name.len() > NAME_CHARS_MAX {
         return None;

@@ -127,17 +127,54 @@ fn a_file_that_cannot_be_used_stops_everything() {
     );
 }
 
+/// Whoever gives one of these another name has something forbidden that nothing would hold to.
+#[test]
+fn a_name_that_was_probably_meant_to_forbid_stops_everything() {
+    let check = |group: &str, name: &str, meant: &str| {
+        let (mut content, mut column) = (format!("{{\"{name}\": []}}"), 2);
+        for outer in group.rsplit('.').filter(|outer| !outer.is_empty()) {
+            content = format!("{{\"{outer}\": {content}}}");
+            column += outer.len() + 5;
+        }
+        let dot = if group.is_empty() { "" } else { "." };
+        check(
+            &content,
+            &[&format!(
+                "Fatal 1:{column}: there is no setting `{group}{dot}{name}`. Did you mean `{meant}`? \
+                 Correct it: nothing starts while something that protects you may be left out."
+            )],
+        );
+    };
+    check("", "permisions", "permissions");
+    check("permissions", "denny", "permissions.deny");
+    check("permissions", "dney", "permissions.deny");
+    check("permissions", "block", "permissions.deny");
+    check("permissions", "forbid", "permissions.deny");
+    check("permissions", "denied", "permissions.deny");
+    check("permissions", "disallowedTools", "permissions.deny");
+    check("permissions", "confirm", "permissions.ask");
+    check("permissions", "disableBypassPermissionMode", "permissions.disableBypassPermissionsMode");
+    check("", "deny", "permissions.deny");
+    check("", "ask", "permissions.ask");
+    check("", "disallowedTools", "permissions.deny");
+    check("", "disallowed_tools", "permissions.deny");
+    check("", "sandbx", "sandbox");
+    check("", "deniedDomains", "sandbox.network.deniedDomains");
+    check("sandbox", "enable", "sandbox.enabled");
+    check("sandbox", "denyRead", "sandbox.filesystem.denyRead");
+    check("sandbox.filesystem", "denyReed", "sandbox.filesystem.denyRead");
+    check("sandbox.filesystem", "denywrites", "sandbox.filesystem.denyWrite");
+    check("sandbox.network", "denyDomains", "sandbox.network.deniedDomains");
+    check("sandbox.network", "blockedDomains", "sandbox.network.deniedDomains");
+    check("sandbox.credentials", "file", "sandbox.credentials.files");
+}
+
 #[test]
 fn unknown_names_are_told_with_what_was_probably_meant() {
     check(
-        r#"{"permisions": {"deny": []}}"#,
-        &["Fatal 1:2: there is no setting `permisions`. Did you mean `permissions`?"],
+        r#"{"allowedTools": []}"#,
+        &["Warning 1:2: there is no setting `allowedTools`. Did you mean `permissions.allow`?"],
     );
-    check(
-        "{\"permissions\": {\n \"denny\": []}}",
-        &["Fatal 2:2: there is no setting `permissions.denny`. Did you mean `permissions.deny`?"],
-    );
-    check(r#"{"deny": []}"#, &["Fatal 1:2: there is no setting `deny`. Did you mean `permissions.deny`?"]);
     check(
         r#"{"somethingElse": 1}"#,
         &["Warning 1:2: there is no setting `somethingElse`. It has no effect; remove it."],
