@@ -73,11 +73,6 @@ fn rules(
             }
         }
     }
-    for rule in rules.list(Behaviour::Allow) {
-        if let Some(why) = rule.idleness() {
-            warnings.push(format!("{}: the allow rule `{}` has no effect: {why}.", rule.source, rule.text));
-        }
-    }
     let managed_only = files.permissions.managed_only.is_some();
     let lists = [
         (Behaviour::Deny, "--disallowedTools", &flags.disallowed_tools),
@@ -94,6 +89,11 @@ fn rules(
         }
         for rule in split_rules(tokens) {
             rules.add(behaviour, rule, RuleSource::named(flag), anchors)?;
+        }
+    }
+    for rule in rules.list(Behaviour::Allow) {
+        if let Some(why) = rule.idleness() {
+            warnings.push(format!("{}: the allow rule `{}` has no effect: {why}.", rule.source, rule.text));
         }
     }
     Ok(rules)

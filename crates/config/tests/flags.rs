@@ -174,3 +174,19 @@ fn answers_that_stand_in_for_hooks_are_read_from_a_file() {
     check("bad.json", "WINDLASS_SCRIPTED_HOOKS=bad.json: EOF while parsing");
     check("none.json", "WINDLASS_SCRIPTED_HOOKS=none.json: it does not exist.");
 }
+
+#[test]
+fn a_rule_that_allows_nothing_is_told_with_the_one_to_use() {
+    let check = |rule: &str, expected: &[&str]| {
+        let flags = Flags { allowed_tools: vec![rule.into()], ..Flags::default() };
+        assert_eq!(config(&[], &flags, Path::new("/")).unwrap().warnings, expected, "{rule}");
+    };
+    for rule in ["Write(w.txt)", "Write(src/**)", "NotebookEdit(a.ipynb)"] {
+        let told = format!(
+            "--allowedTools: the allow rule `{rule}` has no effect: Edit(path) is what covers every tool that changes files."
+        );
+        check(rule, &[&told]);
+    }
+    check("Edit(src/**)", &[]);
+    check("Write", &[]);
+}
