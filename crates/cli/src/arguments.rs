@@ -131,13 +131,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     dangerously_skip_permissions: bool,
 
-    /// Settings for this run: a file, or a JSON object
+    /// Settings for this run: a file, or a JSON object; may be given several times
     #[arg(long, value_name = "FILE-OR-JSON")]
-    settings: Option<String>,
+    settings: Vec<String>,
 
     /// Which settings files count besides the administrator's: user, project and local, separated by commas. Naming project lets its parts act
     #[arg(long, value_name = "SOURCES")]
-    setting_sources: Option<String>,
+    setting_sources: Vec<String>,
 
     /// Let the settings of this project act in this run: hooks, variables, rules that allow
     #[arg(long)]
@@ -272,8 +272,8 @@ impl Arguments {
     /// What is said about settings.
     pub(crate) fn said(&self) -> Said<'_> {
         Said {
-            settings: self.settings.as_deref(),
-            sources: self.setting_sources.as_deref(),
+            settings: &self.settings,
+            sources: &self.setting_sources,
             trust: self.trust_project,
             headless: !self.is_interactive(),
         }

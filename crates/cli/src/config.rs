@@ -41,10 +41,10 @@ pub(crate) struct Wanted {
     key: Option<String>,
     /// With these settings besides: a file, or a JSON object
     #[arg(long, value_name = "FILE-OR-JSON")]
-    settings: Option<String>,
+    settings: Vec<String>,
     /// Only the settings of these: user, project, local
     #[arg(long, value_name = "SOURCES")]
-    setting_sources: Option<String>,
+    setting_sources: Vec<String>,
     /// As if the project were trusted
     #[arg(long)]
     trust_project: bool,

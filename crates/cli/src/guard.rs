@@ -19,10 +19,10 @@ pub(crate) const MANAGED: &str = "/etc/claude-code";
 /// What the command line says about settings.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Said<'a> {
-    /// `--settings`.
-    pub(crate) settings: Option<&'a str>,
-    /// `--setting-sources`.
-    pub(crate) sources: Option<&'a str>,
+    /// Each `--settings`, in the order they were given.
+    pub(crate) settings: &'a [String],
+    /// Each `--setting-sources`; more than one is refused.
+    pub(crate) sources: &'a [String],
     /// `--trust-project`.
     pub(crate) trust: bool,
     /// Nobody can be asked.
@@ -67,9 +67,18 @@ pub(crate) fn files(said: Said<'_>, place: &Place) -> Result<(SettingsFiles, Hom
     let home = Home::new(&bare.home, place);
     let config_home = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     let places = SettingsPlaces::new(place, &home).with_config_home(config_home);
-    let sources = said.sources.map_or(Ok(SettingSources::default()), SettingSources::parse);
-    let sources = sources.map_err(|error| error.to_string())?;
-    Ok((SettingsFiles::read(places, sources, said.settings), home))
+    Ok((SettingsFiles::read(places, sources(said)?, said.settings), home))
+}
+
+/// Which files count. Who says it twice may lose the rules of a file without knowing, whichever of the two would win.
+fn sources(said: Said<'_>) -> Result<SettingSources, String> {
+    match said.sources {
+        [] => Ok(SettingSources::default()),
+        [names] => SettingSources::parse(names).map_err(|error| error.to_string()),
+        _ => Err("--setting-sources is given more than once, and it decides whose rules hold. \
+                  Give it once, with all names separated by commas."
+            .to_owned()),
+    }
 }
 
 /// Reads what holds here. The order is fixed: what the user and the administrator say, then trust, then what the project says. `ask`
@@ -110,8 +119,7 @@ fn decide_trust(
         }
         None => TrustState::NeverAsked,
     };
-    let sources = said.sources.map_or(Ok(SettingSources::default()), SettingSources::parse);
-    let named = sources.is_ok_and(|sources| sources.stated && sources.project);
+    let named = sources(said).is_ok_and(|sources| sources.stated && sources.project);
     let request =
         TrustRequest { headless: said.headless, sources_name_project: named, trust_flag: said.trust };
     let agreed = match request.answer(&state) {

@@ -59,10 +59,10 @@ pub(crate) struct Wanted {
     pub(crate) disallowed_tools: Vec<String>,
     /// With these settings besides: a file, or a JSON object
     #[arg(long, value_name = "FILE-OR-JSON")]
-    pub(crate) settings: Option<String>,
+    pub(crate) settings: Vec<String>,
     /// Only the settings of these: user, project, local
     #[arg(long, value_name = "SOURCES")]
-    pub(crate) setting_sources: Option<String>,
+    pub(crate) setting_sources: Vec<String>,
     /// As if the project were trusted
     #[arg(long)]
     pub(crate) trust_project: bool,

@@ -101,9 +101,9 @@ pub struct SettingsFiles {
 }
 
 impl SettingsFiles {
-    /// Reads every file that counts. `flag` is what `--settings` says: a path or JSON.
+    /// Reads every file that counts. `flags` is what each `--settings` says, the weakest first: a path or JSON.
     #[must_use]
-    pub fn read(places: SettingsPlaces, sources: SettingSources, flag: Option<&str>) -> Self {
+    pub fn read(places: SettingsPlaces, sources: SettingSources, flags: &[impl AsRef<str>]) -> Self {
         let mut files = Self { places, sources, files: Vec::new(), problems: Vec::new() };
         if sources.user {
             files.read_user();
@@ -114,8 +114,8 @@ impl SettingsFiles {
         if sources.local {
             files.read_local();
         }
-        if let Some(flag) = flag {
-            files.read_flag(flag);
+        for flag in flags {
+            files.read_flag(flag.as_ref());
         }
         files.read_managed();
         files

@@ -24,8 +24,8 @@ type Problems = BTreeMap<String, String>;
 /// What holds, and the exit code: 1 if a run could not start with it.
 pub(super) fn show_values(wanted: &Wanted) -> Result<(String, i32), String> {
     let said = Said {
-        settings: wanted.settings.as_deref(),
-        sources: wanted.setting_sources.as_deref(),
+        settings: &wanted.settings,
+        sources: &wanted.setting_sources,
         trust: wanted.trust_project,
         headless: true,
     };

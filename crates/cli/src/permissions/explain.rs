@@ -33,8 +33,8 @@ fn explain(wanted: &Wanted) -> Result<String, String> {
     let raw = RawValue::from_string(wanted.input.clone()).map_err(|error| error.to_string())?;
     let place = guard::place()?;
     let said = Said {
-        settings: wanted.settings.as_deref(),
-        sources: wanted.setting_sources.as_deref(),
+        settings: &wanted.settings,
+        sources: &wanted.setting_sources,
         trust: wanted.trust_project,
         headless: true,
     };

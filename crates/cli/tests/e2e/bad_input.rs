@@ -38,6 +38,11 @@ fn flags_are_checked() {
     check(&["-p", "go", "--allowedTools", "Bash(ls"], &["--allowedTools", "Bash(ls", "not closed"]);
     check(&["-p", "go", "--disallowedTools", "Bash()"], &["--disallowedTools", "Bash()", "nothing between"]);
     check(&["-p", "go", "--setting-sources", "moon"], &["--setting-sources moon", "user, project and local"]);
+    check(
+        &["-p", "go", "--setting-sources", "user,project", "--setting-sources", ""],
+        &["--setting-sources is given more than once", "Give it once"],
+    );
+    check(&["-p", "go", "--settings", "none.json", "--settings", "{}"], &["none.json", "does not exist"]);
     check(&["-p", "go", "--settings", "none.json"], &["none.json", "does not exist"]);
     check(&["-p", "go", "--system-prompt", "a", "--system-prompt-file", "b"], &["cannot be used with"]);
     check(&["-p", "go", "--system-prompt-file", "none.md"], &["none.md", "does not exist"]);

@@ -71,6 +71,10 @@ fn settings_are_taken_as_a_run_takes_them() {
     check(&["--setting-sources", "project"], "allow");
     check(&["--setting-sources", "user", "--trust-project"], "ask");
     check(&["--settings", r#"{"permissions": {"deny": ["Bash(make)"]}}"#, "--trust-project"], "deny");
+    let (deny, ask) =
+        (r#"{"permissions": {"deny": ["Bash(make)"]}}"#, r#"{"permissions": {"ask": ["Bash(make)"]}}"#);
+    check(&["--settings", deny, "--settings", r#"{"model": "opus"}"#, "--trust-project"], "deny");
+    check(&["--settings", ask, "--settings", r#"{"model": "opus"}"#, "--trust-project"], "ask");
 }
 
 /// A repository is protected by what its directory holds, whatever it is called: one that a `.git` file points to, one

@@ -1,7 +1,7 @@
 //! Which settings files are read, what they say together, and where each value comes from.
 
 use serde_json::json;
-use windlass_config::{Effective, Level, RuleText, SettingSources, Severity};
+use windlass_config::{Effective, Level, RuleText, SettingSources, SettingsFiles, Severity};
 
 use crate::machine::Machine;
 
@@ -94,6 +94,22 @@ fn every_value_knows_its_level_file_line_and_anchor() {
             row("Read(/b)", Level::Managed, "etc/claude-code/managed-settings.json", 1, "work/app"),
         ]
     );
+}
+
+/// Nobody who gives a second one means to take the first back.
+#[test]
+fn settings_that_are_given_several_times_all_hold() {
+    let machine = Machine::new(&[]);
+    let flags = [
+        r#"{"model": "a", "permissions": {"deny": ["Bash(a)"], "ask": ["Bash(b)"]}}"#,
+        r#"{"model": "b", "permissions": {"deny": ["Bash(c)"], "ask": []}}"#,
+    ];
+    let files = SettingsFiles::read(machine.places(), SettingSources::default(), &flags);
+    let settings = files.effective(false).settings;
+    let texts = |rules: &[RuleText]| rules.iter().map(|rule| rule.text.clone()).collect::<Vec<_>>();
+    assert_eq!(texts(&settings.permissions.deny), ["Bash(a)", "Bash(c)"]);
+    assert_eq!(texts(&settings.permissions.ask), ["Bash(b)"]);
+    assert_eq!(settings.model.unwrap().value, "b");
 }
 
 #[test]

@@ -66,7 +66,7 @@ impl Machine {
     }
 
     pub(crate) fn read_from(&self, sources: SettingSources, flag: Option<&str>) -> SettingsFiles {
-        SettingsFiles::read(self.places(), sources, flag)
+        SettingsFiles::read(self.places(), sources, flag.as_slice())
     }
 
     /// git, told nothing by this machine.
