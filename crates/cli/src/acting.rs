@@ -1,5 +1,6 @@
 //! What came with a project and would act, told to people: with values and places, and without secrets.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -8,6 +9,9 @@ use windlass_secrets::Redactor;
 
 use crate::display;
 use crate::visible::visible;
+
+/// By part, the files it names that are not what they were.
+type ChangedFiles = BTreeMap<String, Vec<String>>;
 
 /// The values of a project that would act.
 pub(crate) struct Acting {
@@ -27,13 +31,13 @@ impl Acting {
         display::listed(&lines, "  ")
     }
 
-    /// What changed, what is new and what is gone, each part once.
-    pub(crate) fn difference(&self, added: &[String], removed: &[String]) -> String {
+    /// What changed, what is new and what is gone, each part once. Of what names files, `files` says which are not what they were.
+    pub(crate) fn difference(&self, added: &[String], removed: &[String], files: &ChangedFiles) -> String {
         let (mut new, mut gone, mut changed) = (added.to_vec(), removed.to_vec(), Vec::new());
         for part in added {
             // Where several have the same beginning, nobody knows which became which.
             let (Some(at), Some(before)) = (only(part, &new), only(part, &gone)) else { continue };
-            changed.push(self.change(&gone.remove(before), &new.remove(at)));
+            changed.push(self.change(&gone.remove(before), &new.remove(at), files));
         }
         let new: Vec<String> = new.iter().map(|part| self.part(part)).collect();
         let gone: Vec<String> = gone.iter().map(|part| without_secrets(part)).collect();
@@ -45,12 +49,15 @@ impl Acting {
     }
 
     /// A part as it was and as it is. Of what a variable was, only a hash is kept.
-    fn change(&self, before: &str, now: &str) -> String {
+    fn change(&self, before: &str, now: &str, files: &ChangedFiles) -> String {
         let (value, name) = (self.value(now), name(now));
         let place = value.map(|value| self.place(value)).unwrap_or_default();
         let told = match value {
             Some(value) if name.starts_with("variable ") => format!("{now} (now {})", text(value)),
-            _ if before == now => now.to_owned(),
+            _ if before == now => {
+                let files = files.get(now).map(|files| format!("; {}", files.join(", ")));
+                format!("{now}{}", files.unwrap_or_default())
+            }
             _ => {
                 let rest = |part: &str| part.get(name.len()..).unwrap_or_default().trim().to_owned();
                 format!("{name} {} → {}", rest(before), rest(now))
@@ -158,7 +165,9 @@ mod tests {
         let acting = Acting { values, start: "/app".into() };
         let check = |added: &[&str], removed: &[&str], expected: &str| {
             let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-            assert_eq!(acting.difference(&texts(added), &texts(removed)), expected);
+            let files =
+                ChangedFiles::from([("hook on Stop: new".to_owned(), texts(&["a changed", "b is new"]))]);
+            assert_eq!(acting.difference(&texts(added), &texts(removed), &files), expected);
         };
         let at = "(.claude/settings.json";
         check(
@@ -172,6 +181,11 @@ mod tests {
             &["hook on Stop: new"],
             &["hook on Stop: old"],
             &format!("Changed:\n  hook on Stop: old → new {at}:3)\n"),
+        );
+        check(
+            &["hook on Stop: new"],
+            &["hook on Stop: new"],
+            &format!("Changed:\n  hook on Stop: new; a changed, b is new {at}:3)\n"),
         );
         check(
             &["permission mode plan"],

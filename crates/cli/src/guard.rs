@@ -142,9 +142,9 @@ fn question(files: &SettingsFiles, state: &TrustState) -> String {
     let root = display::line(&root);
     let acting = Acting::of(files);
     match state {
-        TrustState::Changed { added, removed } => format!(
+        TrustState::Changed { added, removed, files } => format!(
             "The project in {root} is not what you agreed to any more.\n{}",
-            acting.difference(added, removed)
+            acting.difference(added, removed, files)
         ),
         TrustState::NeverAsked | TrustState::Trusted => {
             format!(

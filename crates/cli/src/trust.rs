@@ -105,8 +105,8 @@ fn status(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
     let word = match &state {
         TrustState::Trusted => "trusted".to_owned(),
         TrustState::NeverAsked => "not trusted: these parts are left out".to_owned(),
-        TrustState::Changed { added, removed } => {
-            let difference = acting.difference(added, removed);
+        TrustState::Changed { added, removed, files } => {
+            let difference = acting.difference(added, removed, files);
             format!("not trusted any more, since it changed after you agreed.\n{difference}It now says:")
         }
     };

@@ -61,6 +61,21 @@ fn trust_shows_values_places_and_each_change_once() {
     );
 }
 
+/// Who looks at a hook whose text is as it was sees what is not.
+#[test]
+fn a_script_that_changed_is_named() {
+    let hook = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "sh \"tools/a b.sh\""}]}]}}"#;
+    let project = with_settings(hook);
+    project.write("tools/a b.sh", "true").unwrap();
+    windlass(&project, &["trust", "add"]);
+    project.write("tools/a b.sh", "false").unwrap();
+    let shown = windlass(&project, &["trust"]).stdout;
+    check_order(
+        &shown,
+        &["Changed:\n  hook on Stop: sh \"tools/a b.sh\"; tools/a b.sh changed (.claude/settings.json:1)\n"],
+    );
+}
+
 #[test]
 fn settings_above_the_start_directory_are_told_and_not_read() {
     let stage = Stage::hello();

@@ -1,12 +1,14 @@
 //! What came with a project and would act: what trust is about.
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
 use super::keys::{KEYS, Kind};
+use super::named::named;
+use super::places::SettingsPlaces;
 use super::tree::{Leaf, Tree};
 use super::visible::visible;
 use super::{SettingsFiles, json, read};
@@ -16,8 +18,20 @@ use super::{SettingsFiles, json, read};
 pub struct Part {
     /// What it is, for people: in full, with what cannot be seen written out. Values of variables are not shown.
     pub what: String,
-    /// A hash of its exact content.
+    /// A hash of its exact content, with that of the files it names.
     pub hash: String,
+    /// The files of the project it names, each with a mark of its content.
+    pub files: BTreeMap<String, String>,
+}
+
+impl Part {
+    fn new(what: &str, content: &str, files: BTreeMap<String, String>) -> Self {
+        let mut all = content.to_owned();
+        for (name, mark) in &files {
+            let _ = write!(all, "\nfile {name} {mark}");
+        }
+        Self { what: visible(what), hash: hash(all.as_bytes()), files }
+    }
 }
 
 /// Everything in a project that would act, in a fixed order.
@@ -52,7 +66,7 @@ impl ProjectParts {
     pub fn fingerprint(&self) -> String {
         let mut hashes: Vec<&str> = self.parts.iter().map(|part| &*part.hash).collect();
         hashes.sort_unstable();
-        hash(&hashes.join("\n"))
+        hash(hashes.join("\n").as_bytes())
     }
 }
 
@@ -64,31 +78,30 @@ impl SettingsFiles {
         for (_, tree) in self.files.iter().filter(|(source, _)| source.foreign) {
             for key in KEYS.iter().filter(|key| key.waits) {
                 let Some(found) = tree.get(key.path) else { continue };
-                let start = &self.places.start;
-                collect(found, key.path, matches!(key.kind, Kind::Map(_)), start, &mut parts);
+                collect(found, key.path, matches!(key.kind, Kind::Map(_)), &self.places, &mut parts);
             }
         }
         if self.sources.project {
-            parts.extend(servers(&self.places.start));
+            parts.extend(servers(&self.places));
         }
         ProjectParts::new(parts)
     }
 }
 
-fn collect(tree: &Tree, path: &str, is_map: bool, start: &Path, parts: &mut Vec<Part>) {
+fn collect(tree: &Tree, path: &str, is_map: bool, places: &SettingsPlaces, parts: &mut Vec<Part>) {
     match tree {
         Tree::Object(members) if is_map => {
             for (name, member) in members {
-                collect(member, &format!("{path}.{name}"), false, start, parts);
+                collect(member, &format!("{path}.{name}"), false, places, parts);
             }
         }
-        Tree::List(list) => parts.extend(list.items.iter().map(|item| part(path, item, start))),
-        Tree::Leaf(leaf) => parts.push(part(path, leaf, start)),
+        Tree::List(list) => parts.extend(list.items.iter().map(|item| part(path, item, places))),
+        Tree::Leaf(leaf) => parts.push(part(path, leaf, places)),
         Tree::Object(_) => {}
     }
 }
 
-fn part(path: &str, leaf: &Leaf, start: &Path) -> Part {
+fn part(path: &str, leaf: &Leaf, places: &SettingsPlaces) -> Part {
     let text = leaf.value.as_str().map_or_else(|| canonical(&leaf.value), str::to_owned);
     let what = match path {
         "permissions.allow" => format!("allow rule {text}"),
@@ -100,47 +113,8 @@ fn part(path: &str, leaf: &Leaf, start: &Path) -> Part {
             _ => format!("{path} {text}"),
         },
     };
-    let runs = if path.starts_with("hooks.") { scripts(&leaf.value, start) } else { String::new() };
-    Part { what: visible(&what), hash: hash(&format!("{path}\n{}{runs}", canonical(&leaf.value))) }
-}
-
-/// The files of the project that texts name, each with a hash of its content: who agrees to a program agrees to what it is now.
-fn scripts(value: &Value, start: &Path) -> String {
-    let Ok(start) = start.canonicalize() else { return String::new() };
-    let mut found = BTreeSet::new();
-    for text in texts(value) {
-        let text = text.replace("${CLAUDE_PROJECT_DIR}", ".").replace("$CLAUDE_PROJECT_DIR", ".");
-        let ends = |c: char| c.is_whitespace() || "\"'`;&|()<>=".contains(c);
-        // Quotes may stand around the first part of a name only.
-        let whole = text.replace(['"', '\''], "");
-        for word in text.split(ends).chain(whole.split(ends)).filter(|word| !word.is_empty()) {
-            let file = start.join(word);
-            let is_inside = file.canonicalize().is_ok_and(|file| file.starts_with(&start));
-            if is_inside && file.is_file() {
-                found.insert(file);
-            }
-        }
-    }
-    let line = |file: &PathBuf| {
-        let content = read::read(file, read::BYTES_MAX).ok().flatten();
-        // What is no text, or too long, is told apart by its size and time.
-        let mark = content.map_or_else(|| unread(file), |content| hash(&content));
-        format!("\nfile {} {mark}", file.display())
-    };
-    found.iter().map(line).collect()
-}
-
-fn unread(file: &Path) -> String {
-    file.metadata().map_or_else(|_| String::new(), |facts| format!("{} {:?}", facts.len(), facts.modified()))
-}
-
-fn texts(value: &Value) -> Vec<&str> {
-    match value {
-        Value::String(text) => vec![text],
-        Value::Array(items) => items.iter().flat_map(texts).collect(),
-        Value::Object(members) => members.values().flat_map(texts).collect(),
-        _ => Vec::new(),
-    }
+    let files = if path.starts_with("hooks.") { named(&leaf.value, places) } else { BTreeMap::new() };
+    Part::new(&what, &format!("{path}\n{}", canonical(&leaf.value)), files)
 }
 
 /// What a group of hooks runs.
@@ -161,12 +135,12 @@ fn handlers(group: &Value) -> String {
 }
 
 /// The servers that a file names. One that cannot be read is a part too: whoever starts servers may read it after all.
-fn servers(start: &Path) -> Vec<Part> {
+fn servers(places: &SettingsPlaces) -> Vec<Part> {
     let unreadable = |content: &str| {
-        let what = "servers in .mcp.json, which cannot be read".to_owned();
-        vec![Part { what, hash: hash(&format!("servers\n{content}")) }]
+        let what = "servers in .mcp.json, which cannot be read";
+        vec![Part::new(what, &format!("servers\n{content}"), BTreeMap::new())]
     };
-    let text = match read::read(&start.join(".mcp.json"), read::BYTES_MAX) {
+    let text = match read::read(&places.start.join(".mcp.json"), read::BYTES_MAX) {
         Ok(None) => return Vec::new(),
         Ok(Some(text)) => text,
         Err(problem) => return unreadable(&problem),
@@ -182,10 +156,7 @@ fn servers(start: &Path) -> Vec<Part> {
         let arguments = server["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let words: Vec<&str> = std::iter::once(address).chain(arguments).collect();
         let what = format!("server {name}: {}", words.join(" "));
-        Part {
-            what: visible(&what),
-            hash: hash(&format!("server {name}\n{}{}", canonical(server), scripts(server, start))),
-        }
+        Part::new(&what, &format!("server {name}\n{}", canonical(server)), named(server, places))
     };
     servers.iter().map(part).collect()
 }
@@ -209,10 +180,9 @@ fn canonical(value: &Value) -> String {
     }
 }
 
-fn hash(text: &str) -> String {
-    use std::fmt::Write as _;
+pub(super) fn hash(content: &[u8]) -> String {
     let mut hex = String::new();
-    for byte in digest(&SHA256, text.as_bytes()).as_ref() {
+    for byte in digest(&SHA256, content).as_ref() {
         let _ = write!(hex, "{byte:02x}");
     }
     hex

@@ -11,6 +11,12 @@ pub(crate) const BYTES_MAX: u64 = 1024 * 1024;
 
 /// The text of an ordinary file; nothing if it is not there. The error is a sentence.
 pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<String>, String> {
+    let Some(bytes) = bytes(path, bytes_max)? else { return Ok(None) };
+    String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".into())
+}
+
+/// The content of an ordinary file; nothing if it is not there. The error is a sentence.
+pub(crate) fn bytes(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, String> {
     let file = match open(path) {
         Ok(file) => file,
         Err(error) if is_missing(&error) => return Ok(None),
@@ -26,7 +32,7 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Option<String>, String
     if bytes.len() as u64 > bytes_max {
         return Err(format!("it is larger than {} MiB", bytes_max / 1024 / 1024));
     }
-    String::from_utf8(bytes).map(Some).map_err(|_| "it is not UTF-8 text".into())
+    Ok(Some(bytes))
 }
 
 /// Opens a file without waiting for anybody who should write into it.

@@ -3,6 +3,7 @@
 //! Agreement is bound to content. It is kept by the top of the repository (or the directory outside of one) and, below it, by the directory
 //! whose settings were shown; when any part that would act is not exactly what was agreed to, it lapses and the difference is told.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::parts::{Part, ProjectParts};
 use super::places::SettingsPlaces;
+use super::visible::visible;
 use crate::{SharedFile, SharedFileError};
 
 /// What is known about a project.
@@ -26,6 +28,8 @@ pub enum TrustState {
         added: Vec<String>,
         /// What is gone, or said something else.
         removed: Vec<String>,
+        /// Of what is in both, the files that are not what they were: by part, each file with what became of it.
+        files: BTreeMap<String, Vec<String>>,
     },
 }
 
@@ -134,8 +138,8 @@ impl TrustStore {
             return Ok(Granted::ForThisSession);
         }
         let (root, inside) = keys(places, places.root());
-        let list: Vec<Value> =
-            parts.list().iter().map(|part| json!({ "what": part.what, "hash": part.hash })).collect();
+        let part = |part: &Part| json!({ "what": part.what, "hash": part.hash, "files": part.files });
+        let list: Vec<Value> = parts.list().iter().map(part).collect();
         let entry = json!({ "hash": parts.fingerprint(), "timeMs": now_ms(), "parts": list });
         self.file.update(|json| *member(member(member(json, "projects"), &root), &inside) = entry)?;
         Ok(Granted::Kept)
@@ -192,17 +196,43 @@ fn name(path: &Path) -> String {
 
 fn difference(before: &Value, now: &ProjectParts) -> TrustState {
     let before = ProjectParts::new(stored(before));
-    let only = |these: &ProjectParts, those: &ProjectParts| -> Vec<String> {
-        let differs = |part: &&Part| !those.list().iter().any(|other| other.hash == part.hash);
-        these.list().iter().filter(differs).map(|part| part.what.clone()).collect()
+    let (added, removed) = (only(now, &before), only(&before, now));
+    let mut files = BTreeMap::new();
+    for part in &added {
+        let Some(was) = removed.iter().find(|was| was.what == part.what) else { continue };
+        let changed = changed_files(&was.files, &part.files);
+        if !changed.is_empty() {
+            files.insert(part.what.clone(), changed);
+        }
+    }
+    let texts = |parts: Vec<&Part>| parts.into_iter().map(|part| part.what.clone()).collect();
+    TrustState::Changed { added: texts(added), removed: texts(removed), files }
+}
+
+/// The parts that others do not have.
+fn only<'a>(these: &'a ProjectParts, those: &ProjectParts) -> Vec<&'a Part> {
+    let differs = |part: &&Part| !those.list().iter().any(|other| other.hash == part.hash);
+    these.list().iter().filter(differs).collect()
+}
+
+/// What became of files, each in words.
+fn changed_files(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
+    let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+    let told = |name: &String| match (before.get(name), now.get(name)) {
+        (Some(was), Some(is)) if was == is => None,
+        (Some(_), Some(_)) => Some(format!("{} changed", visible(name))),
+        (None, _) => Some(format!("{} is new", visible(name))),
+        (_, None) => Some(format!("{} is gone", visible(name))),
     };
-    TrustState::Changed { added: only(now, &before), removed: only(&before, now) }
+    names.into_iter().filter_map(told).collect()
 }
 
 fn stored(parts: &Value) -> Vec<Part> {
     let part = |part: &Value| {
         let text = |name: &str| part[name].as_str().map(str::to_owned);
-        Some(Part { what: text("what")?, hash: text("hash")? })
+        let files = part["files"].as_object().into_iter().flatten();
+        let files = files.filter_map(|(name, mark)| Some((name.clone(), mark.as_str()?.to_owned())));
+        Some(Part { what: text("what")?, hash: text("hash")?, files: files.collect() })
     };
     parts.as_array().into_iter().flatten().filter_map(part).collect()
 }

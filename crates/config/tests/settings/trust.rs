@@ -1,7 +1,8 @@
 //! What waits for trust, and how trust lapses.
 
+use std::collections::BTreeMap;
 use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use serde_json::{Value, json};
 use windlass_config::{Granted, TrustAnswer, TrustRequest, TrustState, TrustStore};
@@ -118,6 +119,9 @@ fn trust_lapses_with_the_files_that_hooks_and_servers_run() {
             ("work/app/.mcp.json", &servers.to_string()),
             ("work/app/.git/HEAD", ""),
             ("work/app/hooks/x.sh", "true"),
+            ("work/app/tools/a b.sh", "true"),
+            ("work/app/tools/h.py", "0"),
+            ("work/app/tools/Makefile", "all:"),
             ("work/app/server.js", "0"),
             ("work/other.sh", "true"),
         ]);
@@ -135,6 +139,80 @@ fn trust_lapses_with_the_files_that_hooks_and_servers_run() {
     check("true", "work/app/server.js", true);
     check("true", "work/app/hooks/x.sh", false);
     check("../other.sh", "work/other.sh", false);
+    let blank = "work/app/tools/a b.sh";
+    check("\"tools/a b.sh\"", blank, true);
+    check(r"tools/a\ b.sh", blank, true);
+    check("\"$PWD/tools/a b.sh\"", blank, true);
+    let shell = "work/app/hooks/x.sh";
+    check("$PWD/hooks/x.sh", shell, true);
+    check("cd hooks && ./x.sh", shell, true);
+    check("cd tools && ../hooks/x.sh", shell, true);
+    let python = "work/app/tools/h.py";
+    check("$(git rev-parse --show-toplevel)/tools/h.py", python, true);
+    check("`pwd`/tools/h.py", python, true);
+    check("${CLAUDE_PROJECT_DIR:-.}/tools/h.py", python, true);
+    check("sh tools/*.py", python, true);
+    check("sh tools/h*", python, true);
+    check("X=tools; sh $X/h.py", python, true);
+    check("python3 -m tools.h", python, true);
+    check("python3 -c \"exec(open(\\\"tools/h.py\\\").read())\"", python, true);
+    check("make -C tools", "work/app/tools/Makefile", true);
+    check("make -C tools", "work/app/tools/new.mk", true);
+    check("date >> tools/h.py", python, false);
+    check("ls .", python, false);
+}
+
+/// Nobody can look through a hook whose text is as it was.
+#[test]
+fn a_file_that_changed_is_named() {
+    let hook = json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "make -C tools"}]}]}});
+    let machine = Machine::new(&[
+        (PROJECT, &hook.to_string()),
+        ("work/app/tools/a", "1"),
+        ("work/app/tools/b", "1"),
+        ("work/app/tools/c", "1"),
+    ]);
+    grant(&machine);
+    machine.write("work/app/tools/a", "2");
+    std::fs::remove_file(machine.path("work/app/tools/b")).unwrap();
+    machine.write("work/app/tools/d", "1");
+    let what = "hook on Stop: make -C tools".to_owned();
+    let files = ["tools/a changed", "tools/b is gone", "tools/d is new"].map(str::to_owned).to_vec();
+    assert_eq!(
+        state(&machine),
+        TrustState::Changed {
+            added: vec![what.clone()],
+            removed: vec![what.clone()],
+            files: BTreeMap::from([(what, files)])
+        }
+    );
+}
+
+/// What lies outside is never read, and a directory full of files is looked at no longer than it takes to tell that it changed.
+#[test]
+fn links_and_many_files_are_told_apart_without_reading_them() {
+    let hook =
+        json!({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "tools/out; make -C many"}]}]}});
+    let machine = Machine::new(&[
+        (PROJECT, &hook.to_string()),
+        ("other.sh", "1"),
+        ("more.sh", "1"),
+        ("work/app/tools/x", ""),
+    ]);
+    let link = machine.path("work/app/tools/out");
+    symlink(machine.path("other.sh"), &link).unwrap();
+    for count in 0..300 {
+        machine.write(&format!("work/app/many/{count:03}"), "1");
+    }
+    grant(&machine);
+    machine.write("other.sh", "2");
+    assert_eq!(state(&machine), TrustState::Trusted);
+    machine.write("work/app/many/299", "22");
+    assert!(matches!(state(&machine), TrustState::Changed { .. }));
+    grant(&machine);
+    std::fs::remove_file(&link).unwrap();
+    symlink(machine.path("more.sh"), &link).unwrap();
+    assert!(matches!(state(&machine), TrustState::Changed { .. }));
 }
 
 #[test]
@@ -146,7 +224,10 @@ fn trust_lapses_with_each_change_of_what_acts() {
         change(&mut content);
         machine.write(PROJECT, &content.to_string());
         let texts = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
-        assert_eq!(state(&machine), TrustState::Changed { added: texts(added), removed: texts(removed) });
+        assert_eq!(
+            state(&machine),
+            TrustState::Changed { added: texts(added), removed: texts(removed), files: BTreeMap::new() }
+        );
         grant(&machine);
         assert_eq!(state(&machine), TrustState::Trusted);
     };
@@ -184,7 +265,7 @@ fn servers_count_too_even_if_their_file_is_broken() {
     machine.write("work/app/.mcp.json", &SERVERS.replace("npx", "sh"));
     let changed = |added: &[&str], removed: &[&str]| {
         let texts = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
-        TrustState::Changed { added: texts(added), removed: texts(removed) }
+        TrustState::Changed { added: texts(added), removed: texts(removed), files: BTreeMap::new() }
     };
     assert_eq!(state(&machine), changed(&["server db: sh -y db"], &["server db: npx -y db"]));
     let unreadable = "servers in .mcp.json, which cannot be read";
@@ -205,7 +286,10 @@ fn a_tracked_local_file_is_part_of_it() {
     machine.write("work/.claude/settings.local.json", r#"{"env":{"A":"1"}}"#);
     assert_eq!(state(&machine), TrustState::Trusted);
     machine.git("work", &["add", "--force", ".claude/settings.local.json"]);
-    assert_eq!(state(&machine), TrustState::Changed { added: vec!["variable A".into()], removed: vec![] });
+    assert_eq!(
+        state(&machine),
+        TrustState::Changed { added: vec!["variable A".into()], removed: vec![], files: BTreeMap::new() }
+    );
 }
 
 #[test]
@@ -287,7 +371,7 @@ fn a_store_that_others_can_write_says_nothing() {
 
 #[test]
 fn nobody_is_asked_where_nobody_can_answer() {
-    let changed = TrustState::Changed { added: vec![], removed: vec![] };
+    let changed = TrustState::Changed { added: vec![], removed: vec![], files: BTreeMap::new() };
     for (headless, sources_name_project, trust_flag, state, expected) in [
         (false, false, false, &TrustState::NeverAsked, TrustAnswer::Ask),
         (false, true, false, &TrustState::NeverAsked, TrustAnswer::Ask),
