@@ -1,5 +1,7 @@
 //! Settings files and trust: what holds before anything of a project acts.
 
+mod keep;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,10 +10,10 @@ use windlass_config::{
     Effective, Home, Place, SettingSources, Settings, SettingsFiles, SettingsPlaces, Severity, TrustAnswer,
     TrustRequest, TrustState, TrustStore,
 };
-use windlass_protocol::PermissionUpdate;
 
 use crate::acting::Acting;
 use crate::display;
+pub(crate) use keep::Keeper;
 
 /// Where the administrator of the machine keeps files for everybody.
 pub(crate) const MANAGED: &str = "/etc/claude-code";
@@ -187,13 +189,4 @@ pub(crate) fn unread(files: &SettingsFiles) -> Option<String> {
         unread.join(", "),
         places.start.display()
     ))
-}
-
-/// Writes a change of the permissions where it is to be kept; gives what is to be said about it.
-pub(crate) fn keep(places: &SettingsPlaces, update: &PermissionUpdate) -> Result<Option<String>, String> {
-    let saved = places.keep(update).map_err(|error| error.to_string())?;
-    Ok(saved.map(|saved| match saved.notice {
-        Some(notice) => format!("kept in {}. {notice}", saved.file.display()),
-        None => format!("kept in {}.", saved.file.display()),
-    }))
 }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use uuid::Uuid;
-use windlass_config::{Config, ConfigError, SettingsPlaces};
+use windlass_config::{Config, ConfigError};
 use windlass_engine::{Asking, Outcome, Session, SessionSeed};
 use windlass_hooks::SettingsHooks;
 use windlass_protocol::{EndReason, PermissionUpdate, SessionKey};
@@ -15,6 +15,7 @@ use crate::bell::Bells;
 use crate::commands::{Command, Times, not_a_command};
 use crate::conversation::{Conversation, Ended};
 use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
+use crate::guard::{self, Keeper};
 use crate::jobs::{Job, Stage};
 use crate::lines::Lines;
 use crate::opening::{Keep, Opened, Opening, Origins};
@@ -23,7 +24,7 @@ use crate::progress::Progress;
 use crate::terminal::{self, Person};
 use crate::view::{self, JsonView, StreamView, TalkView, TextView, View, WithHookFailures, WithProgress};
 use crate::wiring::{self, Form, Wired};
-use crate::{complain, guard, hooking, prompt};
+use crate::{complain, hooking, prompt};
 
 /// How long somebody may take to read what is left when a session is over.
 const REST_TIME: Duration = Duration::from_secs(2);
@@ -50,8 +51,8 @@ enum Input {
     Person {
         /// The prompt on the command line.
         first: Option<String>,
-        /// Where changes of the permissions are kept.
-        places: Box<SettingsPlaces>,
+        /// Keeps changes of the permissions.
+        keeper: Box<Keeper>,
     },
     /// Lines on standard input.
     Lines {
@@ -143,7 +144,8 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     let input = if lines {
         Input::Lines { replays: arguments.replay_user_messages }
     } else if arguments.is_interactive() {
-        Input::Person { first: arguments.prompt().map(str::to_owned), places: Box::new(held.places) }
+        let keeper = Box::new(Keeper { places: held.places, home: held.home });
+        Input::Person { first: arguments.prompt().map(str::to_owned), keeper }
     } else {
         match prompt::read(arguments.prompt())? {
             Some(prompt) => Input::Prompt(prompt),
@@ -202,8 +204,8 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     }
     let conversation = match ready.input {
         Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), key, replays),
-        Input::Person { first, places } => {
-            let keep_changes = Box::new(move |update: &PermissionUpdate| guard::keep(&places, update));
+        Input::Person { first, keeper } => {
+            let keep_changes = Box::new(move |update: &PermissionUpdate| keeper.keep(update));
             let (mut person, view) = Person::meet(view, keep_changes, Bells::new(engine));
             let view = Box::new(view);
             let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };

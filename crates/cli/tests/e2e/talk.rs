@@ -231,6 +231,36 @@ fn whoever_answers_always_hears_where_it_is_kept_and_what_else_changed() {
     check_order(&unwrapped(&screen), &expected);
 }
 
+/// Without a repository local settings wait for trust; what the user just said does not.
+#[test]
+fn an_answer_that_is_kept_without_a_repository_holds_in_the_next_session() {
+    let check = |project: &str, answers: &[&str], expected: &str| {
+        let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+        stage.project.write(".claude/settings.json", project).unwrap();
+        let mut talk = Talk::begin(&stage, &["go"]);
+        for answer in answers {
+            talk.sees("Trust this project?");
+            // What was typed before the question is thrown away.
+            std::thread::sleep(Duration::from_millis(50));
+            talk.types(answer);
+        }
+        talk.is_asked();
+        talk.types("a");
+        talk.sees("tokens in");
+        talk.types("/exit");
+        let (_, screen) = talk.ends();
+        let is_told = unwrapped(&screen).contains("waits until you agree to this project");
+        assert_eq!(is_told, expected == "ask", "{screen:?}");
+        let call = ["--tool", "Bash", "--input", r#"{"command": "touch made"}"#, "--json"];
+        let explained = stage.run(&[&["permissions", "explain"], &call[..]].concat());
+        assert_eq!(explained.json_lines().unwrap()[0]["decision"], expected, "{explained:?} {screen:?}");
+    };
+    check("{}", &[], "allow");
+    let acts = r#"{"permissions": {"allow": ["Bash(make)"]}}"#;
+    check(acts, &["y"], "allow");
+    check(acts, &["n"], "ask");
+}
+
 #[test]
 fn an_interrupt_at_a_question_says_that_nothing_was_running() {
     let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);

@@ -61,6 +61,35 @@ fn trust_shows_values_places_and_each_change_once() {
     );
 }
 
+/// A directory without a repository may have come in an archive, with all that is in it.
+#[test]
+fn an_unpacked_archive_runs_nothing_before_trust() {
+    const LOCAL: &str = ".claude/settings.local.json";
+    let stage = Stage::hello();
+    let settings = r#"{"permissions": {"allow": ["Bash"], "deny": ["Bash(curl *)"]}, "hooks": {"SessionStart": [
+        {"hooks": [{"type": "command", "command": "date > ran"}]}]}}"#;
+    stage.project.write(LOCAL, settings).unwrap();
+    let run = |arguments: &[&str]| stage.run(arguments);
+    let finished = run(&["-p", "go"]);
+    assert!(stage.project.read("ran").is_err(), "{finished:?}");
+    check_order(
+        &finished.stderr,
+        &["allow rule Bash", "hook on SessionStart: date > ran", "windlass trust add"],
+    );
+    let explain = |command: &str| {
+        let input = serde_json::json!({ "command": command }).to_string();
+        let finished = run(&["permissions", "explain", "--tool", "Bash", "--input", &input, "--json"]);
+        finished.json_lines().unwrap()[0]["decision"].as_str().unwrap().to_owned()
+    };
+    assert_eq!([explain("curl x"), explain("make")], ["deny", "ask"]);
+    let shown = run(&["trust"]).stdout;
+    check_order(&shown, &["not trusted", "allow rule Bash (.claude/settings.local.json:1)\n"]);
+    run(&["trust", "add"]);
+    run(&["-p", "go"]);
+    assert!(stage.project.read("ran").is_ok());
+    assert_eq!(explain("make"), "allow");
+}
+
 /// Who looks at a hook whose text is as it was sees what is not.
 #[test]
 fn a_script_that_changed_is_named() {

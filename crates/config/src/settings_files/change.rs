@@ -194,7 +194,7 @@ impl SettingsPlaces {
         let refused = match destination {
             Kept::User => None,
             Kept::Project => behind_link.then_some("Replace the link by a file of its own."),
-            Kept::Local => (behind_link || (file.exists() && self.is_foreign(file)))
+            Kept::Local => (behind_link || (file.exists() && self.is_anothers(file)))
                 .then_some("Take it out of git, or replace the link by a file of its own."),
         };
         match refused {

@@ -73,7 +73,7 @@ impl Source {
         match self.level {
             Level::User => "user settings",
             Level::Project => "project settings",
-            Level::Local if self.foreign => "local settings that came with the project",
+            Level::Local if self.foreign => "local settings that may have come with the project",
             Level::Local => "local settings",
             Level::Flags => "--settings",
             Level::Managed => "managed settings",

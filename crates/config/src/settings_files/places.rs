@@ -96,9 +96,22 @@ impl SettingsPlaces {
         self.home.as_deref() == Some(directory)
     }
 
-    /// Whether somebody else may have written a local settings file: it came with the repository, it is behind a link that may have, or
-    /// it belongs to another user.
+    /// Whether git can tell what is the user's own and what came with the project.
+    #[must_use]
+    pub fn has_repository(&self) -> bool {
+        self.repository.is_some()
+    }
+
+    /// Whether somebody else may have written a local settings file. Without a repository nothing tells the user's own from one that came
+    /// in an archive, except in the user's own folder.
     pub(crate) fn is_foreign(&self, file: &Path) -> bool {
+        let is_users = file.parent().is_some_and(|folder| self.is_users(folder));
+        self.is_anothers(file) || (self.repository.is_none() && !is_users)
+    }
+
+    /// Whether a local settings file is certainly not for the user's own settings: it came with the repository, it is behind a link that
+    /// may have, or it belongs to another user.
+    pub(crate) fn is_anothers(&self, file: &Path) -> bool {
         let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
         let behind_link = is_link(file) || file.parent().is_some_and(is_link);
         let is_own = std::fs::metadata(file).is_ok_and(|facts| is_ours(&facts));

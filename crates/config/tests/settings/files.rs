@@ -182,6 +182,7 @@ fn merging_has_its_exceptions() {
             ("work/app/.claude/settings.local.json", strong),
             ("etc/claude-code/managed-settings.json", managed),
         ]);
+        machine.init_git("work");
         assert_eq!(machine.merged(), expected, "{weak} {strong} {managed}");
     };
     // Taken whole.

@@ -51,7 +51,9 @@ const FROM_PROJECTS: [&str; 6] = [
 ];
 
 fn effective(file: &str, content: &str) -> Effective {
-    Machine::new(&[(file, content)]).read(None).effective(true)
+    let machine = Machine::new(&[(file, content)]);
+    machine.init_git("work");
+    machine.read(None).effective(true)
 }
 
 /// The names that are ignored in a file, sorted.

@@ -179,6 +179,25 @@ fn a_folder_that_git_keeps_as_one_came_with_the_project() {
     check_own(&machine, false);
 }
 
+/// Whoever unpacks an archive has not written the files in it.
+#[test]
+fn without_a_repository_nothing_tells_whose_local_settings_are() {
+    let rules =
+        r#"{"permissions":{"allow":["Bash"],"deny":["Read(x)"]},"sandbox":{"excludedCommands":["a"]}}"#;
+    for folder in [".claude", ".windlass"] {
+        let machine = Machine::new(&[(&format!("work/app/{folder}/settings.local.json"), rules)]);
+        check_own(&machine, false);
+        let held = machine.read(None).effective(false).settings;
+        assert_eq!(held.permissions.deny[0].text, "Read(x)");
+        assert!(machine.read(None).effective(true).value("sandbox.excludedCommands").is_none());
+        machine.init_git("work");
+        check_own(&machine, true);
+        // At home the folder is the user's own.
+        let home = Machine::new(&[(&format!("home/{folder}/settings.local.json"), rules)]).started_in("home");
+        check_own(&home, true);
+    }
+}
+
 #[test]
 fn what_is_behind_a_link_came_with_the_project() {
     let folder = Machine::new(&[("elsewhere/settings.local.json", RULES)]);
@@ -188,6 +207,7 @@ fn what_is_behind_a_link_came_with_the_project() {
     symlink("../../../elsewhere/x.json", file.path("work/app/.claude/settings.local.json")).unwrap();
     check_own(&file, false);
     let real = Machine::new(&[("work/app/.windlass/settings.local.json", RULES)]);
+    real.init_git("work");
     check_own(&real, true);
     // Only the root user can give files away.
     if chown(real.path("work/app/.windlass/settings.local.json"), Some(12_345), None).is_ok() {
