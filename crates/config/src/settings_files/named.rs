@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::parts::hash;
-use super::pieces::pieces;
+use super::pieces::Pieces;
 use super::places::{FOLDERS, SettingsPlaces};
 use super::read;
 
@@ -26,18 +26,25 @@ const DIRECTORIES_MAX: usize = 16;
 /// The name under which files stand that are too many to be told one by one.
 const FURTHER: &str = "further files";
 
-/// The files that texts name and those in directories that they name, each with a mark of its content.
+/// The files that texts name and those in directories from which they run something, each with a mark of its content.
 pub(super) fn named(value: &Value, places: &SettingsPlaces) -> BTreeMap<String, String> {
     let mut search = Search::new(places);
-    let pieces: BTreeSet<String> = texts(value).into_iter().flat_map(pieces).collect();
+    let mut pieces = Pieces::default();
+    for text in texts(value) {
+        let Pieces { mut paths, mut run } = Pieces::of(text);
+        pieces.paths.append(&mut paths);
+        pieces.run.append(&mut run);
+    }
     let bases: Vec<PathBuf> = [Some(search.start.clone()), Some(search.top.clone()), places.home.clone()]
         .into_iter()
         .flatten()
         .collect();
-    search.look(&pieces, &bases);
+    search.look(&pieces.run, &bases);
+    let run = std::mem::take(&mut search.directories);
+    search.look(&pieces.paths, &bases);
     let directories: Vec<PathBuf> = search.directories.iter().take(DIRECTORIES_MAX).cloned().collect();
-    search.look(&pieces, &directories);
-    search.walk();
+    search.look(&pieces.paths, &directories);
+    search.walk(&run);
     search.marks()
 }
 
@@ -46,7 +53,7 @@ struct Search {
     /// Nothing outside of it is looked at.
     top: PathBuf,
     files: BTreeSet<PathBuf>,
-    /// Files in directories that are named.
+    /// Files in directories from which something is run.
     inside: BTreeSet<PathBuf>,
     directories: BTreeSet<PathBuf>,
     /// Links that lead out of the project, and directories with too much in them: each with all that is known of it.
@@ -97,10 +104,10 @@ impl Search {
         }
     }
 
-    /// Finds what lies in the directories that are named.
-    fn walk(&mut self) {
+    /// Finds what lies in these directories.
+    fn walk(&mut self, directories: &BTreeSet<PathBuf>) {
         let mut left = ENTRIES_MAX;
-        let mut waiting: Vec<PathBuf> = self.directories.iter().rev().cloned().collect();
+        let mut waiting: Vec<PathBuf> = directories.iter().rev().cloned().collect();
         let mut seen = BTreeSet::new();
         while let Some(directory) = waiting.pop() {
             // What git notes there changes with every command.

@@ -17,26 +17,49 @@ const ENDS: &str = ";&|()<>`";
 /// What stands for text that only the shell knows.
 const UNKNOWN: &str = "$`{}()*?[]";
 
-/// Every piece that may be a path.
-pub(super) fn pieces(text: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::from([text.to_owned()]);
-    take_apart(text, DEPTH_MAX, &mut found);
-    found.remove("");
-    found
+/// What precedes a program that is run, or a directory whose files say what is run. What else is given to a program is what it works
+/// on, and may change every day.
+const RUNS_NEXT: &str =
+    "sh bash dash zsh ksh python python3 node ruby perl php source . -C --directory --prefix";
+
+/// What may name files.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    /// Every piece that may be a path.
+    pub(super) paths: BTreeSet<String>,
+    /// Those of them that, if they are directories, hold what is run.
+    pub(super) run: BTreeSet<String>,
 }
 
-fn take_apart(text: &str, depth: usize, found: &mut BTreeSet<String>) {
-    for word in words(text) {
-        if found.len() >= PIECES_MAX {
-            return;
+impl Pieces {
+    pub(super) fn of(text: &str) -> Self {
+        let mut pieces = Self { paths: BTreeSet::from([text.to_owned()]), run: BTreeSet::new() };
+        pieces.take_apart(text, DEPTH_MAX);
+        pieces.paths.remove("");
+        pieces
+    }
+
+    fn take_apart(&mut self, text: &str, depth: usize) {
+        let mut runs_next = false;
+        for word in words(text) {
+            if self.paths.len() >= PIECES_MAX {
+                return;
+            }
+            let mut found = BTreeSet::from([word.meant.clone()]);
+            cut(&word.written, |c| !c.is_alphanumeric() && !"_./-".contains(c), &mut found);
+            cut(&word.meant, |_| false, &mut found);
+            cut(&word.meant, |c| "=:,@".contains(c), &mut found);
+            if runs_next {
+                self.run.extend(found.iter().cloned());
+            }
+            self.paths.append(&mut found);
+            runs_next = RUNS_NEXT
+                .split(' ')
+                .any(|name| word.meant == name || word.meant.ends_with(&format!("/{name}")));
+            if depth > 0 && word.meant != text && word.meant.contains([' ', '\t', '\n', '"', '\'', '\\']) {
+                self.take_apart(&word.meant, depth - 1);
+            }
         }
-        cut(&word.written, |c| !c.is_alphanumeric() && !"_./-".contains(c), found);
-        cut(&word.meant, |_| false, found);
-        cut(&word.meant, |c| "=:,@".contains(c), found);
-        if depth > 0 && word.meant != text && word.meant.contains([' ', '\t', '\n', '"', '\'', '\\']) {
-            take_apart(&word.meant, depth - 1, found);
-        }
-        found.insert(word.meant);
     }
 }
 
@@ -111,7 +134,7 @@ mod tests {
     #[test]
     fn a_name_is_found_however_it_is_written() {
         let check = |text: &str, name: &str| {
-            let found = pieces(text);
+            let found = Pieces::of(text).paths;
             assert!(found.contains(name), "{text}: {name} is not in {found:?}");
         };
         check("tools/a b.sh", "tools/a b.sh");
@@ -134,8 +157,24 @@ mod tests {
     }
 
     #[test]
+    fn what_a_program_works_on_is_not_what_is_run() {
+        let check = |text: &str, name: &str, expected: bool| {
+            assert_eq!(Pieces::of(text).run.contains(name), expected, "{text}: {name}");
+        };
+        check("npm test", "test", false);
+        check("npx eslint src", "src", false);
+        check("npx prettier --write 'src/**/*.ts'", "src", false);
+        check("sh tools/*.sh", "tools", true);
+        check("/usr/bin/python3 tools/$NAME", "tools", true);
+        check("make -C tools", "tools", true);
+        check("bash -c 'make -C tools'", "tools", true);
+    }
+
+    #[test]
     fn where_output_goes_is_no_program() {
-        let check = |text: &str, expected: bool| assert_eq!(pieces(text).contains("log"), expected, "{text}");
+        let check = |text: &str, expected: bool| {
+            assert_eq!(Pieces::of(text).paths.contains("log"), expected, "{text}");
+        };
         check("date >> log", false);
         check("date >log; ls", false);
         check("date > \"log\"", false);

@@ -160,6 +160,9 @@ fn trust_lapses_with_the_files_that_hooks_and_servers_run() {
     check("make -C tools", "work/app/tools/new.mk", true);
     check("date >> tools/h.py", python, false);
     check("ls .", python, false);
+    // What a program works on changes with the work.
+    check("npx eslint tools", python, false);
+    check("npx prettier --write 'tools/**/*.py'", python, false);
 }
 
 /// Nobody can look through a hook whose text is as it was.
