@@ -29,13 +29,13 @@ pub(crate) struct AroundHooks {
     pub(crate) later: LaterVariables,
 }
 
-/// The hooks, if there are any, and what is wrong with those that are none.
+/// The hooks, if there are any, and what is wrong with those that are none. The error is a hook that nothing may start without.
 pub(crate) fn settings_hooks(
     config: &Config,
     session: &Kept,
     model: (Arc<dyn ModelClient>, ModelCard),
     around: AroundHooks,
-) -> (Option<SettingsHooks>, Vec<String>) {
+) -> Result<(Option<SettingsHooks>, Vec<String>), String> {
     let mut set = HookSet::default();
     let mut problems = Vec::new();
     let anchors = &config.permissions.anchors;
@@ -47,10 +47,13 @@ pub(crate) fn settings_hooks(
             _ => HookSource::settings(&origin),
         };
         let found = set.read_checked(&json!({ &group.event: [group.group] }), &source, &check_rule);
+        if let Some(problem) = found.iter().find(|problem| problem.stops) {
+            return Err(format!("{problem}."));
+        }
         problems.extend(found.iter().map(ToString::to_string));
     }
     if set.is_empty() {
-        return (None, problems);
+        return Ok((None, problems));
     }
     let texts = |list: &Option<Vec<windlass_config::Sourced<String>>>| {
         list.as_ref().map(|list| list.iter().map(|item| item.value.clone()).collect())
@@ -78,7 +81,7 @@ pub(crate) fn settings_hooks(
     }
     let hooks = SettingsHooks::new(set, host);
     hooks.bind(session.key, session.log.clone());
-    (Some(hooks), problems)
+    Ok((Some(hooks), problems))
 }
 
 /// Tells a host what becomes of each hook, in lines. It always hears of those at the start of a session; of others only if it

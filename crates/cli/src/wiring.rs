@@ -119,7 +119,7 @@ pub(crate) fn wire_models(
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
     warnings.extend(config.warnings.iter().cloned());
     let small = models.small.clone().unwrap_or_else(|| models.main.clone());
-    let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), around_hooks);
+    let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), around_hooks)?;
     warnings.extend(problems);
     let may_compact = config.settings.context.compact_command;
     let redactor = Redactor::new(config.settings.api.secrets());

@@ -46,6 +46,7 @@ pub use typed::{
     AutoMode, Credential, FileSettings, HookGroup, PermissionSettings, SandboxPath, SandboxSettings,
 };
 
+use check::Checked;
 use origin::Source;
 use tree::Tree;
 
@@ -100,13 +101,16 @@ pub struct SettingsFiles {
     /// The weakest first.
     files: Vec<(Source, Tree)>,
     problems: Vec<Problem>,
+    /// Hooks that nothing may start without where hooks count, by the place of their file in the list.
+    lost_hooks: Vec<(usize, Problem)>,
 }
 
 impl SettingsFiles {
     /// Reads every file that counts. `flags` is what each `--settings` says, the weakest first: a path or JSON.
     #[must_use]
     pub fn read(places: SettingsPlaces, sources: SettingSources, flags: &[impl AsRef<str>]) -> Self {
-        let mut files = Self { places, sources, files: Vec::new(), problems: Vec::new() };
+        let mut files =
+            Self { places, sources, files: Vec::new(), problems: Vec::new(), lost_hooks: Vec::new() };
         if sources.user {
             files.read_user();
         }
@@ -231,8 +235,9 @@ impl SettingsFiles {
     fn add(&mut self, text: &str, source: Source) {
         match json::parse(text) {
             Ok(node) => {
-                let (mut tree, problems) = check::check(&node, &source);
+                let Checked { mut tree, problems, lost_hooks } = check::check(&node, &source);
                 self.problems.extend(problems);
+                self.lost_hooks.extend(lost_hooks.into_iter().map(|problem| (self.files.len(), problem)));
                 limits::enforce(&mut tree, &source, &mut self.problems);
                 self.files.push((source, tree));
             }

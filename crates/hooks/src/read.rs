@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use windlass_protocol::HookEvent;
+use windlass_protocol::{HookEvent, blocks_on_failure};
 
 use crate::condition::Condition;
 use crate::events::{self, Matching, Row};
@@ -35,13 +35,13 @@ pub(crate) fn read(
 ) -> Vec<Handler> {
     let Some(events) = hooks.as_object() else {
         let problem = wrong(&source.origin, "hooks", hooks, "an object with the names of events");
-        problems.push(problem.leaves("no hook of it runs"));
+        problems.push(problem.leaves("no hook of it runs").stops_if(blocks_on_failure(hooks)));
         return Vec::new();
     };
     let mut handlers = Vec::new();
     for (name, groups) in events {
         let Some(row) = events::find(name) else {
-            problems.push(unknown_event(&source.origin, name));
+            problems.push(unknown_event(&source.origin, name).stops_if(blocks_on_failure(groups)));
             continue;
         };
         let place = format!("{} {name}", source.origin);
@@ -82,10 +82,16 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn groups(&mut self, groups: &Value, place: &str) -> Vec<Handler> {
-        let Some(groups) = groups.as_array() else {
-            let problem = wrong(place, self.row.name, groups, "a list of groups");
-            self.problems.push(problem.leaves("none of its hooks runs"));
+    /// Tells of what does not run. An event without a moment has nothing that could pass without it.
+    fn left_out(&mut self, problem: HookProblem, configured: &Value) {
+        let stops = self.row.event.is_some() && blocks_on_failure(configured);
+        self.problems.push(problem.stops_if(stops));
+    }
+
+    fn groups(&mut self, value: &Value, place: &str) -> Vec<Handler> {
+        let Some(groups) = value.as_array() else {
+            let problem = wrong(place, self.row.name, value, "a list of groups");
+            self.left_out(problem.leaves("none of its hooks runs"), value);
             return Vec::new();
         };
         let mut handlers = Vec::new();
@@ -93,7 +99,7 @@ impl Reader<'_> {
             let place = format!("{place}[{index}]");
             match self.group(group, &place) {
                 Ok(more) => handlers.extend(more),
-                Err(problem) => self.problems.push(problem.leaves("none of the hooks of this group runs")),
+                Err(problem) => self.left_out(problem.leaves("none of the hooks of this group runs"), group),
             }
         }
         handlers
@@ -125,7 +131,7 @@ impl Reader<'_> {
             let place = format!("{place}.hooks[{index}]");
             match self.handler(hook, &matcher, &place) {
                 Ok(handler) => handlers.extend(handler),
-                Err(problem) => self.problems.push(problem.leaves("this hook does not run")),
+                Err(problem) => self.left_out(problem.leaves("this hook does not run"), hook),
             }
         }
         Ok(handlers)

@@ -243,6 +243,48 @@ fn what_is_wrong_around_handlers_is_said() {
     assert!(set.is_empty());
 }
 
+/// Whoever says that nothing passes without a hook is not served by a session without it.
+#[test]
+fn nothing_starts_without_a_hook_that_blocks_on_failure() {
+    #[track_caller]
+    fn check(hooks: &Value, what: &str, stops: bool) {
+        let problems = HookSet::default().read(hooks, &HookSource::settings("s:1"));
+        let problem = problems.iter().find(|problem| problem.to_string().contains(what));
+        let problem = problem.unwrap_or_else(|| panic!("{what:?} is not in {problems:?}"));
+        assert_eq!(problem.stops, stops, "{hooks}");
+        let end = "; nothing starts without a hook whose \"onFailure\" blocks";
+        assert_eq!(problem.to_string().ends_with(end), stops, "{problem}");
+    }
+    let around = |around: fn(Value) -> Value, what: &str| {
+        for (policy, stops) in [("block", true), ("deny", true), ("continue", false)] {
+            check(&around(json!({"type": "command", "command": "exit 2", "onFailure": policy})), what, stops);
+        }
+    };
+    around(|hook| json!({"PreToolUse": hook}), "PreToolUse is an object, so none of its hooks runs");
+    around(|hook| json!({"PreToolUse": {"hooks": [hook]}}), "none of its hooks runs");
+    around(|hook| json!({"PreTooluse": [{"hooks": [hook]}]}), "there is no hook event PreTooluse");
+    around(|hook| json!({"Nonsense": [{"hooks": [hook]}]}), "there is no hook event Nonsense");
+    around(|hook| json!([{"hooks": [hook]}]), "no hook of it runs");
+    around(|hook| json!({"Stop": [{"hook": [hook]}]}), "there is no list of hooks");
+    around(|hook| json!({"Stop": [{"hooks": hook}]}), "there is no list of hooks");
+    around(|hook| json!({"Stop": [[hook]]}), "a group is a list");
+    around(|hook| json!({"PreToolUse": [{"matcher": "Bash(", "hooks": [hook]}]}), "is no regular expression");
+    around(|hook| json!({"PreToolUse": [{"matcher": 5, "hooks": [hook]}]}), "\"matcher\" is a number");
+    let hook = |event: &str, hook: &Value, what: &str, stops: bool| {
+        check(&json!({event: [{"hooks": [hook]}]}), what, stops);
+    };
+    let block = "block";
+    let text = json!({"type": "command", "command": "exit 2", "timeout": "5", "onFailure": block});
+    hook("PreToolUse", &text, "\"timeout\" is a text", true);
+    hook("PreToolUse", &json!({"type": "comand", "onFailure": block}), "there is no type of hook", true);
+    hook("PreToolUse", &json!({"type": "mcp_tool", "onFailure": block}), "not supported yet", true);
+    hook("PreToolUse", &json!({"type": "command", "command": "x", "onFailure": 5}), "is a number", true);
+    hook("PreToolUse", &json!([{"onFailure": block}]), "a hook is a list", true);
+    hook("PreToolUse", &json!("exit 2"), "a hook is a text", false);
+    hook("PreToolUse", &json!({"type": "comand"}), "there is no type of hook", false);
+    hook("Setup", &json!({"type": "comand", "onFailure": block}), "there is no type of hook", false);
+}
+
 /// It may be a guard, so it is not left out.
 #[test]
 fn a_handler_whose_rule_cannot_be_read_is_told_and_stays() {

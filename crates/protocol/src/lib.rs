@@ -10,6 +10,7 @@ mod decision;
 mod event;
 mod hook;
 mod hook_news;
+mod hook_policy;
 mod ids;
 mod json;
 mod message;
@@ -38,6 +39,7 @@ pub use hook::{
     HookScene, LoadReason, PromptId, StartSource,
 };
 pub use hook_news::{HookEnding, HookMoment, HookNews, HookPrinted};
+pub use hook_policy::blocks_on_failure;
 pub use ids::{
     CallId, ForkId, HookId, LookId, MessageId, RequestId, SessionKey, SessionSeed, StoreId, TimerId,
 };

@@ -64,6 +64,36 @@ fn a_hook_whose_rule_cannot_be_read_is_told_and_still_guards() {
     assert!(stage.project.read("made.txt").is_err(), "{finished:?}");
 }
 
+/// Whoever says that nothing passes without a hook is not served by a session without it.
+#[test]
+fn nothing_starts_without_a_hook_that_blocks_on_failure() {
+    let check = |settings: &Value, words: &[&str]| {
+        let stage = Stage::hello();
+        let finished = stage.run(&["-p", "go", "--settings", &settings.to_string()]);
+        check_refused(&finished, words);
+        assert_eq!(stage.requests(), 0);
+    };
+    let end = "nothing starts without a hook whose \"onFailure\" blocks";
+    let hook = json!({"type": "comand", "command": "exit 2", "onFailure": "block"});
+    check(
+        &json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}),
+        &[
+            "--settings:1 PreToolUse[0].hooks[0]: ",
+            "there is no type of hook \"comand\"",
+            "did you mean command?",
+            end,
+        ],
+    );
+    check(&json!({"hooks": {"PreToolUse": {"hooks": [hook]}}}), &["`hooks.PreToolUse` must be a list", end]);
+    check(&json!({"hooks": {"PreTooluse": [{"hooks": [hook]}]}}), &["did you mean PreToolUse?", end]);
+    check(&json!({"hook": {"PreToolUse": [{"hooks": [hook]}]}}), &["did you mean `hooks`?", end]);
+    let untrusted = Stage::hello();
+    let settings = json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}).to_string();
+    untrusted.project.write(".claude/settings.json", &settings).unwrap();
+    assert_eq!(untrusted.run(&["-p", "go"]).code(), Some(0));
+    check_refused(&untrusted.run(&["-p", "go", "--trust-project"]), &["settings.json:1 ", end]);
+}
+
 /// The lines about hooks, in short: what happened, to which, and how it ended.
 fn hook_lines(lines: &[Value]) -> Vec<String> {
     let is_hook = |line: &&Value| line["subtype"].as_str().is_some_and(|kind| kind.starts_with("hook_"));

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use windlass_protocol::blocks_on_failure;
+
 use super::json::{At, Content, Member, Node};
 use super::keys::{self, KEYS, Kind};
 use super::nearest::meant;
@@ -16,9 +18,21 @@ const PROBLEMS_MAX: usize = 50;
 const LEFT_OUT: &str = "Correct or remove it; the rest of the file holds.";
 const STOPS: &str = "Correct it: nothing starts while something that protects you may be left out.";
 
+const HOOKS: &str = "hooks";
+const HOOKS_LEFT_OUT: &str = "Correct or remove it: these hooks do not run. The rest of the file holds.";
+const HOOKS_STOP: &str = "Correct it: nothing starts without a hook whose \"onFailure\" blocks.";
+
+/// What one file says.
+pub(crate) struct Checked {
+    pub(crate) tree: Tree,
+    pub(crate) problems: Vec<Problem>,
+    /// Hooks that nothing passes without, and that cannot be found: where hooks count at all, nothing may start.
+    pub(crate) lost_hooks: Vec<Problem>,
+}
+
 /// Reads the settings of one file.
-pub(crate) fn check(node: &Node, source: &Source) -> (Tree, Vec<Problem>) {
-    let mut checker = Checker { source, problems: Vec::new(), untold: 0 };
+pub(crate) fn check(node: &Node, source: &Source) -> Checked {
+    let mut checker = Checker { source, problems: Vec::new(), lost_hooks: Vec::new(), untold: 0 };
     let tree = match &node.content {
         Content::Object(members) => checker.group(members, ""),
         other => {
@@ -32,12 +46,13 @@ pub(crate) fn check(node: &Node, source: &Source) -> (Tree, Vec<Problem>) {
         let told = Problem::at(source, node.at, Severity::Warning, what, "Correct the others first.");
         checker.problems.push(told);
     }
-    (tree, checker.problems)
+    Checked { tree, problems: checker.problems, lost_hooks: checker.lost_hooks }
 }
 
 struct Checker<'a> {
     source: &'a Source,
     problems: Vec<Problem>,
+    lost_hooks: Vec<Problem>,
     untold: usize,
 }
 
@@ -98,7 +113,12 @@ impl Checker<'_> {
         }
         let dot = if group.is_empty() { "" } else { "." };
         let what = format!("there is no setting `{group}{dot}{}`", short(&member.name));
-        let (severity, advice) = match meant(&member.name, group) {
+        let key = meant(&member.name, group);
+        if key.is_some_and(|key| key.path == HOOKS) {
+            self.lost_hooks(&member.value, format!("{what}; did you mean `{HOOKS}`?"));
+            return;
+        }
+        let (severity, advice) = match key {
             // Something is forbidden that nothing would hold to.
             Some(key) if key.forbids => (Severity::Fatal, format!("Did you mean `{}`? {STOPS}", key.path)),
             Some(key) => (Severity::Warning, format!("Did you mean `{}`?", key.path)),
@@ -204,7 +224,21 @@ impl Checker<'_> {
             }
             other => other.kind().to_owned(),
         };
-        self.refuse(node.at, wanted, format!("`{}` must be {accepts}, not {found}", short(wanted.path)));
+        let what = format!("`{}` must be {accepts}, not {found}", short(wanted.path));
+        if keys::governing(wanted.path).is_some_and(|key| key.path == HOOKS) {
+            self.lost_hooks(node, what);
+        } else {
+            self.refuse(node.at, wanted, what);
+        }
+    }
+
+    /// Hooks that stand where nobody looks for them.
+    fn lost_hooks(&mut self, node: &Node, what: String) {
+        if blocks_on_failure(&node.to_value()) {
+            self.lost_hooks.push(Problem::at(self.source, node.at, Severity::Fatal, what, HOOKS_STOP));
+        } else {
+            self.tell(node.at, Severity::Warning, what, HOOKS_LEFT_OUT);
+        }
     }
 
     fn refuse(&mut self, at: At, wanted: Wanted<'_>, what: String) {

@@ -39,6 +39,7 @@ impl fmt::Debug for Effective {
 
 /// A project can turn this on and not off.
 const SANDBOX: &str = "sandbox.enabled";
+const HOOKS_OFF: &str = "disableAllHooks";
 
 impl Effective {
     /// Why nothing may start, if so.
@@ -77,6 +78,7 @@ impl SettingsFiles {
             }
             tree.put(file, "");
         }
+        problems.extend(self.lost_hooks(trusted, &locks, &tree));
         turn_hooks_off(&mut tree);
         let unsupported = unsupported(&tree);
         problems.extend(unsupported.iter().map(no_effect));
@@ -93,6 +95,26 @@ impl SettingsFiles {
 }
 
 impl SettingsFiles {
+    /// Hooks that nothing may start without, and that cannot be found. Where they would not count anyway, they are only told.
+    fn lost_hooks<'a>(
+        &'a self,
+        trusted: bool,
+        locks: &'a Locks,
+        tree: &'a Tree,
+    ) -> impl Iterator<Item = Problem> + 'a {
+        let off = tree.leaf(HOOKS_OFF).filter(|leaf| leaf.value == true).map(|leaf| leaf.origin.level);
+        self.lost_hooks.iter().map(move |(file, problem)| {
+            let source = self.files.get(*file).map(|(source, _)| source);
+            let is_idle = source.is_some_and(|source| {
+                let is_managed = source.level == Level::Managed;
+                let is_off = off.is_some_and(|by| by == Level::Managed || !is_managed);
+                is_off || (source.foreign && !trusted) || (!is_managed && locks.close("hooks"))
+            });
+            let severity = if is_idle { Severity::Warning } else { problem.severity };
+            Problem { severity, ..problem.clone() }
+        })
+    }
+
     fn skipped(&self) -> Vec<String> {
         self.parts().list().iter().map(|part| part.what.clone()).collect()
     }
@@ -128,6 +150,10 @@ impl Locks {
         Self { closed: Self::ALL.into_iter().filter(is_closed).collect() }
     }
 
+    fn close(&self, path: &str) -> bool {
+        self.closed.iter().any(|(_, closed)| *closed == path)
+    }
+
     fn apply(&self, file: &mut Tree, source: &Source, problems: &mut Vec<Problem>) {
         for (lock, path) in &self.closed {
             let Some(origin) = file.take(path).and_then(|taken| taken.origin().cloned()) else { continue };
@@ -145,7 +171,7 @@ impl Locks {
 
 /// `disableAllHooks` of the administrator turns off every hook, that of others only those of others.
 fn turn_hooks_off(tree: &mut Tree) {
-    let Some(off) = tree.leaf("disableAllHooks").filter(|leaf| leaf.value == true) else { return };
+    let Some(off) = tree.leaf(HOOKS_OFF).filter(|leaf| leaf.value == true) else { return };
     if off.origin.level == Level::Managed {
         tree.take("hooks");
         return;

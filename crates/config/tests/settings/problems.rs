@@ -51,7 +51,8 @@ fn a_wrong_value_is_left_out_and_the_rest_holds() {
             &format!("Warning 5:31: `autoCompactEnabled` must be true or false, not text. {advice}"),
             &format!("Warning 6:22: `env.A` must be text, not a number. {advice}"),
             &format!("Warning 7:43: `permissions.allow[1]` must be text, not a number. {advice}"),
-            &format!("Warning 8:27: `hooks.Stop` must be a list, not an object. {advice}"),
+            "Warning 8:27: `hooks.Stop` must be a list, not an object. Correct or remove it: these hooks do not run. The rest of \
+             the file holds.",
         ],
     );
     let machine = Machine::new(&[("home/.claude/settings.json", content)]);
@@ -59,6 +60,58 @@ fn a_wrong_value_is_left_out_and_the_rest_holds() {
     assert_eq!(settings.env.keys().collect::<Vec<_>>(), ["B"]);
     assert_eq!(settings.permissions.allow[0].text, "Read");
     assert_eq!(settings.permissions.deny[0].text, "Bash");
+}
+
+/// A hook whose `onFailure` blocks says that nothing passes without it.
+#[test]
+fn hooks_that_stand_where_nobody_looks_are_never_lost_in_silence() {
+    let check = |around: fn(&str) -> String, expected: &str| {
+        let advice = "Correct it: nothing starts without a hook whose \"onFailure\" blocks.";
+        let strict = around(r#"{"hooks":[{"type":"command","command":"x","onFailure":"block"}]}"#);
+        check(&strict, &[&format!("Fatal {expected}. {advice}")]);
+        let advice = "Correct or remove it: these hooks do not run. The rest of the file holds.";
+        let loose = around(r#"{"hooks":[{"type":"command","command":"x"}]}"#);
+        check(&loose, &[&format!("Warning {expected}. {advice}")]);
+    };
+    check(
+        |group| format!(r#"{{"hooks":{{"PreToolUse":{group}}}}}"#),
+        "1:24: `hooks.PreToolUse` must be a list, not an object",
+    );
+    check(
+        |group| format!(r#"{{"hooks":{{"PreToolUse":[[{group}]]}}}}"#),
+        "1:25: `hooks.PreToolUse[0]` must be an object, not a list",
+    );
+    check(|group| format!(r#"{{"hooks":[{group}]}}"#), "1:10: `hooks` must be an object, not a list");
+    check(
+        |group| format!(r#"{{"hook":{{"PreToolUse":[{group}]}}}}"#),
+        "1:9: there is no setting `hook`; did you mean `hooks`?",
+    );
+    check(
+        |group| format!(r#"{{"permissions":{{"hooks":{{"PreToolUse":[{group}]}}}}}}"#),
+        "1:25: there is no setting `permissions.hooks`; did you mean `hooks`?",
+    );
+}
+
+#[test]
+fn lost_hooks_stop_nothing_where_no_hook_would_run() {
+    let lost = r#""hooks":{"PreToolUse":{"hooks":[{"onFailure":"block"}]}}"#;
+    let check = |files: &[(&str, String)], trusted: bool, stops: bool| {
+        let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (*file, &**text)).collect();
+        let effective = Machine::new(&files).read(None).effective(trusted);
+        assert_eq!(effective.fatal().is_some(), stops, "{files:?}: {:?}", effective.problems);
+    };
+    let (user, project) = ("home/.claude/settings.json", "work/app/.claude/settings.json");
+    let managed = "etc/claude-code/managed-settings.json";
+    let plain = || format!("{{{lost}}}");
+    let with = |more: &str| format!("{{{lost},{more}}}");
+    check(&[(project, plain())], true, true);
+    check(&[(project, plain())], false, false);
+    check(&[(user, plain())], false, true);
+    check(&[(user, with(r#""disableAllHooks":true"#))], true, false);
+    check(&[(user, r#"{"disableAllHooks":true}"#.into()), (managed, plain())], true, true);
+    check(&[(managed, with(r#""disableAllHooks":true"#))], true, false);
+    check(&[(user, plain()), (managed, r#"{"allowManagedHooksOnly":true}"#.into())], true, false);
+    check(&[(managed, with(r#""allowManagedHooksOnly":true"#))], true, true);
 }
 
 #[test]
