@@ -120,6 +120,12 @@ pub(crate) fn can_block(event: HookEvent) -> bool {
     )
 }
 
+/// Whether a failure can keep something from happening. An end that fails to be judged is an end: otherwise a broken hook would
+/// keep a run going.
+pub(crate) fn failure_can_block(event: HookEvent) -> bool {
+    can_block(event) && !matches!(event, HookEvent::Stop | HookEvent::SubagentStop)
+}
+
 /// Whether the model hears of an objection: what can be blocked, and what was done already.
 pub(crate) fn takes_objections(event: HookEvent) -> bool {
     can_block(event) || matches!(event, HookEvent::PostToolUse | HookEvent::PostToolUseFailure)

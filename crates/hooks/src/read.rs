@@ -164,7 +164,7 @@ impl Reader<'_> {
         }
         let Some(event) = self.row.event else { return Ok(None) };
         let condition = self.condition(&fields)?;
-        Ok(Some(Handler {
+        let handler = Handler {
             event,
             origin: place.to_owned(),
             source: self.source.kind,
@@ -177,7 +177,16 @@ impl Reader<'_> {
             kind,
             spec: hook.clone(),
             has_worked: AtomicBool::new(false),
-        }))
+        };
+        if handler.blocks_on_failure && handler.is_background() && events::failure_can_block(event) {
+            let what = "\"onFailure\" blocks, and a hook in the background decides nothing";
+            return Err(HookProblem::new(
+                place,
+                what,
+                "leave \"async\" and \"asyncRewake\" out, or \"onFailure\"",
+            ));
+        }
+        Ok(Some(handler))
     }
 
     /// Whatever is wrong with a condition, the handler stays: it may be a guard.

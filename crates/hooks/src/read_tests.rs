@@ -282,6 +282,10 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
     hook("PreToolUse", &json!([{"onFailure": block}]), "a hook is a list", true);
     hook("PreToolUse", &json!("exit 2"), "a hook is a text", false);
     hook("PreToolUse", &json!({"type": "comand"}), "there is no type of hook", false);
+    for pace in ["async", "asyncRewake"] {
+        let idle = json!({"type": "command", "command": "x", pace: true, "onFailure": block});
+        hook("PreToolUse", &idle, "a hook in the background decides nothing", true);
+    }
     hook("Setup", &json!({"type": "comand", "onFailure": block}), "there is no type of hook", false);
 }
 

@@ -53,10 +53,7 @@ pub(crate) fn failed(handler: &Handler, failed: &Failed) -> HookAnswer {
     };
     let is_silent_host = matches!((&handler.kind, failed), (Kind::Callback(_), Failed::TimedOut(_)))
         && matches!(handler.event, HookEvent::PreToolUse | HookEvent::UserPromptSubmit);
-    // An end that fails to be judged is an end: otherwise a broken hook would keep a run going.
-    let can_block = events::can_block(handler.event)
-        && !matches!(handler.event, HookEvent::Stop | HookEvent::SubagentStop);
-    if can_block && (handler.blocks_on_failure || is_silent_host) {
+    if events::failure_can_block(handler.event) && (handler.blocks_on_failure || is_silent_host) {
         let failure = told("Nothing passes without it.");
         let answer = blocked(handler.event, failure.text.clone());
         return HookAnswer { failures: vec![failure], ..answer };
