@@ -1,8 +1,10 @@
 //! Which calls of an event a group of handlers is for.
 
 use regex::Regex;
+use windlass_protocol::KNOWN_TOOLS;
 
 use crate::events::Matching;
+use crate::near::nearest;
 
 /// A matcher, as it is to be read.
 #[derive(Clone, Debug)]
@@ -36,6 +38,14 @@ impl Matcher {
             let text = error.to_string();
             text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
         })
+    }
+
+    /// The names it lists that no tool has, each with the nearest that one has. Tools of servers are not known before they run.
+    pub(crate) fn unknown_tools(&self) -> Vec<(&str, Option<&'static str>)> {
+        let Self::Names(names) = self else { return Vec::new() };
+        let is_known = |name: &str| name.starts_with("mcp__") || KNOWN_TOOLS.contains(&name);
+        let unknown = names.iter().map(String::as_str).filter(|name| !is_known(name));
+        unknown.map(|name| (name, nearest(name, KNOWN_TOOLS))).collect()
     }
 
     /// Whether it is for this word. An event without one is for everybody.

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use windlass_protocol::{HookEvent, blocks_on_failure};
+use windlass_protocol::{HookEvent, KNOWN_TOOLS, blocks_on_failure};
 
 use crate::condition::Condition;
 use crate::events::{self, Matching, Row};
@@ -123,6 +123,9 @@ impl Reader<'_> {
                 "its hooks run every time; leave the matcher out",
             ));
         }
+        if self.row.matching == Matching::Tool {
+            self.unknown_tools(&matcher, group, place);
+        }
         let hooks = fields.0.get("hooks").and_then(Value::as_array).ok_or_else(|| {
             HookProblem::new(place, "there is no list of hooks", "give one under \"hooks\"")
         })?;
@@ -135,6 +138,24 @@ impl Reader<'_> {
             }
         }
         Ok(handlers)
+    }
+
+    /// A matcher that misspells a tool is for no call. Nothing may start if that leaves a hook without any that nothing passes without.
+    fn unknown_tools(&mut self, matcher: &Matcher, group: &Value, place: &str) {
+        let unknown = matcher.unknown_tools();
+        let is_for_none = matches!(matcher, Matcher::Names(names) if names.len() == unknown.len());
+        for (name, near) in unknown {
+            let advice = match near {
+                Some(near) => format!("did you mean {near}?"),
+                None => format!("the tools are {}", KNOWN_TOOLS.join(", ")),
+            };
+            let problem = HookProblem::new(place, format!("there is no tool {name}"), advice);
+            if is_for_none && near.is_some() {
+                self.left_out(problem.leaves("none of the hooks of this group runs for it"), group);
+            } else {
+                self.problems.push(problem.leaves("the matcher means no call by it"));
+            }
+        }
     }
 
     fn handler(

@@ -243,6 +243,36 @@ fn what_is_wrong_around_handlers_is_said() {
     assert!(set.is_empty());
 }
 
+#[test]
+fn a_matcher_that_names_no_tool_is_told() {
+    let one = json!([{"type": "command", "command": "x"}]);
+    let check = |event: &str, matcher: &str, expected: &[&str]| {
+        let (set, problems) =
+            read_from(&json!({event: [{"matcher": matcher, "hooks": one}]}), &HookSource::settings("s:1"));
+        let expected: Vec<String> =
+            expected.iter().map(|text| format!("s:1 {event}[0]: there is no tool {text}")).collect();
+        assert_eq!(problems, expected, "{matcher}");
+        assert_eq!(set.len(), 1, "{matcher}");
+    };
+    let bash = "bash, so none of the hooks of this group runs for it; did you mean Bash?";
+    for event in ["PreToolUse", "PermissionRequest", "PostToolUse"] {
+        check(event, "bash", &[bash]);
+    }
+    check("PreToolUse", "Bash|Edt", &["Edt, so the matcher means no call by it; did you mean Edit?"]);
+    for known in ["", "*", "Bash|Edit", "Task", "KillShell", "mcp__a__b", "mcp__a", "bash.*"] {
+        check("PreToolUse", known, &[]);
+    }
+    check("StopFailure", "rate_limit", &[]);
+    let (_, problems) = read_from(
+        &json!({"PreToolUse": [{"matcher": "Nonsense", "hooks": one}]}),
+        &HookSource::settings("s:1"),
+    );
+    assert!(
+        problems[0].contains("means no call by it; the tools are Agent, AskUserQuestion, "),
+        "{problems:?}"
+    );
+}
+
 /// Whoever says that nothing passes without a hook is not served by a session without it.
 #[test]
 fn nothing_starts_without_a_hook_that_blocks_on_failure() {
@@ -270,6 +300,7 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
     around(|hook| json!({"Stop": [[hook]]}), "a group is a list");
     around(|hook| json!({"PreToolUse": [{"matcher": "Bash(", "hooks": [hook]}]}), "is no regular expression");
     around(|hook| json!({"PreToolUse": [{"matcher": 5, "hooks": [hook]}]}), "\"matcher\" is a number");
+    around(|hook| json!({"PreToolUse": [{"matcher": "bash", "hooks": [hook]}]}), "there is no tool bash");
     let hook = |event: &str, hook: &Value, what: &str, stops: bool| {
         check(&json!({event: [{"hooks": [hook]}]}), what, stops);
     };
