@@ -101,8 +101,10 @@ fn hear(handler: &Handler, ended: Ended, wakes: bool, time: Duration) -> Said {
     }
     match voice::read(handler, &stdout) {
         Some(Ok(spoken)) => {
+            let misspelt =
+                voice::misspelt(handler, &spoken).into_iter().map(|failure| failure.text).collect();
             let answer = spoken.answer;
-            Said { told: [answer.context, answer.notices].concat(), objection: None }
+            Said { told: [answer.context, answer.notices, misspelt].concat(), objection: None }
         }
         Some(Err(why)) => told(format!("{} gave an answer that cannot be read: {why}.", handler.name())),
         None => Said::default(),

@@ -32,6 +32,7 @@ mod input;
 mod later;
 mod matcher;
 mod merge;
+mod misspelt;
 mod near;
 mod output;
 mod problem;

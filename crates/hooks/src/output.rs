@@ -6,6 +6,7 @@ use serde_json::Value;
 use windlass_protocol::{HookAnswer, HookEvent, HookPermission, RawObject, RawValue};
 
 use crate::events;
+use crate::misspelt::{self, Misspelt, misspelt};
 
 /// What a hook said in an object.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub(crate) struct Spoken {
     pub(crate) answer: HookAnswer,
     /// Why it decided as it did, whatever it decided.
     pub(crate) reason: Option<String>,
+    /// What it said under names that nobody knows.
+    pub(crate) misspelt: Vec<Misspelt>,
 }
 
 /// What hooks may say besides, and nothing here acts on.
@@ -33,10 +36,12 @@ pub(crate) fn read(event: HookEvent, json: &str, origin: &str) -> Result<Spoken,
     let top = Object::parse(json, "")?;
     let mut reader = Reader { event, origin, spoken: Spoken::default() };
     reader.common(&top)?;
+    reader.look_for_misspelt(&top, &misspelt::TOP);
     if let Some(raw) = top.raw("hookSpecificOutput") {
         let own = Object::parse(raw.get(), "hookSpecificOutput.")?;
         // Programs are often asked by several events and name only one of them: what counts is who asked.
         own.text("hookEventName")?.ok_or("hookSpecificOutput.hookEventName is missing")?;
+        reader.look_for_misspelt(&own, &misspelt::OWN);
         reader.own(&own)?;
     }
     Ok(reader.spoken)
@@ -128,6 +133,7 @@ impl Reader<'_> {
     fn in_place_of_a_person(&mut self, own: &Object<'_>) -> Result<(), String> {
         let Some(decision) = own.object("decision")? else { return Ok(()) };
         let decision = Object::parse(decision.get(), "hookSpecificOutput.decision.")?;
+        self.look_for_misspelt(&decision, &misspelt::PERSON);
         let message = decision.text("message")?;
         match decision.text("behavior")?.as_deref() {
             Some("allow") => {
@@ -164,6 +170,11 @@ impl Reader<'_> {
         if self.event == HookEvent::PreToolUse {
             self.spoken.answer.permission = Some(HookPermission::Allow);
         }
+    }
+
+    fn look_for_misspelt(&mut self, object: &Object<'_>, known: &[&'static str]) {
+        let known = [known, &WITHOUT_EFFECT].concat();
+        self.spoken.misspelt.extend(misspelt(&object.fields, object.path, &known));
     }
 
     fn unheard(&mut self, object: &Object<'_>) {

@@ -63,7 +63,9 @@ pub(crate) fn failed(handler: &Handler, failed: &Failed) -> HookAnswer {
 
 /// What a handler said in an object.
 pub(crate) fn spoke(handler: &Handler, spoken: Spoken) -> HookAnswer {
+    let failures = misspelt(handler, &spoken);
     let mut answer = spoken.answer;
+    answer.failures.extend(failures);
     let denied = match &answer.permission {
         Some(HookPermission::Deny(why)) => Some(why.clone()),
         _ => None,
@@ -81,13 +83,33 @@ pub(crate) fn objected(handler: &Handler, spoken: Option<Spoken>, stderr: &str) 
         (None, "") => NO_REASON.to_owned(),
         (None, stderr) => stderr.to_owned(),
     };
-    let mut answer = HookAnswer { permission: None, blocks: Vec::new(), input: None, ..spoken.answer };
+    let failures = misspelt(handler, &spoken);
+    let mut answer =
+        HookAnswer { permission: None, failures, blocks: Vec::new(), input: None, ..spoken.answer };
     answer.notices.push(format!("{} objects: {reason}", handler.name()));
     if events::takes_objections(handler.event) {
         let HookAnswer { blocks, permission, .. } = blocked(handler.event, reason);
         (answer.blocks, answer.permission) = (blocks, permission);
     }
     answer
+}
+
+/// Nothing passes without a handler that blocks on failure, so a decision of it that is lost is a failure.
+fn whole(handler: &Handler, spoken: Spoken) -> Result<Spoken, String> {
+    match spoken.misspelt.iter().find(|misspelt| misspelt.decides) {
+        Some(lost) if handler.blocks_on_failure => Err(lost.to_string()),
+        _ => Ok(spoken),
+    }
+}
+
+/// What a handler said under names that nobody knows. The rest of it counts.
+pub(crate) fn misspelt(handler: &Handler, spoken: &Spoken) -> Vec<HookFailure> {
+    let told = spoken.misspelt.iter().map(|misspelt| HookFailure {
+        hook: handler.name(),
+        kind: HookFailureKind::Misspoke,
+        text: format!("{} said something that has no effect: {misspelt}", handler.name()),
+    });
+    told.collect()
 }
 
 /// Plain output is for the model where a session or a prompt begins, and for nobody elsewhere.
@@ -105,7 +127,10 @@ pub(crate) fn read(handler: &Handler, text: &str) -> Option<Result<Spoken, Strin
         return None;
     }
     match serde_json::from_str::<&RawValue>(text) {
-        Ok(_) => Some(output::read(handler.event, text, &handler.origin)),
+        Ok(_) => {
+            let spoken = output::read(handler.event, text, &handler.origin);
+            Some(spoken.and_then(|spoken| whole(handler, spoken)))
+        }
         Err(_) if events::takes_plain_text(handler.event) => None,
         Err(error) => Some(Err(error.to_string())),
     }

@@ -217,3 +217,37 @@ async fn long_output_goes_into_a_file_and_endless_output_is_cut() {
     let answer = stage.ask(prompt("x")).await;
     assert!(answer.context[0].contains("1048576 letters in all"), "{}", answer.context[0].len());
 }
+
+/// A decision under a name that nobody knows is no decision, which somebody has to hear of.
+#[tokio::test]
+async fn a_misspelt_decision_is_told_and_blocks_where_failures_do() {
+    let check = async |answer: &str, policy: &str, expected: &str| {
+        let handler = json!({"type": "command", "command": format!("echo '{answer}'"), "onFailure": policy});
+        let seen = words(&Stage::one("PreToolUse", handler).ask(bash("ls")).await);
+        assert_eq!(seen, expected, "{answer} {policy}");
+    };
+    let own = |field: &str| {
+        format!(r#"{{"hookSpecificOutput":{{"hookEventName":"PreToolUse","{field}":"deny","ticket":"1"}}}}"#)
+    };
+    check(
+        &own("permissionDecision"),
+        "block",
+        "deny it gives no reason | notice objects: it gives no reason",
+    )
+    .await;
+    let lost = "there is no field \"hookSpecificOutput.permisionDecision\" in an answer; did you mean \
+                \"hookSpecificOutput.permissionDecision\"?";
+    check(
+        &own("permisionDecision"),
+        "continue",
+        &format!("notice said something that has no effect: {lost}"),
+    )
+    .await;
+    let unread = format!("gave an answer that cannot be read: {lost}. Nothing passes without it.");
+    let name = "The PreToolUse hook of settings.json:1 PreToolUse[0].hooks[0]";
+    check(&own("permisionDecision"), "block", &format!("deny {name} {unread} | notice {unread}")).await;
+    let lost = "there is no field \"decison\" in an answer; did you mean \"decision\"?";
+    let told = format!("notice said something that has no effect: {lost}");
+    check(r#"{"decison":"block"}"#, "continue", &told).await;
+    check(r#"{"ticket":"block"}"#, "block", "").await;
+}
