@@ -18,7 +18,7 @@ use crate::set::{HookSource, RuleCheck, SourceKind};
 const TYPES: [(&str, &[&str]); 5] = [
     ("command", &["command", "args", "shell", "async", "asyncRewake", "onFailure"]),
     ("http", &["url", "headers", "allowedEnvVars", "onFailure"]),
-    ("prompt", &["prompt", "model", "continueOnBlock"]),
+    ("prompt", &["prompt", "model", "continueOnBlock", "onFailure"]),
     ("mcp_tool", &[]),
     ("agent", &[]),
 ];

@@ -32,7 +32,8 @@ fn every_field_is_read() {
         {"type": "command", "command": "prog", "args": ["a", "b"], "asyncRewake": true},
         {"type": "command", "command": "prog", "args": [], "async": true},
         {"type": "http", "url": "https://a.example/x", "headers": {"X": "$A"}, "allowedEnvVars": ["A"]},
-        {"type": "prompt", "prompt": "p", "model": "m", "continueOnBlock": true}
+        {"type": "prompt", "prompt": "p", "model": "m", "continueOnBlock": true,
+         "onFailure": "block"}
     ]}]});
     let (set, problems) = read_from(&hooks, &HookSource::settings("s:1"));
     assert!(problems.is_empty(), "{problems:?}");
