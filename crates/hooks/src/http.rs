@@ -76,10 +76,12 @@ async fn post(http: &HttpHandler, input: &str, policy: &Policy) -> Result<String
     let unreachable = |error: reqwest::Error| Failed::NotStarted(cause(&error));
     let mut response = request.send().await.map_err(unreachable)?;
     if !response.status().is_success() {
-        return Err(Failed::Crashed(format!("the answer has status {}", response.status().as_u16())));
+        return Err(Failed::NoGoodAnswer(format!("answered with status {}", response.status().as_u16())));
     }
+    let broke_off =
+        |error: reqwest::Error| Failed::NoGoodAnswer(format!("broke its answer off: {}", cause(&error)));
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|error| Failed::Crashed(cause(&error)))? {
+    while let Some(piece) = response.chunk().await.map_err(broke_off)? {
         if body.len() + piece.len() > ANSWER_BYTES {
             return Err(Failed::Misspoke(format!("it is longer than {ANSWER_BYTES} bytes")));
         }

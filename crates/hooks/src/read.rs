@@ -378,7 +378,14 @@ impl<'a> Fields<'a> {
         let Some(value) = self.0.get(name) else { return Ok(None) };
         let seconds = value.as_f64().filter(|seconds| *seconds > 0.0 && *seconds <= SECONDS_MAX);
         let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        time.map(Some).ok_or_else(|| self.wrong(name, "a number of seconds above zero, at most a day"))
+        time.map(Some).ok_or_else(|| {
+            let problem = self.wrong(name, "a number of seconds above zero, at most a day");
+            if value.is_number() {
+                HookProblem { what: format!("{name:?} is {value}"), ..problem }
+            } else {
+                problem
+            }
+        })
     }
 }
 

@@ -124,17 +124,18 @@ fn what_is_wrong_with_a_handler_is_said_and_the_rest_stays() {
         1,
         &["there is no field \"url\" here; it has no effect"],
     );
-    for timeout in [json!(0), json!(-1), json!("5"), json!(1e9)] {
+    for (timeout, is) in
+        [(json!(0), "0"), (json!(-5), "-5"), (json!("5"), "a text"), (json!(1e9), "1000000000.0")]
+    {
         let (_, problems) = read_from(
             &json!({"Stop": [{"hooks": [{"type": "command", "command": "x", "timeout": timeout}]}]}),
             &HookSource::settings("s:1"),
         );
-        assert!(
-            problems[0].ends_with(
-                "so this hook does not run; it must be a number of seconds above zero, at most a day"
-            ),
-            "{problems:?}"
+        let expected = format!(
+            "s:1 Stop[0].hooks[0]: \"timeout\" is {is}, so this hook does not run; it must be a number of seconds above zero, at \
+             most a day"
         );
+        assert_eq!(problems, [expected]);
     }
     check_handler(
         &json!({"type": "command", "command": "x", "args": "a b"}),

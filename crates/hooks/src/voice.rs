@@ -15,6 +15,8 @@ pub(crate) enum Failed {
     NotStarted(String),
     /// It ended in a way that says nothing.
     Crashed(String),
+    /// A web address gave no good answer; the words say what it gave instead.
+    NoGoodAnswer(String),
     /// It took too long.
     TimedOut(Duration),
     /// What it printed is no answer.
@@ -25,7 +27,7 @@ impl Failed {
     fn kind(&self) -> HookFailureKind {
         match self {
             Self::NotStarted(_) => HookFailureKind::NotStarted,
-            Self::Crashed(_) => HookFailureKind::Crashed,
+            Self::Crashed(_) | Self::NoGoodAnswer(_) => HookFailureKind::Crashed,
             Self::TimedOut(_) => HookFailureKind::TimedOut,
             Self::Misspoke(_) => HookFailureKind::Misspoke,
         }
@@ -35,6 +37,7 @@ impl Failed {
         match self {
             Self::NotStarted(why) => format!("could not be started: {why}"),
             Self::Crashed(how) => format!("crashed: {how}"),
+            Self::NoGoodAnswer(what) => what.clone(),
             Self::TimedOut(time) => {
                 format!("took longer than {} s and was ended", time.as_secs_f64())
             }

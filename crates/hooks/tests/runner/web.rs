@@ -82,8 +82,8 @@ async fn an_answer_is_read_like_the_output_of_a_program() {
         &format!("notice gave an answer that cannot be read: it is no JSON object{no_say}"),
     )
     .await;
-    check("500 Oh No", deny, &format!("notice crashed: the answer has status 500{no_say}")).await;
-    check("404 Not Found", "", &format!("notice crashed: the answer has status 404{no_say}")).await;
+    check("500 Oh No", deny, &format!("notice answered with status 500{no_say}")).await;
+    check("404 Not Found", "", &format!("notice answered with status 404{no_say}")).await;
     let long = "x".repeat(2 << 20);
     check(
         "200 OK",
@@ -118,7 +118,7 @@ async fn no_redirect_is_followed() {
     let answer = format!("HTTP/1.1 302 Found\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", behind.url);
     let front = server(answer).await;
     let seen = words(&Stage::one("Stop", hook(&front.url)).ask(stop()).await);
-    assert_eq!(seen, "notice crashed: the answer has status 302. It had no say.");
+    assert_eq!(seen, "notice answered with status 302. It had no say.");
     assert!(behind.seen.lock().unwrap().is_empty());
 }
 
