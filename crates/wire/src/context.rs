@@ -53,7 +53,10 @@ impl Translator {
             Update::CacheMissed { expected, read, part } => {
                 self.informational(&cache_missed(*expected, *read, part.as_ref()), "info", out);
             }
-            Update::Notice(text) => self.informational(text, "notice", out),
+            Update::Notice(text) => {
+                self.informational(text, "notice", out);
+                self.noticed = Some(text.clone());
+            }
             Update::HookFailed(failure) => self.informational(&failure.text, "notice", out),
             // The rest shows in other lines: transitions in what follows them, used-up turns in the result.
             _ => {}

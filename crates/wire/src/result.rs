@@ -186,6 +186,7 @@ fn answer(outcome: &Outcome) -> Option<Cow<'_, str>> {
     match outcome.terminal {
         Terminal::ApiError => Some(outcome.error_text().into()),
         Terminal::Refused if outcome.text.is_empty() => Some(outcome.error_text().into()),
+        Terminal::HookStopped if outcome.text.is_empty() => Some(outcome.warnings.join("; ").into()),
         terminal if terminal.is_success() => Some(outcome.text.as_str().into()),
         _ => None,
     }

@@ -115,6 +115,8 @@ pub struct Translator {
     /// Prompts that nothing has answered yet, by the ids their senders gave them.
     unanswered: Vec<Arc<str>>,
     pub(crate) compacting: bool,
+    /// The last notice of the run: what it said is not said again at the end.
+    pub(crate) noticed: Option<String>,
     /// The last message that was shown.
     pub(crate) latest: Option<MessageId>,
     /// Of the whole session.
@@ -160,6 +162,7 @@ impl Translator {
             running: Vec::new(),
             unanswered: Vec::new(),
             compacting: false,
+            noticed: None,
             latest: None,
             results: 0,
             spent: BTreeMap::new(),
@@ -393,7 +396,8 @@ impl Translator {
     fn on_done(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
         self.running.clear();
         self.end_compaction(out);
-        for warning in &outcome.warnings {
+        let noticed = self.noticed.take();
+        for warning in outcome.warnings.iter().filter(|warning| noticed.as_ref() != Some(warning)) {
             self.informational(warning, "warning", out);
         }
         match outcome.terminal {

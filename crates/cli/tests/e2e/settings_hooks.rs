@@ -94,6 +94,20 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
     check_refused(&untrusted.run(&["-p", "go", "--trust-project"]), &["settings.json:1 ", end]);
 }
 
+/// A host that shows only the result has to hear why nothing was done.
+#[test]
+fn the_result_says_why_a_prompt_was_refused_and_says_it_once() {
+    let settings = hook("UserPromptSubmit", "echo Not now. >&2; exit 2").to_string();
+    let reason = "A hook refused the prompt, and it was not sent: Not now.";
+    let finished = Stage::hello().run(&["-p", "go", "--output-format", "json", "--settings", &settings]);
+    let result = crate::support::result(&finished);
+    assert_eq!((&result["result"], &result["terminal_reason"]), (&json!(reason), &json!("hook_stopped")));
+    let told = Stage::hello().told(&["--settings", &settings], &[]);
+    let lines = told.lines.iter().filter(|line| line["content"] == reason).count();
+    assert_eq!(lines, 1, "{:?}", told.lines);
+    assert_eq!(told.of("result")[0]["result"], reason);
+}
+
 /// The lines about hooks, in short: what happened, to which, and how it ended.
 fn hook_lines(lines: &[Value]) -> Vec<String> {
     let is_hook = |line: &&Value| line["subtype"].as_str().is_some_and(|kind| kind.starts_with("hook_"));
