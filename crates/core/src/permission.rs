@@ -232,7 +232,7 @@ fn doubted_by_rule(case: &Matter<'_>) -> Option<Ruling> {
 fn asked_by_hook(case: &Matter<'_>) -> Option<Ruling> {
     let Some(HookPermission::Ask(reason)) = case.hook else { return None };
     Some(ask_because(case, format!("A hook asks about {}: {reason}", case.tool), || {
-        "a hook that allows it".into()
+        "an interactive session, or by changing that hook".into()
     }))
 }
 

@@ -108,6 +108,23 @@ fn the_result_says_why_a_prompt_was_refused_and_says_it_once() {
     assert_eq!(told.of("result")[0]["result"], reason);
 }
 
+/// A guard that wants a person's word is not answered by another hook, so nobody is told to write one.
+#[test]
+fn a_question_of_a_hook_is_answered_by_no_other_hook() {
+    let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+    let say =
+        |output: Value| json!([{"hooks": [{"type": "command", "command": format!("echo '{output}'")}]}]);
+    let asks = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "ask"}});
+    let decision = json!({"behavior": "allow"});
+    let allows = json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});
+    let settings = json!({"hooks": {"PreToolUse": say(asks), "PermissionRequest": say(allows)}}).to_string();
+    let finished = stage.run(&["-p", "go", "--settings", &settings]);
+    assert_eq!(finished.code(), Some(0), "{finished:?}");
+    assert!(stage.project.read("made").is_err(), "{finished:?}");
+    let advice = "the user can allow it with an interactive session, or by changing that hook.";
+    assert!(stage.newest(1).contains(advice), "{}", stage.newest(1));
+}
+
 /// The lines about hooks, in short: what happened, to which, and how it ended.
 fn hook_lines(lines: &[Value]) -> Vec<String> {
     let is_hook = |line: &&Value| line["subtype"].as_str().is_some_and(|kind| kind.starts_with("hook_"));
