@@ -20,6 +20,7 @@ mod help;
 mod hooking;
 mod hooks;
 mod jobs;
+mod keeping;
 mod layout;
 mod lines;
 mod opening;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use windlass_config::{Config, ConfigError};
 use windlass_engine::{Asking, Outcome, Session, SessionSeed};
 use windlass_hooks::SettingsHooks;
-use windlass_protocol::{EndReason, PermissionUpdate, SessionKey};
+use windlass_protocol::{EndReason, SessionKey};
 use windlass_wire::{Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
@@ -17,6 +17,7 @@ use crate::conversation::{Conversation, Ended};
 use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
 use crate::guard::{self, Keeper};
 use crate::jobs::{Job, Stage};
+use crate::keeping::Keeping;
 use crate::lines::Lines;
 use crate::opening::{Keep, Opened, Opening, Origins};
 use crate::output::Output;
@@ -34,6 +35,8 @@ struct Ready {
     wired: Wired,
     /// What of the project waits for trust.
     untrusted: Option<String>,
+    /// Where changes of the permissions are kept.
+    keeper: Keeper,
     key: SessionKey,
     opened: Opened,
     input: Input,
@@ -51,8 +54,6 @@ enum Input {
     Person {
         /// The prompt on the command line.
         first: Option<String>,
-        /// Keeps changes of the permissions.
-        keeper: Box<Keeper>,
     },
     /// Lines on standard input.
     Lines {
@@ -144,8 +145,7 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     let input = if lines {
         Input::Lines { replays: arguments.replay_user_messages }
     } else if arguments.is_interactive() {
-        let keeper = Box::new(Keeper { places: held.places, home: held.home });
-        Input::Person { first: arguments.prompt().map(str::to_owned), keeper }
+        Input::Person { first: arguments.prompt().map(str::to_owned) }
     } else {
         match prompt::read(arguments.prompt())? {
             Some(prompt) => Input::Prompt(prompt),
@@ -154,7 +154,8 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
         }
     };
     let (untrusted, hook_events) = (held.untrusted, arguments.include_hook_events);
-    Ok(Ready { wired, untrusted, key, opened, input, hook_events })
+    let keeper = Keeper { places: held.places, home: held.home };
+    Ok(Ready { wired, untrusted, keeper, key, opened, input, hook_events })
 }
 
 /// Says why no run begins: on standard error, and to hosts also in the form they read.
@@ -197,6 +198,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
         None if format != Format::StreamJson => Box::new(WithHookFailures::new(view)),
         None => view,
     };
+    view = Box::new(Keeping { inner: view, keeper: ready.keeper });
     let mut output = Output::new();
     output.at_once = matches!(ready.input, Input::Person { .. });
     if let Some(hooks) = hooks.as_ref().filter(|_| format == Format::StreamJson) {
@@ -204,9 +206,8 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     }
     let conversation = match ready.input {
         Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), key, replays),
-        Input::Person { first, keeper } => {
-            let keep_changes = Box::new(move |update: &PermissionUpdate| keeper.keep(update));
-            let (mut person, view) = Person::meet(view, keep_changes, Bells::new(engine));
+        Input::Person { first } => {
+            let (mut person, view) = Person::meet(view, Bells::new(engine));
             let view = Box::new(view);
             let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
             let end = talk(&mut stage, &mut session, &mut person, first).await;

@@ -8,7 +8,6 @@ use std::time::Duration;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 use windlass_engine::{Handle, Prompt, Question, Update};
-use windlass_protocol::{PermissionChange, PermissionUpdate};
 
 use crate::asking::{self, Said};
 use crate::bell::{Bell, Bells};
@@ -20,9 +19,6 @@ use crate::view::View;
 
 /// More questions than a response can have calls that run side by side.
 const QUESTIONS_MAX: usize = 64;
-
-/// Keeps changes of the permissions for later sessions; gives what is to be said about it.
-pub(crate) type Keep = Box<dyn Fn(&PermissionUpdate) -> Result<Option<String>, String> + Send>;
 
 /// The person at the terminal.
 pub(crate) struct Person {
@@ -38,20 +34,19 @@ pub(crate) struct Person {
     has_run: bool,
 }
 
-/// A view that hands questions to the person, and changes of the permissions to whoever keeps them.
+/// A view that hands questions to the person.
 pub(crate) struct Asking {
     inner: Box<dyn View>,
     questions: mpsc::Sender<Question>,
-    keep: Keep,
 }
 
 impl Person {
     /// The person, and the view that asks.
-    pub(crate) fn meet(inner: Box<dyn View>, keep: Keep, bells: Bells) -> (Self, Asking) {
+    pub(crate) fn meet(inner: Box<dyn View>, bells: Bells) -> (Self, Asking) {
         let (sender, questions) = mpsc::channel(QUESTIONS_MAX);
         let (lines, open, ended) = (Lines::new(), None, false);
         let person = Self { lines, questions, open, ended, bells, bell: None, has_run: false };
-        (person, Asking { inner, questions: sender, keep })
+        (person, Asking { inner, questions: sender })
     }
 
     /// The prompt that a line is; nothing if the line is for the terminal, which has then done what it asks for.
@@ -177,15 +172,6 @@ pub(crate) fn leaves(line: &str) -> bool {
     matches!(line.trim(), "exit" | "quit" | "/exit" | "/quit")
 }
 
-/// What is said where a change of the permissions holds and could not be kept.
-fn unkept(update: &PermissionUpdate, error: &str) -> String {
-    let what = match &update.change {
-        PermissionChange::AddRules { rules, .. } => rules.join(", "),
-        _ => "the change of the permissions".into(),
-    };
-    format!("{what} was NOT kept and holds for this session only: {error}")
-}
-
 /// Asks whether a project may act. Only a clear yes counts.
 pub(crate) fn agrees(question: &str) -> bool {
     say(&format!("\n{question}\nTrust this project? Only if you know where it comes from. [y/N] "));
@@ -208,18 +194,9 @@ impl View for Asking {
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
         self.inner.update(update, out);
-        match update {
+        if let Update::Question(question) = update {
             // Nobody reads questions once the session is left.
-            Update::Question(question) => drop(self.questions.try_send(question.clone())),
-            Update::Permissions(updates) => {
-                for update in updates {
-                    match (self.keep)(update) {
-                        Ok(notice) => notice.into_iter().for_each(|notice| complain(&notice)),
-                        Err(error) => complain(&unkept(update, &error)),
-                    }
-                }
-            }
-            _ => {}
+            drop(self.questions.try_send(question.clone()));
         }
     }
 

@@ -108,6 +108,32 @@ fn the_result_says_why_a_prompt_was_refused_and_says_it_once() {
     assert_eq!(told.of("result")[0]["result"], reason);
 }
 
+/// Whoever answers in a person's place may want to be asked no more, here and later.
+#[test]
+fn rules_that_a_hook_wants_kept_are_kept_on_every_surface() {
+    let update = |destination: &str| {
+        let rules = json!([{"toolName": "Bash", "ruleContent": "touch *"}]);
+        json!([{"type": "addRules", "rules": rules, "behavior": "allow", "destination": destination}])
+    };
+    let check = |flags: &[&str], destination: &str, kept: bool| {
+        let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+        let decision = json!({"behavior": "allow", "updatedPermissions": update(destination)});
+        let answer =
+            json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});
+        let settings = hook("PermissionRequest", &format!("echo '{answer}'")).to_string();
+        let finished = stage.run(&[&["-p", "go", "--settings", &settings], flags].concat());
+        assert_eq!(finished.code(), Some(0), "{finished:?}");
+        assert!(stage.project.read("made").is_ok(), "{finished:?}");
+        let file = stage.project.read(".windlass/settings.local.json").unwrap_or_default();
+        assert_eq!(file.contains("Bash(touch *)"), kept, "{flags:?} {destination}: {finished:?} {file}");
+        assert_eq!(finished.stderr.contains("settings.local.json"), kept, "{flags:?}: {finished:?}");
+    };
+    for flags in [&[][..], &["--output-format", "json"], &["--output-format", "stream-json", "--verbose"]] {
+        check(flags, "localSettings", true);
+        check(flags, "session", false);
+    }
+}
+
 /// A guard that wants a person's word is not answered by another hook, so nobody is told to write one.
 #[test]
 fn a_question_of_a_hook_is_answered_by_no_other_hook() {
