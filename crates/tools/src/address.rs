@@ -58,6 +58,10 @@ fn host_name(name: &str) -> Result<String, String> {
     if name.split('.').any(str::is_empty) {
         return Err("the host has a part without a name".into());
     }
+    // The parser lets more through than a host can be called, also what is a pattern in a rule.
+    if let Some(c) = name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
+        return Err(format!("no host has {c:?} in its name"));
+    }
     Ok(name.to_lowercase())
 }
 
@@ -117,6 +121,10 @@ mod tests {
         check("http://[::1]/", Some("[::1]:80"));
         check("https://docs.rs%2eevil.example/", Some("docs.rs.evil.example:443"));
         check("https://docs.rs../", None);
+        check("https://*.com/", None);
+        check("https://a*.docs.rs/", None);
+        check("https://docs.rs!/", None);
+        check("https://a_b.docs.rs/", Some("a_b.docs.rs:443"));
         check("https://docs..rs/", None);
         check("https://docs.rs@evil.example/", None);
         check("https://@evil.example/", None);

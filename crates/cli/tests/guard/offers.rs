@@ -1,9 +1,10 @@
 //! Rules that are offered beside a question let the same call pass, and nothing is offered for what cannot be seen.
 
+use serde_json::{Value, json};
 use windlass_engine::Behaviour;
 use windlass_engine::protocol::{CallFacts, Verdict};
 
-use crate::case::{Setting, all, at_home, none};
+use crate::case::{Given, Setting, all, at_home, none};
 
 /// What is decided about: the call itself, or where it is sent on to.
 fn meant(setting: &Setting, redirected: bool) -> Option<CallFacts> {
@@ -65,6 +66,75 @@ fn the_rules_offered_make_the_same_call_pass() {
         assert!(asks > 1_000 && offers > 300, "{asks} asked, {offers} offered");
         none(&wrong);
     });
+}
+
+/// Lines that differ from a line of one command, or of one that cannot be taken apart, by a word or by what a star could stand for.
+fn others(setting: &Setting, facts: &CallFacts) -> Vec<Setting> {
+    let is_single = facts.commands.as_ref().is_some_and(|commands| match &commands.plain {
+        Ok(list) => list.len() == 1 && list[0].text == commands.line.trim(),
+        Err(_) => true,
+    });
+    // What stands behind a comment changes nothing.
+    let Some(line) = setting.given.line().filter(|line| is_single && !line.contains('#')) else {
+        return Vec::new();
+    };
+    let longer = format!("{} --other", line.trim_end());
+    let starless = [line.replace('*', "other"), line.replace(":*", " other")];
+    let changed = starless.into_iter().chain([longer]).filter(|other| *other != line);
+    changed.filter_map(|other| setting.given.with_line(&other).setting()).collect()
+}
+
+#[test]
+fn the_rules_offered_let_no_other_line_pass() {
+    at_home("offers::the_rules_offered_let_no_other_line_pass", || {
+        let (mut compared, mut wrong) = (0, Vec::new());
+        for setting in all().iter().filter_map(Given::setting) {
+            let Some((facts, _)) = asked(&setting) else { continue };
+            let rules = setting.missing(&facts);
+            let rules: Vec<&String> = rules.iter().collect();
+            // What only lacks leave for a file keeps it, whatever else it is told.
+            let names_commands = !rules.is_empty() && rules.iter().all(|rule| rule.starts_with("Bash("));
+            let others = if names_commands { others(&setting, &facts) } else { Vec::new() };
+            for other in others.iter().filter(|other| other.given.decide() != Verdict::Allow) {
+                compared += 1;
+                let ruling = with_rules(other, &rules).decide();
+                if ruling.is_some_and(|ruling| ruling.verdict == Verdict::Allow) {
+                    let (id, input) = (&other.given.id, &other.given.input);
+                    wrong.push(format!("{id}: {rules:?} lets this pass too: {input}"));
+                }
+            }
+        }
+        println!("{compared} other lines");
+        assert!(compared > 300, "only {compared}");
+        none(&wrong);
+    });
+}
+
+/// What is offered for a call when nothing is configured.
+fn offered(tool: &str, input: &Value) -> Vec<String> {
+    let case = json!({
+        "id": "", "class": "", "expect": "", "mode": "default", "cwd": "/srv/app", "tool": tool, "input": input,
+        "rules": {"allow": [], "deny": [], "ask": []},
+    });
+    let setting = super::case::read(&case.to_string())[0].setting().unwrap();
+    setting.facts().map_or_else(Vec::new, |facts| setting.missing(&facts))
+}
+
+#[track_caller]
+fn check(line: &str, expected: &[&str]) {
+    assert_eq!(offered("Bash", &json!({ "command": line })), expected, "{line}");
+}
+
+#[test]
+fn no_pattern_is_offered() {
+    for line in ["python3:*", "make:*", "./*", "./a*b", "[m]ake *", "f() { make *; }; f", "CC=x make \"*\""] {
+        check(line, &[]);
+    }
+    check("make ':*'", &["Bash(make :\\*)"]);
+    check("make -j `nproc`", &["Bash(make -j `nproc`)"]);
+    for host in ["*.com", "*", "a*.example.com", "docs.rs!"] {
+        assert_eq!(offered("WebFetch", &json!({ "url": format!("https://{host}/") })), [""; 0], "{host}");
+    }
 }
 
 /// Characters that show nothing, or that make others show elsewhere.

@@ -35,11 +35,13 @@ fn candidates(case: &Case<'_>) -> Vec<String> {
         }
         return match &commands.plain {
             Ok(_) => of_commands(case),
-            Err(_) => vec![format!("{}({})", case.tool, commands.line.trim())],
+            Err(_) => of_line(case, &commands.line).into_iter().collect(),
         };
     }
     if let Some(url) = &case.facts.url {
-        return vec![format!("{}(domain:{})", case.tool, url.host)];
+        let host = url.host.to_string();
+        // As a rule, a star would mean many hosts.
+        return if host.contains('*') { vec![] } else { vec![format!("{}(domain:{host})", case.tool)] };
     }
     let access = match case.facts.kind {
         CallKind::Edit => "Edit",
@@ -58,6 +60,11 @@ fn candidates(case: &Case<'_>) -> Vec<String> {
         }
     }
     rules
+}
+
+/// A line that cannot be taken apart is allowed as a whole or not at all.
+fn of_line(case: &Case<'_>, line: &str) -> Option<String> {
+    CommandPattern::literal_line(line).map(|text| format!("{}({text})", case.tool))
 }
 
 /// One rule for each command that has no leave, and for each file that a redirection names.

@@ -140,6 +140,12 @@ impl CommandPattern {
         !self.is_exact() && (!is_whole || is_runner)
     }
 
+    /// A pattern that means this very line as a whole; `None` if it would mean others too.
+    pub(crate) fn literal_line(line: &str) -> Option<String> {
+        let pattern = Self::parse(line)?;
+        pattern.is_exact().then_some(pattern.text)
+    }
+
     /// Whether an allow rule is this very line, whatever the line is.
     pub(crate) fn is_line(&self, line: &str) -> bool {
         self.text == line.trim()
