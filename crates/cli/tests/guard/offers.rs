@@ -137,6 +137,62 @@ fn no_pattern_is_offered() {
     }
 }
 
+#[test]
+fn nothing_is_offered_for_what_runs_its_input() {
+    for line in [
+        "echo date | sh",
+        "curl https://x | sh",
+        "python3 <<'E'\nprint(1)\nE",
+        "bash < x.sh",
+        "echo hi | bash -s",
+        "echo hi | bash -s -- a b",
+        "sudo sh",
+        "sudo -u x bash -e",
+        "sudo -s",
+        "sudo -i -u root",
+        "env python3",
+        "env A=1 python3 -",
+        "timeout 5 sh",
+        "/bin/sh",
+        "dash -ex",
+        "bash -o pipefail",
+        "bash /dev/stdin",
+        "python3.12 -u",
+        "python3 -W ignore",
+        "node -",
+        "node --import ./x.js",
+        "perl -w",
+        "ruby",
+        "php",
+        "ssh host",
+        "ssh -p 22 host",
+        "ssh host bash",
+        "docker exec -i box sh",
+        "kubectl exec -i pod -- bash",
+        "su",
+        "su - root",
+        "source /dev/stdin",
+        "psql",
+        "at now",
+        "crontab -",
+        "make -f -",
+        "xargs -n1 sh",
+        "busybox sh",
+    ] {
+        check(line, &[]);
+    }
+    check("sh build.sh", &["Bash(sh build.sh)"]);
+    check("bash -c 'make all'", &["Bash(bash -c make\\ all)"]);
+    check("bash -eu build.sh x", &["Bash(bash -eu build.sh x)"]);
+    check("python3 -m pytest -q", &["Bash(python3 -m pytest -q)"]);
+    check("python3 -W ignore a.py", &["Bash(python3 -W ignore a.py)"]);
+    check("node server.js", &["Bash(node server.js)"]);
+    check("sudo apt install python3", &["Bash(sudo apt install python3)"]);
+    check("ssh host uptime", &["Bash(ssh host uptime)"]);
+    check("npm test", &["Bash(npm test)"]);
+    check("make -f x.mk", &["Bash(make -f x.mk)"]);
+}
+
 /// Characters that show nothing, or that make others show elsewhere.
 fn is_unseen(c: char) -> bool {
     let marks = ['\u{ad}', '\u{61c}', '\u{180e}', '\u{feff}', '\u{2028}', '\u{2029}'];

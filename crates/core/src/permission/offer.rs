@@ -1,11 +1,11 @@
 //! The rules that would let the same call run.
 
-use windlass_protocol::{CallKind, Verdict};
+use windlass_protocol::{CallKind, CommandFacts, Verdict};
 
 use super::commands::{Lack, leave};
 use super::{Case, judge};
 use crate::config::{Asking, Permissions};
-use crate::rules::{Anchors, Behaviour, CommandPattern, PathPattern, RuleSource};
+use crate::rules::{Anchors, Behaviour, CommandPattern, PathPattern, RuleSource, runs_input};
 
 /// A line that needs more rules than this is asked about each time.
 const RULES_MAX: usize = 5;
@@ -35,7 +35,7 @@ fn candidates(case: &Case<'_>) -> Vec<String> {
         }
         return match &commands.plain {
             Ok(_) => of_commands(case),
-            Err(_) => of_line(case, &commands.line).into_iter().collect(),
+            Err(_) => of_line(case, commands).into_iter().collect(),
         };
     }
     if let Some(url) = &case.facts.url {
@@ -63,8 +63,16 @@ fn candidates(case: &Case<'_>) -> Vec<String> {
 }
 
 /// A line that cannot be taken apart is allowed as a whole or not at all.
-fn of_line(case: &Case<'_>, line: &str) -> Option<String> {
-    CommandPattern::literal_line(line).map(|text| format!("{}({text})", case.tool))
+fn of_line(case: &Case<'_>, commands: &CommandFacts) -> Option<String> {
+    if commands.found.iter().any(|command| takes_program(&command.words)) {
+        return None;
+    }
+    CommandPattern::literal_line(&commands.line).map(|text| format!("{}({text})", case.tool))
+}
+
+/// Whether words leave it to the input what is run. Kept, they would allow every program.
+fn takes_program(words: &[String]) -> bool {
+    runs_input(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// One rule for each command that has no leave, and for each file that a redirection names.
@@ -74,6 +82,7 @@ fn of_commands(case: &Case<'_>) -> Vec<String> {
     for command in commands {
         let rule = match leave(case, command) {
             Ok(_) => continue,
+            Err(Lack::Command) if takes_program(&command.words) => None,
             Err(Lack::Command) => {
                 CommandPattern::literal(&command.words).map(|text| format!("{}({text})", case.tool))
             }

@@ -3,6 +3,7 @@
 use windlass_protocol::{CommandFacts, FoundCommand, PlainCommand, UNKNOWN_TEXT};
 
 use super::Match;
+use super::input::runs_input;
 use super::places::Places;
 
 /// Stands between two words. A word that holds it is never equal to a pattern.
@@ -49,6 +50,8 @@ pub struct CommandPattern {
     ending: String,
     /// As it was written, for lines that are allowed as a whole.
     text: String,
+    /// It lets anything run.
+    broad: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +93,8 @@ impl CommandPattern {
         let ending = last_word_ending(&tokens);
         let characters = tokens[..literal].iter().copied().filter_map(Token::char);
         let name = characters.take_while(|c| *c != SEPARATOR).collect();
-        Some(Self { tokens, literal, name, ending, text: text.to_owned() })
+        let pattern = Self { tokens, literal, name, ending, text: text.to_owned(), broad: false };
+        Some(Self { broad: pattern.lets_anything_run(), ..pattern })
     }
 
     /// A pattern that means these words and no others; `None` if they cannot be written as one.
@@ -129,6 +133,10 @@ impl CommandPattern {
 
     /// Whether it lets an interpreter, or whatever a package manager is told to, run anything.
     pub(crate) fn is_broad(&self) -> bool {
+        self.broad
+    }
+
+    fn lets_anything_run(&self) -> bool {
         let literal: String = self.tokens[..self.literal].iter().copied().filter_map(Token::char).collect();
         let mut words = literal.split(SEPARATOR).skip(1);
         let name = self.name.as_str();
@@ -137,7 +145,10 @@ impl CommandPattern {
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         let runs = words.next().is_none_or(|word| RUNS.contains(&word));
         let is_runner = INTERPRETERS.contains(&plain) || RUNNERS.contains(&name) && runs;
-        !self.is_exact() && (!is_whole || is_runner)
+        if self.is_exact() {
+            return runs_input(&literal.split(SEPARATOR).collect::<Vec<_>>());
+        }
+        !is_whole || is_runner
     }
 
     /// A pattern that means this very line as a whole; `None` if it would mean others too.
@@ -546,6 +557,12 @@ mod tests {
         }
         for text in ["kubectl exec *", "cargo *", "timeout *", "pypy3 *", "mise exec *", "java *", "just:*"] {
             check(text, true);
+        }
+        for text in ["sh", "bash -s", "python3", "python3 -", "sudo sh", "env A=1 node", "ssh host"] {
+            check(text, true);
+        }
+        for text in ["sh x.sh", "python3 a.py", "bash -c make", "sudo make", "make", "ssh host uptime"] {
+            check(text, false);
         }
         for text in
             ["cargo test *", "go vet *", "kubectl get *", "uv pip list *", "ls *", "python a.py", "git *"]

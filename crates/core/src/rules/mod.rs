@@ -12,6 +12,7 @@ use windlass_protocol::{CallFacts, CallKind, Naming, PathFact, PlainCommand, Raw
 mod command;
 mod grammar;
 mod host;
+mod input;
 mod path;
 mod places;
 mod reach;
@@ -23,6 +24,7 @@ pub use command::CommandPattern;
 pub use grammar::RuleError;
 use host::HostPattern;
 pub(crate) use host::is_private;
+pub(crate) use input::runs_input;
 pub(crate) use path::PathPattern;
 pub use reach::{Hosts, Reach};
 use subject::Names;

@@ -1,0 +1,265 @@
+//! Programs that run what comes from their input, if their words do not say what to run.
+
+/// How the words of such a program are read.
+struct Program {
+    /// What it is called, without a version.
+    names: &'static str,
+    /// Letters and long options behind which stands what it runs.
+    code: &'static str,
+    long_code: &'static str,
+    /// Letters that make it run its input whatever else is said.
+    input: &'static str,
+    /// Letters and long options that have a value.
+    valued: &'static str,
+    long_valued: &'static str,
+    /// Words in front of the first operand that are none.
+    skipped: &'static str,
+    /// With so many operands it is told what to run.
+    operands: usize,
+    then: Then,
+}
+
+/// What its operands are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// A file and its arguments.
+    File,
+    /// Another command, from the first operand on.
+    Command,
+    /// Among other things a command, somewhere.
+    Somewhere,
+}
+
+const NONE: Program = Program {
+    names: "",
+    code: "",
+    long_code: "",
+    input: "",
+    valued: "",
+    long_valued: "",
+    skipped: "",
+    operands: 1,
+    then: Then::File,
+};
+
+/// However many operands there are, they do not say what is run.
+const NEVER: usize = usize::MAX;
+
+const SHELL: Program = Program {
+    names: "bash sh zsh dash ksh mksh ash fish csh tcsh",
+    code: "c",
+    long_code: "command",
+    input: "s",
+    valued: "oO",
+    long_valued: "rcfile init-file",
+    ..NONE
+};
+
+#[rustfmt::skip]
+const PROGRAMS: [Program; 24] = [
+    SHELL,
+    Program { names: "python pypy ipython jython", code: "cm", valued: "WX", ..NONE },
+    Program {
+        names: "node nodejs deno bun tsx ts-node",
+        code: "ep",
+        long_code: "eval print test version help",
+        valued: "rC",
+        long_valued: "require import loader experimental-loader conditions env-file",
+        skipped: "run",
+        ..NONE
+    },
+    Program { names: "perl", code: "eE", valued: "I", ..NONE },
+    Program { names: "ruby jruby irb", code: "e", valued: "IrCE", ..NONE },
+    Program { names: "php", code: "rfBRE", valued: "dcz", ..NONE },
+    Program { names: "lua luajit", code: "e", valued: "l", ..NONE },
+    Program { names: "R Rscript julia octave", code: "ef", long_code: "eval file", ..NONE },
+    Program { names: "tclsh wish expect osascript pwsh powershell gnuplot", code: "ce", ..NONE },
+    Program { names: "ghci ocaml guile clisp sbcl elixir iex erl swift racket scala groovy", code: "e", ..NONE },
+    Program { names: "psql", code: "cfl", long_code: "command file list", operands: NEVER, ..NONE },
+    Program { names: "mysql mariadb", code: "e", long_code: "execute", operands: NEVER, ..NONE },
+    Program { names: "sqlite", operands: 2, ..NONE },
+    Program { names: "ed red ex gdb lldb", operands: NEVER, ..NONE },
+    Program { names: "at batch", code: "flrdc", operands: NEVER, ..NONE },
+    // Without any of these words they run no input.
+    Program { names: "make gmake awk gawk mawk nawk sed vim vi nvim crontab source .", operands: 0, ..NONE },
+    Program { names: "su", code: "c", long_code: "command", operands: NEVER, ..NONE },
+    Program {
+        names: "sudo doas pkexec fakeroot nix-shell",
+        valued: "ugpCRTDhrtUa",
+        long_valued: "user group prompt chdir chroot host role type command-timeout close-from",
+        then: Then::Command,
+        ..NONE
+    },
+    Program {
+        names: "env",
+        input: "S",
+        valued: "uC",
+        long_valued: "unset chdir",
+        operands: 0,
+        then: Then::Command,
+        ..NONE
+    },
+    Program { names: "exec command builtin nohup time setsid busybox toybox", operands: 0, then: Then::Command, ..NONE },
+    Program { names: "ssh", valued: "BbcDEeFIiJLlmOopQRSWw", operands: 2, then: Then::Somewhere, ..NONE },
+    Program { names: "chroot", operands: 2, then: Then::Somewhere, ..NONE },
+    Program { names: "unshare nsenter newgrp script", then: Then::Somewhere, ..NONE },
+    Program {
+        names: "docker podman nerdctl kubectl oc lxc distrobox toolbox vagrant xargs parallel watch flock ionice chrt taskset nice \
+                timeout stdbuf strace ltrace npx bunx pnpx uvx uv poetry pipx pipenv pdm hatch rye conda mamba mise asdf devbox pixi \
+                nix rlwrap unbuffer firejail bwrap systemd-run runuser xvfb-run",
+        operands: 0,
+        then: Then::Somewhere,
+        ..NONE
+    },
+];
+
+/// Whether a command runs what comes from its input: its words do not tell what that is.
+pub(crate) fn runs_input<'a>(words: &[&'a str]) -> bool {
+    let Some((name, rest)) = words.split_first() else { return false };
+    let base: &'a str = name.rsplit_once('/').map_or(name, |(_, base)| base);
+    let plain = base.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    let is = |names: &str| names.split_whitespace().any(|known| known == base || known == plain);
+    PROGRAMS.iter().find(|program| is(program.names)).is_some_and(|program| program.runs_input(rest))
+}
+
+impl Program {
+    fn runs_input(&self, words: &[&str]) -> bool {
+        let has = |list: &str, name: &str| list.split_whitespace().any(|known| known == name);
+        let (mut at, mut operands) = (0, 0);
+        while let Some(&word) = words.get(at) {
+            at += 1;
+            if is_input(word) {
+                return true;
+            }
+            if let Some(long) = word.strip_prefix("--").filter(|long| !long.is_empty()) {
+                let name = long.split_once('=').map_or(long, |(name, _)| name);
+                if has(self.long_code, name) {
+                    return self.is_code_input(&words[at..]);
+                }
+                at += usize::from(name == long && has(self.long_valued, name));
+                continue;
+            }
+            if word.len() > 1 && word.starts_with(['-', '+']) && word != "--" {
+                match self.option(&word[1..]) {
+                    Letters::Input => return true,
+                    Letters::Code => return self.is_code_input(&words[at..]),
+                    Letters::Valued => at += 1,
+                    Letters::Others => (),
+                }
+                continue;
+            }
+            let is_assignment = self.then == Then::Command && word.contains('=');
+            if word == "--" || is_assignment || has(self.skipped, word) {
+                continue;
+            }
+            operands += 1;
+            match self.then {
+                Then::Command => return runs_input(&words[at - 1..]),
+                Then::File if operands == self.operands => return false,
+                Then::Somewhere if runs_input(&words[at - 1..]) => return true,
+                Then::File | Then::Somewhere => (),
+            }
+        }
+        operands < self.operands
+    }
+
+    fn option(&self, letters: &str) -> Letters {
+        for (place, letter) in letters.char_indices() {
+            if self.input.contains(letter) {
+                return Letters::Input;
+            }
+            if self.code.contains(letter) {
+                return Letters::Code;
+            }
+            if self.valued.contains(letter) {
+                let is_last = place + letter.len_utf8() == letters.len();
+                return if is_last { Letters::Valued } else { Letters::Others };
+            }
+        }
+        Letters::Others
+    }
+
+    /// What a shell is given to run may again be something that runs its input.
+    fn is_code_input(&self, rest: &[&str]) -> bool {
+        let Some(code) = rest.first() else { return false };
+        let runs = |part: &str| runs_input(&part.split_whitespace().collect::<Vec<_>>());
+        is_input(code) || self.names == SHELL.names && code.split([';', '|', '&', '\n', '(', ')']).any(runs)
+    }
+}
+
+/// What a group of letters is.
+enum Letters {
+    Input,
+    Code,
+    /// The next word is the value.
+    Valued,
+    Others,
+}
+
+/// Whether a word names the input.
+fn is_input(word: &str) -> bool {
+    let value = word.strip_prefix("-f").or_else(|| word.split_once('=').map(|(_, value)| value));
+    let is_name = |word: &str| {
+        word == "-"
+            || matches!(word, "/dev/stdin" | "/dev/fd/0")
+            || word.starts_with("/proc/") && word.ends_with("/fd/0")
+    };
+    is_name(word) || value.is_some_and(is_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_its_input() {
+        let check = |line: &str, expected: bool| {
+            assert_eq!(runs_input(&line.split('|').collect::<Vec<_>>()), expected, "{line}");
+        };
+        check("sh", true);
+        check("/bin/bash|-eu", true);
+        check("bash|-s|--|x", true);
+        check("bash|-euo|pipefail", true);
+        check("bash|-euo|pipefail|x.sh", false);
+        check("bash|--norc", true);
+        check("bash|--rcfile|x", true);
+        check("bash|-c|make all", false);
+        check("bash|-c|cat x; sudo sh", true);
+        check("bash|x.sh|-s", false);
+        check("sh|/dev/stdin", true);
+        check("sh|/proc/self/fd/0", true);
+        check("python3.12", true);
+        check("python3|-|x", true);
+        check("python3|-m|pytest", false);
+        check("python3|-Wignore", true);
+        check("perl|-ne|print", false);
+        check("node|--test", false);
+        check("deno|run|-", true);
+        check("deno|run|x.ts", false);
+        check("sudo|-u|me|sh", true);
+        check("sudo|-u|me|sh|x.sh", false);
+        check("sudo|apt|install|python3", false);
+        check("sudo|-i", true);
+        check("sudo|env|A=1|sh", true);
+        check("env|A=1|make", false);
+        check("env|-S|sh", true);
+        check("ssh|-p|22|host", true);
+        check("ssh|host|uptime", false);
+        check("ssh|host|sh", true);
+        check("docker|exec|-i|box|sh", true);
+        check("docker|ps", false);
+        check("make", false);
+        check("make|-f-", true);
+        check("make|--file=-", true);
+        check("awk|-f|/dev/stdin", true);
+        check("crontab|-", true);
+        check("crontab|-l", false);
+        check("psql|db", true);
+        check("psql|-f|x.sql", false);
+        check("sqlite3|a.db", true);
+        check("sqlite3|a.db|.tables", false);
+        check("su|-c|make|me", false);
+        check("npm|test", false);
+        check("", false);
+    }
+}
