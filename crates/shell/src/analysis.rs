@@ -49,6 +49,8 @@ pub struct PlainCommand {
     pub words: Vec<Word>,
     /// The arguments with the wrappers.
     pub whole: Vec<Word>,
+    /// It gets further arguments from its input: a bare `xargs` is among the wrappers.
+    pub gets_more: bool,
     /// No rule with a prefix may allow it, since what it runs is in its arguments.
     pub exact_only: bool,
     /// A rule with a star may allow it only if so many of its words stand in the rule itself: they name another program that is run.

@@ -124,6 +124,7 @@ struct Parts {
     has_document: bool,
     has_redirection: bool,
     sets_separator: bool,
+    gets_more: bool,
 }
 
 impl Parts {
@@ -360,6 +361,7 @@ impl Reader<'_> {
         let whole = parts.words.clone();
         let stripped = strip::wrappers(&whole);
         parts.words = whole[stripped.skip..].to_vec();
+        parts.gets_more = stripped.gets_more;
         effect::refuse_shell_changes(&parts.words)?;
         let facts =
             effect::judge(&parts.words, &effect::Context { here: &self.here, stripped: &stripped, names });
@@ -396,6 +398,7 @@ impl Reader<'_> {
             spelled: told::spelled(&parts.words),
             words: parts.words,
             whole,
+            gets_more: parts.gets_more,
             exact_only: facts.exact_only,
             effect,
             reads: parts.reads,

@@ -193,6 +193,13 @@ fn nothing_is_offered_for_what_runs_its_input() {
     check("make -f x.mk", &["Bash(make -f x.mk)"]);
 }
 
+#[test]
+fn nothing_is_offered_for_what_gets_its_words_from_its_input() {
+    for line in ["echo /etc/shadow | xargs cat", "ls | xargs rm", "ls | xargs timeout 5 make"] {
+        check(line, &[]);
+    }
+}
+
 /// Characters that show nothing, or that make others show elsewhere.
 fn is_unseen(c: char) -> bool {
     let marks = ['\u{ad}', '\u{61c}', '\u{180e}', '\u{feff}', '\u{2028}', '\u{2029}'];

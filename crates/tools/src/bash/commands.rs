@@ -126,9 +126,11 @@ impl Look<'_> {
 
     fn plain(&mut self, line: &str, command: &windlass_shell::PlainCommand) -> PlainCommand {
         let lists = is_lister(command.words.first().map(|word| word.text.as_str()));
+        // Nobody knows what comes behind its words, so only a star covers it.
+        let more = command.gets_more.then(|| UNKNOWN_TEXT.to_string());
         PlainCommand {
             text: line.get(command.source.clone()).unwrap_or_default().trim().to_owned(),
-            words: command.words.iter().map(word).collect(),
+            words: command.words.iter().map(word).chain(more).collect(),
             whole: command.whole.iter().map(word).collect(),
             exact_only: command.exact_only,
             spelled: command.spelled,
