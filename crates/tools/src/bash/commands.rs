@@ -216,14 +216,15 @@ impl Look<'_> {
         named
     }
 
-    /// Whether something below a directory may not be read. If there is too much to look through, there may be.
+    /// Whether something below a directory may not be read. If there is too much to look through, or if it cannot be looked
+    /// into, there may be.
     fn holds_hidden(&mut self, path: &PathFact) -> bool {
         if self.hidden.is_empty() {
             return false;
         }
         let Some(root) = path.resolved.as_ref() else { return true };
-        for entry in WalkBuilder::new(root).standard_filters(false).build().flatten() {
-            let Some(left) = self.entries.checked_sub(1) else { return true };
+        for entry in WalkBuilder::new(root).standard_filters(false).build() {
+            let (Ok(entry), Some(left)) = (entry, self.entries.checked_sub(1)) else { return true };
             self.entries = left;
             if self.hidden.hides(entry.path()) {
                 return true;
