@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_engine::protocol::{CallFacts, Ruling, UrlFact, Verdict};
 use windlass_engine::{
-    Anchors, Asking, Behaviour, Case, PermissionMode, Permissions, RuleSource, guarded, judge,
+    Anchors, Asking, Behaviour, Case, PermissionMode, Permissions, RuleError, RuleSource, guarded, judge,
 };
 use windlass_ports::ExamineContext;
 use windlass_tools::{describe, redirected};
@@ -70,7 +70,7 @@ pub(super) fn run() -> i32 {
             Ok(line) if line.trim().is_empty() => continue,
             Ok(line) => {
                 tell_unknown(number + 1, &line, &mut told);
-                decide_line(&line)
+                decide_line(number + 1, &line)
             }
             Err(error) => Err((Value::Null, error.to_string())),
         };
@@ -102,20 +102,25 @@ fn tell_unknown(number: usize, line: &str, told: &mut BTreeSet<String>) {
 }
 
 /// What is wrong with a line is said under its id, if it has one: whoever asks tells answers apart by it.
-fn decide_line(line: &str) -> Result<Decided, (Value, String)> {
+fn decide_line(number: usize, line: &str) -> Result<Decided, (Value, String)> {
     let given: Given = serde_json::from_str(line).map_err(|error| {
         let case = serde_json::from_str::<Value>(line).unwrap_or_default();
         (case.get("id").cloned().unwrap_or_default(), error.to_string())
     })?;
-    Ok(decide(&given))
+    Ok(decide(number, &given))
 }
 
-fn decide(given: &Given) -> Decided {
+fn decide(number: usize, given: &Given) -> Decided {
     let id = given.id.clone();
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let roots = roots(&given.cwd, &given.additional_dirs);
     let permissions = match permissions(given, &roots, home) {
-        Ok(permissions) => permissions,
+        Ok((permissions, left_out)) => {
+            for error in left_out {
+                complain(&format!("line {number}: {error}; it is left out."));
+            }
+            permissions
+        }
         Err(problem) => return denied(id, problem),
     };
     let hidden = guarded(&permissions.rules);
@@ -123,7 +128,10 @@ fn decide(given: &Given) -> Decided {
     let input: Value = serde_json::from_str(given.input.get()).unwrap_or_default();
     let facts = match describe(&given.tool, &input, &cx) {
         Ok(facts) => facts,
-        Err(problem) => return denied(id, format!("{} is never run so: {problem}.", given.tool)),
+        Err(problem) => {
+            let problem = problem.trim_end_matches('.');
+            return denied(id, format!("{} is never run so: {problem}.", given.tool));
+        }
     };
     let judged = |facts: &CallFacts| {
         let case = Case::new(&given.tool, facts, &permissions, &roots);
@@ -133,7 +141,10 @@ fn decide(given: &Given) -> Decided {
     if let (Verdict::Allow, Some(url), Some(target)) = (ruling.verdict, &facts.url, &given.redirect_to) {
         ruling = match redirected(url, target) {
             Ok(target) if is_same_place(url, &target) => ruling,
-            Ok(target) => after_redirection(&judged(&CallFacts { url: Some(target), ..facts.clone() })),
+            Ok(url) => {
+                let target = url.text.clone();
+                after_redirection(&judged(&CallFacts { url: Some(url), target, ..facts.clone() }))
+            }
             Err(problem) => return denied(id, format!("The redirection is not followed: {problem}.")),
         };
     }
@@ -165,8 +176,13 @@ pub(super) fn roots(cwd: &Path, added: &[PathBuf]) -> Vec<PathBuf> {
     roots
 }
 
-/// Who may do what in a case. A rule that cannot be read denies the call, unless it would only have allowed something.
-fn permissions(given: &Given, roots: &[PathBuf], home: Option<PathBuf>) -> Result<Permissions, String> {
+/// Who may do what in a case. A rule that cannot be read denies the call, unless it would only have allowed something: what is wrong
+/// with those that are left out is given back.
+fn permissions(
+    given: &Given,
+    roots: &[PathBuf],
+    home: Option<PathBuf>,
+) -> Result<(Permissions, Vec<RuleError>), String> {
     let mode = match given.mode.as_deref() {
         None | Some("") => PermissionMode::Default,
         Some(name) => {
@@ -182,15 +198,17 @@ fn permissions(given: &Given, roots: &[PathBuf], home: Option<PathBuf>) -> Resul
         (Behaviour::Ask, &given.rules.ask),
         (Behaviour::Allow, &given.rules.allow),
     ];
+    let mut left_out = Vec::new();
     for (behaviour, list) in lists {
         for rule in list {
             match permissions.rules.add(behaviour, rule, RuleSource::session(), &anchors) {
                 Err(error) if behaviour != Behaviour::Allow => return Err(format!("{error}.")),
-                Ok(()) | Err(_) => (),
+                Err(error) => left_out.push(error),
+                Ok(()) => (),
             }
         }
     }
-    Ok(permissions)
+    Ok((permissions, left_out))
 }
 
 fn denied(id: Value, reason: String) -> Decided {

@@ -55,7 +55,9 @@ fn explain(wanted: &Wanted) -> Result<String, String> {
     let cx = ExamineContext { cwd: place.cwd.clone(), roots: roots.clone().into(), hidden };
     let facts = match describe(tool, &input, &cx) {
         Ok(facts) => facts,
-        Err(problem) => return Err(format!("{tool} is never run so: {problem}.")),
+        Err(problem) => {
+            return Err(format!("{tool} is never run so: {}.", problem.trim_end_matches('.')));
+        }
     };
     let sandbox = confine::sandboxing(&config);
     let mut permissions = config.permissions;

@@ -12,6 +12,7 @@ mod mutate;
 mod offers;
 mod parts;
 mod rules;
+mod said;
 mod spelling;
 mod table;
 mod wild;
