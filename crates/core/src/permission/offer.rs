@@ -5,7 +5,9 @@ use windlass_protocol::{CallKind, CommandFacts, Verdict};
 use super::commands::{Lack, leave};
 use super::{Case, judge};
 use crate::config::{Asking, Permissions};
-use crate::rules::{Anchors, Behaviour, CommandPattern, PathPattern, RuleSource, runs_input};
+use crate::rules::{
+    Anchors, Behaviour, CommandPattern, PathPattern, RuleSource, Subject, runs_input, skill_text,
+};
 
 /// A line that needs more rules than this is asked about each time.
 const RULES_MAX: usize = 5;
@@ -42,6 +44,10 @@ fn candidates(case: &Case<'_>) -> Vec<String> {
         let host = url.host.to_string();
         // As a rule, a star would mean many hosts.
         return if host.contains('*') { vec![] } else { vec![format!("{}(domain:{host})", case.tool)] };
+    }
+    let subject = Subject::new(case.tool, case.input, case.facts);
+    if subject.tool == "Skill" {
+        return skill_text(&subject).map(|text| format!("Skill({text})")).into_iter().collect();
     }
     let access = match case.facts.kind {
         CallKind::Edit => "Edit",

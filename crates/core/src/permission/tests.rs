@@ -298,3 +298,21 @@ fn a_question_that_no_rule_spares_says_why() {
     check("Edit", &facts(CallKind::Edit, "/srv/app/.npmrc"), &permissions, "it changes a protected file");
     check("Tool", &execute, &permissions, "no rule can name just this call");
 }
+
+#[test]
+fn a_skill_is_offered_by_its_name() {
+    let permissions = permissions(PermissionMode::Default, Asking::Person);
+    let check = |input: &str, expected: &[&str]| {
+        let (facts, raw) = (facts(CallKind::Execute, ""), RawValue::from_string(input.to_owned()).unwrap());
+        let roots = roots();
+        let case = Case { input: &raw, ..Case::new("Skill", &facts, &permissions, &roots) };
+        assert_eq!(missing_rules(&case), expected, "{input}");
+    };
+    check(r#"{"skill": "review"}"#, &["Skill(review)"]);
+    check(r#"{"skill": "/review"}"#, &["Skill(review)"]);
+    check(r#"{"command": "/review main"}"#, &["Skill(review *)"]);
+    check(r#"{"skill": "review", "args": "main"}"#, &["Skill(review *)"]);
+    check(r#"{"skill": "re*"}"#, &[]);
+    check(r#"{"skill": "review:*"}"#, &[]);
+    check("{}", &[]);
+}

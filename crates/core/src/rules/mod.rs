@@ -31,7 +31,7 @@ use subject::Names;
 pub(crate) use subject::Subject;
 pub(crate) use text::{covers as text_covers, fold};
 use tool::ToolPattern;
-pub(crate) use tool::has_value;
+pub(crate) use tool::{has_value, skill_text};
 
 /// Where a rule stands.
 #[derive(Clone, Debug, PartialEq, Eq)]

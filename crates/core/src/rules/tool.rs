@@ -71,18 +71,28 @@ pub(crate) fn is_foreign(tool: &str) -> bool {
 
 /// Whether a call is about the agent or the skill of this name.
 pub(crate) fn is_named(subject: &Subject<'_>, name: &str, prefix: bool, behaviour: Behaviour) -> bool {
+    let Some((given, has_more)) = given_name(subject) else { return false };
+    let given = if behaviour == Behaviour::Allow { given } else { fold(&given) };
+    covers(name, &given) && (prefix || !has_more || behaviour != Behaviour::Allow)
+}
+
+/// The agent or the skill that a call is about, and whether it gets arguments.
+fn given_name(subject: &Subject<'_>) -> Option<(String, bool)> {
     let field = if subject.tool == "Skill" { "skill" } else { "subagent_type" };
     let default = if subject.tool == "Skill" { None } else { Some("general-purpose".to_owned()) };
-    let Some(given) = string(subject.input, field).or_else(|| string(subject.input, "command")).or(default)
-    else {
-        return false;
-    };
-    let given = if behaviour == Behaviour::Allow { given } else { fold(&given) };
+    let given = string(subject.input, field).or_else(|| string(subject.input, "command")).or(default)?;
     let arguments = string(subject.input, "args").is_some_and(|args| !args.trim().is_empty());
     let given = given.trim();
     let (word, rest) = given.split_once(char::is_whitespace).unwrap_or((given, ""));
-    let has_more = arguments || !rest.trim().is_empty();
-    covers(name, word.trim_start_matches('/')) && (prefix || !has_more || behaviour != Behaviour::Allow)
+    Some((word.trim_start_matches('/').to_owned(), arguments || !rest.trim().is_empty()))
+}
+
+/// What a rule for the skill of a call has in its parentheses; `None` if it would mean others too.
+pub(crate) fn skill_text(subject: &Subject<'_>) -> Option<String> {
+    let (name, has_more) = given_name(subject).filter(|_| subject.tool == "Skill")?;
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/');
+    let is_name = !name.is_empty() && name.chars().all(is_plain);
+    is_name.then(|| if has_more { format!("{name} *") } else { name })
 }
 
 /// Whether a top-level value of the input is what a rule says, as it was written.
