@@ -168,7 +168,7 @@ impl CommandPattern {
             return Match::Yes;
         }
         let found = facts.found.iter().map(|command| self.restricts_found(command));
-        let plain = facts.plain.iter().flatten().map(|command| Match::sure(self.is(&command.words)));
+        let plain = facts.plain.iter().flatten().map(|command| Match::sure(self.is(written(command))));
         found.chain(plain).max().unwrap_or(Match::No)
     }
 
@@ -228,6 +228,16 @@ impl CommandPattern {
         }
         let ends_apart = |last: &str| reading == Reading::Sure && !last.ends_with(&*self.ending);
         !words.last().is_some_and(ends_apart) && Walk::new(&self.tokens, at).takes_all(text, reading)
+    }
+}
+
+/// The words of a command that stand in the line, without what stands for further ones from its input: a denial of what is written holds
+/// whatever follows.
+fn written(command: &PlainCommand) -> &[String] {
+    let is_unknown = |last: &String| last.len() == 1 && last.starts_with(UNKNOWN_TEXT);
+    match command.words.split_last() {
+        Some((last, words)) if is_unknown(last) && !command.whole.ends_with(&command.words) => words,
+        _ => &command.words,
     }
 }
 
