@@ -114,16 +114,24 @@ const PROGRAMS: [Program; 24] = [
 ];
 
 /// Whether a command runs what comes from its input: its words do not tell what that is.
-pub(crate) fn runs_input<'a>(words: &[&'a str]) -> bool {
+pub(crate) fn runs_input(words: &[&str]) -> bool {
+    runs(words, false)
+}
+
+/// `looked_for` says that every later word is looked at anyway: doing so again at each of them would take forever.
+fn runs<'a>(words: &[&'a str], looked_for: bool) -> bool {
     let Some((name, rest)) = words.split_first() else { return false };
     let base: &'a str = name.rsplit_once('/').map_or(name, |(_, base)| base);
     let plain = base.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
     let is = |names: &str| names.split_whitespace().any(|known| known == base || known == plain);
-    PROGRAMS.iter().find(|program| is(program.names)).is_some_and(|program| program.runs_input(rest))
+    PROGRAMS
+        .iter()
+        .find(|program| is(program.names))
+        .is_some_and(|program| program.runs_input(rest, looked_for))
 }
 
 impl Program {
-    fn runs_input(&self, words: &[&str]) -> bool {
+    fn runs_input(&self, words: &[&str], looked_for: bool) -> bool {
         let has = |list: &str, name: &str| list.split_whitespace().any(|known| known == name);
         let (mut at, mut operands) = (0, 0);
         while let Some(&word) = words.get(at) {
@@ -154,9 +162,9 @@ impl Program {
             }
             operands += 1;
             match self.then {
-                Then::Command => return runs_input(&words[at - 1..]),
+                Then::Command => return runs(&words[at - 1..], looked_for),
                 Then::File if operands == self.operands => return false,
-                Then::Somewhere if runs_input(&words[at - 1..]) => return true,
+                Then::Somewhere if !looked_for && runs(&words[at - 1..], true) => return true,
                 Then::File | Then::Somewhere => (),
             }
         }
@@ -260,6 +268,8 @@ mod tests {
         check("sqlite3|a.db|.tables", false);
         check("su|-c|make|me", false);
         check("npm|test", false);
+        check("docker|exec|box|sudo|nice|sh", true);
+        check(&"docker|sudo|".repeat(200), false);
         check("", false);
     }
 }
