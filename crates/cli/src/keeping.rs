@@ -6,9 +6,9 @@ use std::time::Duration;
 use windlass_engine::Update;
 use windlass_protocol::{PermissionChange, PermissionUpdate};
 
-use crate::view::View;
 use crate::complain;
 use crate::guard::Keeper;
+use crate::view::View;
 
 /// Any form; what becomes of the changes is said on standard error.
 pub(crate) struct Keeping {
