@@ -26,8 +26,11 @@ const TRACE: &str = "started";
 /// Hooks none of which is for a call of Bash.
 fn hooks() -> Value {
     let group = |n: usize| {
-        let matcher =
-            if n.is_multiple_of(2) { format!("Tool{n}|Other{n}") } else { format!("^mcp__server{n}__.*") };
+        let matcher = if n.is_multiple_of(2) {
+            format!("mcp__tool{n}__run|Write|Edit")
+        } else {
+            format!("^mcp__server{n}__.*")
+        };
         json!({"matcher": matcher, "hooks": [{"type": "command", "command": format!("touch {TRACE}; exit 2")}]})
     };
     let of_calls: Vec<Value> = (0..HOOKS / 2).map(group).collect();

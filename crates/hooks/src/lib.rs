@@ -15,7 +15,8 @@
 //! });
 //! let mut set = HookSet::default();
 //! let problems = set.read(&settings, &HookSource::settings("settings.json:3"));
-//! assert_eq!(problems[0].to_string(), "settings.json:3: there is no hook event PreToolUze; did you mean PreToolUse?");
+//! let told = "there is no hook event PreToolUze, so none of its hooks runs; did you mean PreToolUse?";
+//! assert_eq!(problems[0].to_string(), format!("settings.json:3: {told}"));
 //!
 //! let hooks = SettingsHooks::new(set, HookHost::new("/project".into()));
 //! assert!(hooks.events().contains(&HookEvent::PreToolUse));
