@@ -15,6 +15,7 @@ use crate::jobs::Job;
 use crate::lines::{Lines, Next};
 use crate::output::Aside;
 use crate::view::{Clock, View};
+use crate::watched::{Watch, Watched};
 
 /// How many prompts wait at most before no more are read.
 const WAITING_MAX: usize = 100;
@@ -63,9 +64,8 @@ impl Handed {
     }
 }
 
-/// A view that also notes which prompts a run has taken.
+/// Notes which prompts a run has taken.
 struct Noticing {
-    inner: Box<dyn View>,
     handed: Handed,
 }
 
@@ -77,7 +77,7 @@ impl Conversation {
 
     /// The same view, which also notes which prompts runs have taken.
     pub(crate) fn noticing(&self, inner: Box<dyn View>) -> Box<dyn View> {
-        Box::new(Noticing { inner, handed: self.handed.clone() })
+        Box::new(Watched { watch: Noticing { handed: self.handed.clone() }, inner })
     }
 
     /// Why nothing more comes, if nothing does.
@@ -228,31 +228,10 @@ impl Conversation {
     }
 }
 
-impl View for Noticing {
-    fn begin(&mut self, out: &mut Vec<u8>) {
-        self.inner.begin(out);
-    }
-
-    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+impl Watch for Noticing {
+    fn heed(&mut self, update: &Update) {
         if let Update::PromptsStarted(ids) = update {
             self.handed.with(|handed| handed.retain(|prompt| !ids.contains(&prompt.id)));
         }
-        self.inner.update(update, out);
-    }
-
-    fn written(&mut self, update: &Update) {
-        self.inner.written(update);
-    }
-
-    fn next_tick(&self) -> Option<std::time::Duration> {
-        self.inner.next_tick()
-    }
-
-    fn tick(&mut self, out: &mut Vec<u8>) {
-        self.inner.tick(out);
-    }
-
-    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
-        self.inner.refuse(error, prompt, out);
     }
 }

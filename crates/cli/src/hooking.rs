@@ -1,5 +1,6 @@
 //! The hooks of settings files, with everything they need of this program.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use windlass_config::{Config, Level};
 use windlass_engine::ports::{BoxFuture, ExamineContext, ModelClient};
-use windlass_engine::protocol::{ModelCard, RawValue};
+use windlass_engine::protocol::{HookFailureKind, ModelCard, RawValue};
 use windlass_engine::{Anchors, Behaviour, Engine, Outcome, Rule, RuleError, RuleSource, Update};
 use windlass_hooks::{AskModel, Confinement, HookHost, HookSet, HookSource, RuleMatch, SettingsHooks};
 use windlass_protocol::{HookEvent, HookMoment, HookNews, HookPrinted, SessionKey};
@@ -17,9 +18,27 @@ use windlass_secrets::Redactor;
 use windlass_tools::describe;
 use windlass_wire::HookLines;
 
-use crate::confine;
 use crate::output::Aside;
+use crate::watched::Watch;
 use crate::wiring::{Kept, SELF};
+use crate::{complain, confine};
+
+/// Tells on standard error of hooks that could not do their work, where no progress is shown: each way of failing once.
+#[derive(Default)]
+pub(crate) struct HookFailures {
+    /// Which hooks, and the ways in which they failed.
+    told: BTreeSet<(String, HookFailureKind)>,
+}
+
+impl Watch for HookFailures {
+    fn heed(&mut self, update: &Update) {
+        if let Update::HookFailed(failure) = update
+            && self.told.insert((failure.hook.clone(), failure.kind))
+        {
+            complain(&failure.text);
+        }
+    }
+}
 
 /// What hooks and commands share.
 pub(crate) struct AroundHooks {

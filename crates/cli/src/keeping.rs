@@ -1,28 +1,19 @@
 //! Changes of the permissions that are to outlast the session, written where they belong.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use windlass_engine::Update;
 use windlass_protocol::{PermissionChange, PermissionUpdate};
 
 use crate::complain;
 use crate::guard::Keeper;
-use crate::view::View;
+use crate::watched::Watch;
 
-/// Any form; what becomes of the changes is said on standard error.
+/// What becomes of the changes is said on standard error.
 pub(crate) struct Keeping {
-    pub(crate) inner: Box<dyn View>,
     pub(crate) keeper: Keeper,
 }
 
-impl View for Keeping {
-    fn begin(&mut self, out: &mut Vec<u8>) {
-        self.inner.begin(out);
-    }
-
-    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        self.inner.update(update, out);
+impl Watch for Keeping {
+    fn heed(&mut self, update: &Update) {
         let Update::Permissions(changes) = update else { return };
         for change in changes {
             match self.keeper.keep(change) {
@@ -30,22 +21,6 @@ impl View for Keeping {
                 Err(error) => complain(&unkept(change, &error)),
             }
         }
-    }
-
-    fn written(&mut self, update: &Update) {
-        self.inner.written(update);
-    }
-
-    fn next_tick(&self) -> Option<Duration> {
-        self.inner.next_tick()
-    }
-
-    fn tick(&mut self, out: &mut Vec<u8>) {
-        self.inner.tick(out);
-    }
-
-    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
-        self.inner.refuse(error, prompt, out);
     }
 }
 

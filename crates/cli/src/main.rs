@@ -40,6 +40,7 @@ mod trust;
 mod usage;
 mod view;
 mod visible;
+mod watched;
 mod wiring;
 
 use std::ffi::OsString;

@@ -23,7 +23,8 @@ use crate::opening::{Keep, Opened, Opening, Origins};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::terminal::{self, Person};
-use crate::view::{self, JsonView, StreamView, TalkView, TextView, View, WithHookFailures, WithProgress};
+use crate::view::{self, JsonView, StreamView, TalkView, TextView, View, WithProgress};
+use crate::watched::Watched;
 use crate::wiring::{self, Form, Wired};
 use crate::{complain, hooking, prompt};
 
@@ -195,10 +196,12 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     };
     view = match progress {
         Some(progress) => Box::new(WithProgress { progress, inner: view }),
-        None if format != Format::StreamJson => Box::new(WithHookFailures::new(view)),
+        None if format != Format::StreamJson => {
+            Box::new(Watched { watch: hooking::HookFailures::default(), inner: view })
+        }
         None => view,
     };
-    view = Box::new(Keeping { inner: view, keeper: ready.keeper });
+    view = Box::new(Watched { watch: Keeping { keeper: ready.keeper }, inner: view });
     let mut output = Output::new();
     output.at_once = matches!(ready.input, Input::Person { .. });
     if let Some(hooks) = hooks.as_ref().filter(|_| format == Format::StreamJson) {
@@ -207,8 +210,8 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let conversation = match ready.input {
         Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), key, replays),
         Input::Person { first } => {
-            let (mut person, view) = Person::meet(view, Bells::new(engine));
-            let view = Box::new(view);
+            let (mut person, watch) = Person::meet(Bells::new(engine));
+            let view = Box::new(Watched { watch, inner: view });
             let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
             let end = talk(&mut stage, &mut session, &mut person, first).await;
             finish(session, keep, hooks, EndReason::PromptInputExit).await;

@@ -2,8 +2,6 @@
 
 use std::convert::Infallible;
 use std::io::Write as _;
-use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
@@ -15,7 +13,7 @@ use crate::commands::HELP;
 use crate::complain;
 use crate::help;
 use crate::lines::{Lines, Next};
-use crate::view::View;
+use crate::watched::Watch;
 
 /// More questions than a response can have calls that run side by side.
 const QUESTIONS_MAX: usize = 64;
@@ -34,19 +32,18 @@ pub(crate) struct Person {
     has_run: bool,
 }
 
-/// A view that hands questions to the person.
+/// Hands questions to the person.
 pub(crate) struct Asking {
-    inner: Box<dyn View>,
     questions: mpsc::Sender<Question>,
 }
 
 impl Person {
-    /// The person, and the view that asks.
-    pub(crate) fn meet(inner: Box<dyn View>, bells: Bells) -> (Self, Asking) {
+    /// The person, and who asks.
+    pub(crate) fn meet(bells: Bells) -> (Self, Asking) {
         let (sender, questions) = mpsc::channel(QUESTIONS_MAX);
         let (lines, open, ended) = (Lines::new(), None, false);
         let person = Self { lines, questions, open, ended, bells, bell: None, has_run: false };
-        (person, Asking { inner, questions: sender })
+        (person, Asking { questions: sender })
     }
 
     /// The prompt that a line is; nothing if the line is for the terminal, which has then done what it asks for.
@@ -187,32 +184,11 @@ fn say(text: &str) {
     let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
 }
 
-impl View for Asking {
-    fn begin(&mut self, out: &mut Vec<u8>) {
-        self.inner.begin(out);
-    }
-
-    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        self.inner.update(update, out);
+impl Watch for Asking {
+    fn heed(&mut self, update: &Update) {
         if let Update::Question(question) = update {
             // Nobody reads questions once the session is left.
             drop(self.questions.try_send(question.clone()));
         }
-    }
-
-    fn written(&mut self, update: &Update) {
-        self.inner.written(update);
-    }
-
-    fn next_tick(&self) -> Option<Duration> {
-        self.inner.next_tick()
-    }
-
-    fn tick(&mut self, out: &mut Vec<u8>) {
-        self.inner.tick(out);
-    }
-
-    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
-        self.inner.refuse(error, prompt, out);
     }
 }

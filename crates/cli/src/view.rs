@@ -1,17 +1,16 @@
 //! The three forms in which a run is shown.
 
-use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use windlass_engine::protocol::{HookFailureKind, ToolUse};
+use windlass_engine::protocol::ToolUse;
 use windlass_engine::{MessageId, Outcome, Terminal, Update};
 use windlass_wire::{At, Translator};
 
 use crate::progress::Progress;
-use crate::{complain, display, layout};
+use crate::{display, layout};
 
 /// How many denials are told one by one.
 const DENIALS_MAX: usize = 5;
@@ -177,51 +176,6 @@ impl View for TalkView {
 
     fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
         self.text.refuse(error, prompt, out);
-    }
-}
-
-/// Any form where no progress is shown: hooks that could not do their work are told on standard error all the same, each
-/// way of failing once.
-pub(crate) struct WithHookFailures {
-    inner: Box<dyn View>,
-    /// Which hooks, and the ways in which they failed.
-    told: BTreeSet<(String, HookFailureKind)>,
-}
-
-impl WithHookFailures {
-    pub(crate) fn new(inner: Box<dyn View>) -> Self {
-        Self { inner, told: BTreeSet::new() }
-    }
-}
-
-impl View for WithHookFailures {
-    fn begin(&mut self, out: &mut Vec<u8>) {
-        self.inner.begin(out);
-    }
-
-    fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        if let Update::HookFailed(failure) = update
-            && self.told.insert((failure.hook.clone(), failure.kind))
-        {
-            complain(&failure.text);
-        }
-        self.inner.update(update, out);
-    }
-
-    fn written(&mut self, update: &Update) {
-        self.inner.written(update);
-    }
-
-    fn next_tick(&self) -> Option<Duration> {
-        self.inner.next_tick()
-    }
-
-    fn tick(&mut self, out: &mut Vec<u8>) {
-        self.inner.tick(out);
-    }
-
-    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
-        self.inner.refuse(error, prompt, out);
     }
 }
 
