@@ -38,10 +38,13 @@ impl<'a> Restrictions<'a> {
     }
 }
 
-/// Where a part of a line cannot be seen, every command may hide.
+/// Where a part of a line cannot be seen, every command may hide, and every path that no sandbox keeps closed.
 fn restricts(rule: &Rule, case: &Case<'_>, subject: &Subject<'_>) -> Match {
     let seen = rule.restricts(subject);
     let unseen = case.facts.commands.as_ref().is_some_and(|commands| commands.unseen.is_some());
-    let may_hide = unseen && rule.is_scoped_command() && rule.covers_tool(case.tool);
-    if may_hide { seen.max(Match::May) } else { seen }
+    let may_hide = || {
+        let is_command = rule.is_scoped_command() && rule.covers_tool(case.tool);
+        is_command || (rule.is_about_paths() && !confined::is_confined(case))
+    };
+    if unseen && may_hide() { seen.max(Match::May) } else { seen }
 }

@@ -153,6 +153,11 @@ impl Rule {
         matches!(self.what, What::Commands(_))
     }
 
+    /// Whether it is about files.
+    pub(crate) fn is_about_paths(&self) -> bool {
+        matches!(self.what, What::Paths(..))
+    }
+
     /// Whether the rule is about this tool.
     pub(crate) fn covers_tool(&self, tool: &str) -> bool {
         self.tool.names(tool, self.behaviour)
