@@ -92,6 +92,9 @@ pub struct Word {
     pub is_unknown: bool,
     /// It may become several words, or none.
     pub is_split: bool,
+    /// The line itself says, in ways that are not followed, what is only known at run time: a command that may print anything, or a
+    /// variable that it sets.
+    pub is_arbitrary: bool,
     /// It begins with the home directory.
     pub is_home: bool,
     /// What it names, if a part of it is only known at run time but the line tells what that may be: `$f` in
@@ -113,6 +116,46 @@ pub struct NamedPath {
     pub is_recursive: bool,
     /// A redirection names it, not the program.
     pub is_redirected: bool,
+    /// Another program lists what is below, and this one opens what it is told.
+    pub handed: Option<Handed>,
+}
+
+/// How the names of what lies below a path get from the program that lists them to the one that opens them. A name is only text on
+/// that way: it may fall apart, or be that of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handed {
+    /// Which names are listed.
+    pub listed: Listed,
+    /// Where a name ends for the one that opens it.
+    pub end: NameEnd,
+    /// Every name begins with that of the path, so that none begins with a dash unless the path does.
+    pub is_led: bool,
+    /// A pattern that the last part of every name fits.
+    pub pattern: Option<String>,
+}
+
+/// Which names a program lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// All of them.
+    All,
+    /// Those of regular files.
+    Files,
+    /// Those of regular files, without the ones that are hidden or that `rg` is told to ignore.
+    NotIgnored,
+    /// Those that git tracks.
+    Tracked,
+}
+
+/// Where a name ends in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameEnd {
+    /// At a blank, unless it is quoted.
+    Blank,
+    /// At the end of a line.
+    Line,
+    /// At a NUL, which is in no name.
+    Nul,
 }
 
 impl NamedPath {

@@ -20,7 +20,7 @@ pub(crate) use special::double_bracket;
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
 use crate::plain::Stripped;
-use crate::{Effect, NamedPath, NotPlain, Place, Word};
+use crate::{Effect, Handed, NameEnd, NamedPath, NotPlain, Place, Word};
 use options::{Operands, Parsed, Tool, may_become_option};
 
 /// What is known about a command.
@@ -62,6 +62,9 @@ pub(crate) struct Context<'a> {
 
 /// What a process substitution is called: a file that is there only for this command.
 pub(crate) const FROM_COMMAND: &str = "/dev/fd/\0";
+
+/// Files that say what system this is and how busy it is, to anybody who asks.
+const ABOUT_SYSTEM: &str = "/etc/os-release /etc/lsb-release /etc/debian_version /proc/cpuinfo /proc/loadavg /proc/meminfo /proc/uptime /proc/version";
 
 /// Commands that run what is in their arguments, in ways that a prefix does not show.
 const EXACT_ONLY: &str = "watch setsid ionice flock";
@@ -155,8 +158,25 @@ fn literal(word: &Word) -> Option<&str> {
     plain.then_some(word.text.as_str())
 }
 
+/// Names that a program prints.
+fn listed(paths: &[NamedPath], handed: &Handed) -> Vec<NamedPath> {
+    paths.iter().map(|path| NamedPath { handed: Some(handed.clone()), ..path.clone() }).collect()
+}
+
+/// Names that a program takes in, which ends them here.
+pub(crate) fn taken(names: &[NamedPath], end: NameEnd) -> impl Iterator<Item = NamedPath> + '_ {
+    names.iter().cloned().map(move |mut name| {
+        if let Some(handed) = &mut name.handed {
+            // Without a NUL in it, the whole list is one name.
+            handed.end = if end == NameEnd::Nul { handed.end } else { end };
+        }
+        name
+    })
+}
+
 /// A command that only looks at these.
-fn looks(reads: Vec<NamedPath>) -> Facts {
+fn looks(mut reads: Vec<NamedPath>) -> Facts {
+    reads.retain(|path| !path.text.starts_with(['/']) || !has_name(ABOUT_SYSTEM, &path.text));
     Facts { effect: Effect::Looks, reads, ..Facts::default() }
 }
 
@@ -167,7 +187,7 @@ impl Context<'_> {
         for word in operands {
             // What comes in through a pipeline of names is known as well as those names are.
             if word.text == "\0" && word.is_split && self.stripped.gets_more && !self.names.is_empty() {
-                paths.extend(self.names.iter().cloned());
+                paths.extend(taken(self.names, self.stripped.end));
             } else if !word.choices.is_empty() {
                 paths.extend(word.choices.iter().cloned());
             } else if !matches!(word.text.as_str(), "-" | "/dev/null" | FROM_COMMAND) {
@@ -193,6 +213,7 @@ impl Context<'_> {
             is_pattern: false,
             is_recursive,
             is_redirected: false,
+            handed: None,
         };
         self.here.iter().map(path).collect()
     }
@@ -221,7 +242,9 @@ impl Tool {
         let is_recursive = self.recursive == "*" || parsed.has(self.recursive);
         let operands = &parsed.operands[..];
         // There `@file` is more arguments.
-        if has_name(self.names, "strings") && operands.iter().any(|word| word.text.starts_with(['@', '\0'])) {
+        if has_name("strings nm readelf objdump size", self.names)
+            && operands.iter().any(|word| word.text.starts_with(['@', '\0']))
+        {
             return None;
         }
         let has_text = parsed.has(self.text_options);
@@ -266,7 +289,7 @@ impl Tool {
         let lists = parsed.has("l files-with-matches files L files-without-match") || name == "fd";
         if has_name("grep rg fd", name) && lists {
             let renames = parsed.has("label path-separator replace color colour colors");
-            return if renames { Vec::new() } else { reads.to_vec() };
+            return if renames { Vec::new() } else { listed(reads, &tools::handed(name, parsed)) };
         }
         let changes_lines = match name {
             "grep" => {

@@ -17,7 +17,10 @@ mod told;
 mod view;
 mod visible;
 
-pub use analysis::{Analysis, Effect, FoundCommand, NamedPath, NotPlain, Place, PlainCommand, Word, analyse};
+pub use analysis::{
+    Analysis, Effect, FoundCommand, Handed, Listed, NameEnd, NamedPath, NotPlain, Place, PlainCommand, Word,
+    analyse,
+};
 pub use changes::{ChangedPath, changed_paths};
 pub use scan::simple_command;
 pub use view::viewed_file;

@@ -2,6 +2,7 @@
 //!
 //! Whatever is not understood exactly makes the line not plain, also where bash would do nothing bad with it.
 
+mod assigned;
 mod compound;
 mod scan;
 mod strip;
@@ -15,9 +16,10 @@ use crate::places::{Places, named, path_text};
 use crate::told;
 use crate::visible;
 use crate::{Effect, NamedPath, NotPlain, PlainCommand, Word};
+use assigned::Assigned;
 use compound::Binding;
 use scan::{HereDocument, Redirection, Token};
-pub(crate) use strip::Stripped;
+pub(crate) use strip::{Stripped, is_harmless_setting};
 use word::RawWord;
 
 pub(crate) use compound::is_loop_variable;
@@ -51,8 +53,12 @@ pub(crate) fn read(line: &str) -> Result<Vec<PlainCommand>> {
         printed: None,
         here: Places::default(),
         bindings: Vec::new(),
+        assigned: Assigned::default(),
+        may_skip: false,
         names: Vec::new(),
         incoming: Vec::new(),
+        listed: Vec::new(),
+        pipelines: 0,
         depth: 0,
         substitutions: 0,
         commands: Vec::new(),
@@ -86,10 +92,18 @@ struct Reader<'a> {
     here: Places,
     /// What variables of loops hold.
     bindings: Vec<Binding>,
+    /// What the line sets variables to.
+    assigned: Assigned,
+    /// Whether the next command runs depends on another one, or it runs beside others.
+    may_skip: bool,
     /// What the stage of a pipeline before the next command prints names of, if it does.
     names: Vec<NamedPath>,
     /// The same for the condition of a loop, which may read them.
     incoming: Vec<NamedPath>,
+    /// What the last pipeline prints names of, if it does.
+    listed: Vec<NamedPath>,
+    /// How many pipelines there were.
+    pipelines: usize,
     depth: usize,
     /// How many of these levels are substitutions.
     substitutions: usize,
@@ -120,11 +134,15 @@ struct Parts {
     reads: Vec<NamedPath>,
     writes: Vec<NamedPath>,
     network: Option<String>,
+    /// It sets a variable for a program, or that of the shell.
     has_assignment: bool,
+    /// Variables that it sets to something that programs may not be told.
+    sets: Vec<(String, RawWord)>,
     has_document: bool,
     has_redirection: bool,
     sets_separator: bool,
     gets_more: bool,
+    gets_anything: bool,
 }
 
 impl Parts {
@@ -138,7 +156,7 @@ impl Parts {
             if name == "IFS" && value.letters.is_empty() {
                 self.sets_separator = true;
             } else if !strip::is_harmless_assignment(&name, &value) {
-                return Err(NotPlain(format!("it sets {name}")));
+                self.sets.push((name, value));
             }
             self.has_assignment = true;
             return Ok(());
@@ -207,8 +225,12 @@ impl Reader<'_> {
             }
             is_empty = false;
             let start = self.here.clone();
+            let assigned = self.assigned.count();
             after = self.and_or()?;
             if self.is_operator("&")? {
+                if self.assigned.count() > assigned {
+                    return Err(no("it sets a variable in the background"));
+                }
                 after = After::same(&start);
                 self.next()?;
             } else if self.is_operator(";")? || matches!(self.peek()?, Token::Newline) {
@@ -228,8 +250,10 @@ impl Reader<'_> {
     }
 
     fn and_or(&mut self) -> Result<After> {
+        self.may_skip = false;
         let mut after = self.pipeline()?;
         loop {
+            self.may_skip = true;
             if self.is_operator("&&")? {
                 self.next()?;
                 self.here = after.success.clone();
@@ -274,10 +298,12 @@ impl Reader<'_> {
             self.next()?;
             self.here = start.clone();
             self.skip_newlines()?;
+            self.may_skip = true;
             self.command()?;
             after = After::same(&start);
         }
-        self.names.clear();
+        self.listed = std::mem::take(&mut self.names);
+        self.pipelines += 1;
         if is_negated {
             after = After { success: after.failure, failure: after.success };
         }
@@ -344,11 +370,14 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        if parts.words.is_empty() && !parts.has_redirection {
-            return Err(no(if parts.has_assignment { "it sets a variable" } else { "a command is missing" }));
+        if parts.words.is_empty() && !parts.has_redirection && !parts.has_assignment {
+            return Err(no("a command is missing"));
         }
         if parts.words.is_empty() && parts.has_assignment {
-            return Err(no("it sets a variable"));
+            return self.assign(parts);
+        }
+        if let Some((name, _)) = parts.sets.first() {
+            return Err(NotPlain(format!("it sets {name}")));
         }
         self.finish(start, parts, &names)
     }
@@ -363,9 +392,12 @@ impl Reader<'_> {
         parts.words = whole[stripped.skip..].to_vec();
         parts.gets_more = stripped.gets_more;
         effect::refuse_shell_changes(&parts.words)?;
+        self.assigned.refuse_others(&parts.words)?;
         let facts =
             effect::judge(&parts.words, &effect::Context { here: &self.here, stripped: &stripped, names });
         self.names.clone_from(&facts.names);
+        // Behind these words come others, of which nobody knows whether they are options.
+        parts.gets_anything = stripped.gets_more && (names.is_empty() || !names.iter().all(is_led));
         let after = match &facts.enters {
             Some(target) if stripped.in_shell && target.one() == crate::Place::Unknown => After::same(target),
             Some(target) if stripped.in_shell => {
@@ -395,7 +427,7 @@ impl Reader<'_> {
         let effect = if parts.network.is_some() { Effect::Unknown } else { facts.effect };
         self.commands.push(PlainCommand {
             source: start..self.last_end,
-            spelled: told::spelled(&parts.words),
+            spelled: told::spelled(&parts.words, parts.gets_anything),
             words: parts.words,
             whole,
             gets_more: parts.gets_more,
@@ -469,6 +501,12 @@ impl Reader<'_> {
             parts.reads.extend(paths);
         }
     }
+}
+
+/// Whether a name that comes in is no option.
+fn is_led(name: &NamedPath) -> bool {
+    let is_path = !name.text.starts_with(['-', '\0', '*', '?', '[']);
+    is_path && name.handed.as_ref().is_none_or(|handed| handed.is_led)
 }
 
 /// A command name that means the program or builtin of that name, or a path.

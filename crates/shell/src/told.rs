@@ -8,8 +8,11 @@ mod git;
 mod harmless;
 mod languages;
 mod options;
+mod printed;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use printed::prints_no_option;
 
 use crate::Word;
 use crate::names::{Sieve, has_name};
@@ -30,10 +33,15 @@ struct Telling<'a> {
 }
 
 /// How many words of a command a rule has to spell out because another program is named in them; nothing if there is none.
-pub(crate) fn spelled(words: &[Word]) -> Option<usize> {
+pub(crate) fn spelled(words: &[Word], gets_anything: bool) -> Option<usize> {
     let base = crate::effect::base_name(&words.first()?.text);
     if !MAY_TELL.may_have(base) {
         return None;
+    }
+    if (gets_anything || words.iter().any(|word| word.is_arbitrary))
+        && printed::may_tell(base, words, gets_anything)
+    {
+        return Some(words.len() + usize::from(gets_anything));
     }
     let written = told(base, words);
     if may_be_told(base, words) { Some(words.len()) } else { written }

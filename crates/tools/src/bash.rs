@@ -9,6 +9,8 @@ mod capture;
 mod changes;
 pub(crate) mod commands;
 mod git_config;
+mod git_index;
+mod handed;
 mod place;
 mod prompt;
 mod run;

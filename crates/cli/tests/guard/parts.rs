@@ -86,8 +86,10 @@ fn a_line_is_allowed_only_if_each_command_in_it_is() {
             }
             for command in commands.iter().filter(|command| stands_alone(command)) {
                 let text = line[command.source.clone()].trim();
-                // What is in braces or fed by a here-document is not a line of its own.
-                if analyse(text).plain.is_err() {
+                // What is in braces, fed by a here-document or told by a variable of the line is not a line of its own.
+                let is_same =
+                    |alone: Vec<PlainCommand>| alone.iter().any(|alone| alone.words == command.words);
+                if !analyse(text).plain.is_ok_and(is_same) {
                     continue;
                 }
                 parts += 1;

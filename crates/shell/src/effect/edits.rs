@@ -36,6 +36,14 @@ const TOOLS: &[Tool] = &[
         recursive: "r R recursive",
         ..NAMES_ALL
     },
+    Tool {
+        names: "truncate",
+        flags: "co",
+        valued: "s",
+        long: "help version no-create",
+        long_valued: "size",
+        ..CHANGES
+    },
     Tool { names: "tee", flags: "aip", long: "help version append ignore-interrupts", ..CHANGES },
     Tool {
         names: "rmdir",
@@ -66,6 +74,9 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
+/// More pairs of a source and a target are not told apart.
+const PAIRS_MAX: usize = 64;
+
 pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     let tool = TOOLS.iter().find(|tool| has_name(tool.names, name))?;
     let parsed = tool.parse(arguments).filter(|parsed| !tools::follows_links(tool, parsed))?;
@@ -73,7 +84,7 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         return Some(looks(Vec::new()));
     }
     // What is changed must be known.
-    if parsed.operands.is_empty() || parsed.operands.iter().any(|word| is_uncertain(name, word)) {
+    if parsed.operands.is_empty() || parsed.operands.iter().any(|word| is_uncertain(word)) {
         return None;
     }
     // A name that begins with a dash would be an option.
@@ -93,12 +104,24 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
     Some(Facts { effect: Effect::ChangesFiles, reads, writes, ..Facts::default() })
 }
 
-/// What a loop goes through is known, but not what each of it would be called elsewhere.
-fn is_uncertain(name: &str, word: &Word) -> bool {
-    word.is_unknown && (word.choices.is_empty() || word.is_split || matches!(name, "mv" | "cp"))
+fn is_uncertain(word: &Word) -> bool {
+    word.is_unknown && (word.choices.is_empty() || word.is_split)
 }
 
-/// What is taken and what is written: the target, and what each source is called inside it if it is a directory.
+/// What a word may be, if a loop goes through it. Nothing if its names only come in while it runs.
+fn alternatives(word: &Word) -> Option<Vec<Word>> {
+    if word.choices.is_empty() {
+        return Some(vec![word.clone()]);
+    }
+    let one = |path: &NamedPath| {
+        let is_home = path.text.starts_with('~');
+        let word = Word { text: path.text.clone(), is_pattern: path.is_pattern, is_home, ..Word::default() };
+        (!path.is_recursive).then_some(word)
+    };
+    word.choices.iter().map(one).collect()
+}
+
+/// What is taken and what is written.
 fn transfer(
     parsed: &Parsed<'_>,
     context: &Context<'_>,
@@ -114,17 +137,35 @@ fn transfer(
         let (target, sources) = parsed.operands.split_last()?;
         (*target, sources)
     };
-    if sources.is_empty() || target.is_pattern {
+    let sources: Vec<Word> =
+        sources.iter().map(|source| alternatives(source)).collect::<Option<Vec<_>>>()?.concat();
+    let targets = alternatives(target)?;
+    if sources.is_empty()
+        || sources.len() * targets.len() > PAIRS_MAX
+        || targets.iter().any(|target| target.is_pattern)
+    {
         return None;
     }
+    let written = targets.iter().flat_map(|target| written(parsed, target, &sources, context, is_recursive));
+    Some((context.paths(&sources, is_recursive), written.collect()))
+}
+
+/// What is written: the target, and what each source is called inside it if it is a directory.
+fn written(
+    parsed: &Parsed<'_>,
+    target: &Word,
+    sources: &[Word],
+    context: &Context<'_>,
+    is_recursive: bool,
+) -> Vec<NamedPath> {
     // Into a directory that is there, only what is called as the sources are is written, unless everything in them is taken.
     // A name that ends with a slash may become a copy of the source itself.
     let is_directory = !parsed.has("T no-target-directory")
-        && (given.is_some()
+        && (parsed.has("t target-directory")
             || matches!(target.text.as_str(), "." | "..")
             || target.text.ends_with("/.")
             || (target.text.ends_with('/') && !is_recursive));
-    let has_name = |source: &&Word| {
+    let has_name = |source: &Word| {
         let name = source.text.rsplit('/').next().unwrap_or_default();
         !matches!(name, "" | "." | "..") && !source.is_pattern
     };
@@ -147,5 +188,5 @@ fn transfer(
         };
         targets.extend(context.paths([&inside], is_recursive));
     }
-    Some((context.paths(sources.iter().copied(), is_recursive), targets))
+    targets
 }

@@ -1,8 +1,8 @@
 //! `find`: looking is all it does as long as no action runs, removes or writes something.
 
 use super::{Context, Facts, literal, looks};
-use crate::Word;
 use crate::names::has_name;
+use crate::{Handed, Listed, NameEnd, Word};
 
 /// Tests and actions without a value.
 const PLAIN: &str = "-a -and -daystart -depth -d -empty -executable -false -ignore_readdir_race -ls -mount -nogroup \
@@ -59,7 +59,8 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     if paths.iter().any(|path| super::may_become_option(path)) {
         return None;
     }
-    let mut words = arguments[paths.len()..].iter();
+    let tests = &arguments[paths.len()..];
+    let mut words = tests.iter();
     let mut prints_only_names = true;
     while let Some(word) = words.next() {
         let test = literal(word)?;
@@ -77,9 +78,23 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     let reads = if paths.is_empty() { context.here(true) } else { context.paths(paths, true) };
     let mut facts = looks(reads);
     if prints_only_names {
-        facts.names.clone_from(&facts.reads);
+        facts.names = super::listed(&facts.reads, &handed(tests));
     }
     Some(facts)
+}
+
+/// Which names are printed, by the tests that all of them pass.
+fn handed(tests: &[Word]) -> Handed {
+    let is_either = |word: &Word| has_name("-o -or ! -not ( ) ,", &word.text);
+    let value = |test: &str| {
+        let at = tests.iter().position(|word| word.text == test)?;
+        tests.get(at + 1).and_then(literal)
+    };
+    let is_certain = !tests.iter().any(is_either);
+    let listed = if is_certain && value("-type") == Some("f") { Listed::Files } else { Listed::All };
+    let end = if tests.iter().any(|word| word.text == "-print0") { NameEnd::Nul } else { NameEnd::Line };
+    let pattern = value("-name").filter(|_| is_certain).map(str::to_owned);
+    Handed { listed, end, is_led: true, pattern }
 }
 
 /// `-newermt` and its like.

@@ -8,7 +8,7 @@ use super::options::{self, Operands, Parsed, READS, Tool};
 use super::{Context, Facts, literal};
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
-use crate::{Effect, NamedPath, Place, Word};
+use crate::{Effect, Handed, Listed, NameEnd, NamedPath, Place, Word};
 
 const LOOKS: Tool = Tool { long: "", operands: Operands::Text, is_harmless: false, ..READS };
 
@@ -202,7 +202,7 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
         reads.extend(shown.is_whole.then(|| context.here(true)).into_iter().flatten());
     }
     if literal(subcommand) == Some("config") {
-        reads.extend(config_files(&parsed, &context));
+        reads.extend(config_files(&parsed, rest, &context));
     }
     // Where the line starts need not be where the session does, so whoever knows both decides.
     let mut facts = Facts { effect: Effect::LooksAtStart, reads, ..Facts::default() };
@@ -215,7 +215,10 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
         _ => false,
     };
     if lists {
-        facts.names = context.here(true);
+        let end = if parsed.has("z null") { NameEnd::Nul } else { NameEnd::Line };
+        let listed = if parsed.has("o others") { Listed::All } else { Listed::Tracked };
+        facts.names =
+            super::listed(&context.here(true), &Handed { listed, end, is_led: false, pattern: None });
     }
     facts.directory = Some(place);
     Some(facts)
@@ -389,9 +392,16 @@ fn config(arguments: &[Word]) -> Option<Parsed<'_>> {
     fits.then_some(parsed)
 }
 
+/// Sections whose settings hold no secrets.
+const PUBLIC: &str = "branch color commit core diff init merge pull push rebase remote user";
+
 /// The settings that are shown besides those of the work.
-fn config_files(parsed: &Parsed<'_>, context: &Context<'_>) -> Vec<NamedPath> {
-    let is_named = parsed.has("local worktree system");
+fn config_files(parsed: &Parsed<'_>, arguments: &[Word], context: &Context<'_>) -> Vec<NamedPath> {
+    let is_public =
+        |word: &Word| word.text.split_once('.').is_some_and(|(section, _)| has_name(PUBLIC, section));
+    let key = arguments.iter().find(|word| !word.text.starts_with('-') && word.text != "get");
+    let is_named = parsed.has("local worktree system")
+        || (!parsed.has("l list get-regexp get-urlmatch") && key.is_some_and(is_public));
     let own = Word { text: "~/.gitconfig".to_owned(), is_home: true, ..Word::default() };
     if is_named { Vec::new() } else { context.paths([&own], false) }
 }

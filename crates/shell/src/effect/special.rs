@@ -4,7 +4,8 @@ use super::options::{Operands, READS, Tool, may_become_option};
 use super::{Context, Facts, literal, looks, tools};
 use crate::names::has_name;
 use crate::places::path_text;
-use crate::{Effect, Word};
+use crate::plain::is_harmless_setting;
+use crate::{Effect, NameEnd, Word};
 
 pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     match name {
@@ -19,7 +20,11 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         "command" => command(arguments),
         "env" => arguments.is_empty().then(|| looks(Vec::new())),
         "set" => is_harmless_set(arguments).then(|| looks(Vec::new())),
-        "ulimit" => (literals(arguments)? == ["-a"]).then(|| looks(Vec::new())),
+        "export" => exports_harmless(arguments).then(|| looks(Vec::new())),
+        "tar" => archive_list(arguments, context),
+        "unzip" => zip_list(arguments, context),
+        "lsof" => is_socket_list(&literals(arguments)?).then(|| looks(Vec::new())),
+        "ulimit" => shows_limit(&literals(arguments)?).then(|| looks(Vec::new())),
         "ps" => is_process_list(arguments).then(|| looks(Vec::new())),
         "jq" => jq(arguments, context),
         "docker" => is_docker_list(&literals(arguments)?).then(|| looks(Vec::new())),
@@ -193,6 +198,62 @@ fn is_harmless_set(arguments: &[Word]) -> bool {
     !arguments.is_empty()
 }
 
+/// Whether every variable that is handed on to programs may be told to any of them.
+fn exports_harmless(arguments: &[Word]) -> bool {
+    let is_harmless = |word: &Word| {
+        let setting = literal(word).and_then(|text| text.split_once('='));
+        setting.is_some_and(|(name, value)| is_harmless_setting(name, value))
+    };
+    !arguments.is_empty() && arguments.iter().all(is_harmless)
+}
+
+/// A limit is shown if no new one is given.
+fn shows_limit(arguments: &[&str]) -> bool {
+    matches!(arguments, [] | ["-H" | "-S"]) || {
+        let is_letters = |word: &&str| {
+            let letters = word.strip_prefix('-').unwrap_or_default();
+            !letters.is_empty()
+                && letters.bytes().all(|byte| byte.is_ascii_lowercase() || b"HSRPT".contains(&byte))
+        };
+        arguments.iter().all(is_letters)
+    }
+}
+
+/// `tar tf`: what is in an archive. A name with a colon is one on another machine.
+fn archive_list(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    let (letters, rest) = arguments.split_first()?;
+    let letters = literal(letters)?.trim_start_matches('-');
+    let lists = letters.bytes().all(|letter| b"tvfzjJ".contains(&letter)) && letters.contains('t');
+    let (archive, members) = rest.split_first().filter(|_| lists && letters.ends_with('f'))?;
+    let is_here = !literal(archive)?.contains(':') && !archive.text.starts_with('-');
+    let is_name = |word: &Word| !word.text.starts_with('-') && literal(word).is_some();
+    (is_here && members.iter().all(is_name)).then(|| looks(context.paths([archive], false)))
+}
+
+/// `unzip -l`: what is in an archive.
+fn zip_list(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+    let options = arguments.iter().take_while(|word| word.text.starts_with('-')).count();
+    let (options, rest) = arguments.split_at(options);
+    let lists =
+        |word: &Word| matches!(word.text.as_str(), "-l" | "-v" | "-Z" | "-Z1" | "-lv" | "-lq" | "-ql");
+    let (archive, members) =
+        rest.split_first().filter(|_| !options.is_empty() && options.iter().all(lists))?;
+    let is_name = |word: &Word| !word.text.starts_with('-') && literal(word).is_some();
+    (is_name(archive) && members.iter().all(is_name)).then(|| looks(context.paths([archive], false)))
+}
+
+/// Which programs use which ports.
+fn is_socket_list(arguments: &[&str]) -> bool {
+    let is_selection =
+        |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b":,-".contains(&byte));
+    let asks = |word: &&str| match word.get(..2) {
+        Some("-i" | "-s") => is_selection(&word[2..]),
+        _ if has_name("-n -P -nP -Pn -t", word) => true,
+        _ => word.starts_with(':') && is_selection(word),
+    };
+    arguments.iter().any(|word| word.starts_with("-i")) && arguments.iter().all(asks)
+}
+
 /// The letter `e` without a dash would show the environment of other processes.
 fn is_process_list(arguments: &[Word]) -> bool {
     let Some(arguments) = literals(arguments) else { return false };
@@ -259,6 +320,7 @@ fn xxd(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
 fn is_docker_list(arguments: &[&str]) -> bool {
     let (subcommand, options) = match arguments {
         ["container" | "image" | "network" | "volume", "ls" | "list", options @ ..] => ("ls", options),
+        ["logs", options @ ..] => return is_docker_log(options),
         [subcommand @ ("ps" | "images" | "info"), options @ ..] => (*subcommand, options),
         _ => return false,
     };
@@ -275,6 +337,16 @@ fn is_docker_list(arguments: &[&str]) -> bool {
         }
     }
     !subcommand.is_empty()
+}
+
+/// What a container has said.
+fn is_docker_log(arguments: &[&str]) -> bool {
+    let known = |option: &&str| {
+        !option.starts_with('-')
+            || has_name("-f -t -n --follow --timestamps --tail --since --until --details", option)
+            || ["--tail=", "--since=", "--until=", "-n"].iter().any(|name| option.starts_with(name))
+    };
+    arguments.iter().all(known)
 }
 
 /// `xargs` with options: the program must be harmless whatever comes in.
@@ -298,6 +370,18 @@ fn xargs(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     let tool = tools::find(literal(name)?).filter(|tool| tool.is_harmless)?;
     let more = Word { text: "\0".to_owned(), is_unknown: true, is_split: true, ..Word::default() };
     let words = [inner, &[more]].concat();
-    let piped = crate::plain::Stripped { gets_more: true, ..*context.stripped };
+    let end = name_end(&arguments[..at]);
+    let piped = crate::plain::Stripped { gets_more: true, end, ..*context.stripped };
     tool.judge(&words, &Context { here: context.here, stripped: &piped, names: context.names })
+}
+
+/// Where `xargs` ends what comes in. Only with these two options it leaves quotes alone.
+fn name_end(options: &[Word]) -> NameEnd {
+    let texts: Vec<&str> = options.iter().map(|option| option.text.as_str()).collect();
+    let ends_lines = |at: usize| texts[at] == "-d\\n" || texts.get(at + 1) == Some(&"\\n");
+    let mut delimiters = (0..texts.len()).filter(|at| texts[*at].starts_with("-d")).peekable();
+    if delimiters.peek().is_some() {
+        return if delimiters.all(ends_lines) { NameEnd::Line } else { NameEnd::Blank };
+    }
+    if texts.iter().any(|text| matches!(*text, "-0" | "--null")) { NameEnd::Nul } else { NameEnd::Blank }
 }

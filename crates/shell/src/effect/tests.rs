@@ -180,10 +180,9 @@ fn everything_else_is_unknown() {
         "sed -i s/a/b/",
         "sed -i.bak/x s/a/b/ f",
         "touch -r a b",
-        "for f in a b; do mv \"$f\" c; done",
         "ln -s a b",
         "chmod +x a",
-        "truncate -s 0 a",
+        "truncate -r b a",
         "install a b",
         "dd of=a",
         "tee $x",
@@ -298,4 +297,70 @@ fn what_runs_its_arguments_needs_an_exact_rule() {
     ] {
         check(line, false);
     }
+}
+
+#[test]
+fn archives_objects_and_the_system_are_looked_at() {
+    check_looks("tar tf a.tar.gz", "a.tar.gz");
+    check_looks("tar -tzvf a.tgz b/c", "a.tgz");
+    check_looks("unzip -l a.zip", "a.zip");
+    check_looks("nm -C a.o", "a.o");
+    check_looks("readelf -h a.out", "a.out");
+    check_looks("objdump -d a.o", "a.o");
+    check_looks("docker logs -f --tail 20 web", "");
+    check_looks("lsof -i :3000", "");
+    check_looks("lsof -nP -iTCP:3000 -sTCP:LISTEN", "");
+    check_looks("ulimit -n", "");
+    check_looks("export NODE_ENV=test CI=1", "");
+    check_looks("cargo --help", "");
+    check_looks("tsc --version", "");
+    check_looks("cat /etc/os-release a", "a");
+    check_looks("git config --get user.email", "");
+    check_looks("git config --list", "~/.gitconfig");
+    check_looks("git config --get-regexp user", "~/.gitconfig");
+    check_looks("git config --get http.extraheader", "~/.gitconfig");
+    let check = |line: &str| {
+        let last = commands(line).pop().unwrap();
+        assert_eq!(last.effect, Effect::Unknown, "{line:?}");
+    };
+    check("tar xf a.tar");
+    check("tar tf host:a.tar");
+    check("tar tf a.tar --to-command=x");
+    check("tar tfI a.tar x");
+    check("tar -I x -tf a.tar");
+    check("unzip a.zip");
+    check("unzip -l -d x a.zip");
+    check("unzip -lo a.zip");
+    check("objdump -S a.o");
+    check("nm --plugin ./x.so a.o");
+    check("nm @x");
+    check("docker -H x logs web");
+    check("docker logs --config=x web");
+    check("lsof a");
+    check("lsof -i +D /");
+    check("ulimit -n 5");
+    check("export PATH=.");
+    check("export NODE_ENV=test PATH=.");
+    check("export NODE_ENV");
+    check("git --help");
+    check("export NODE_ENV=\"$(a)\"");
+}
+
+#[test]
+fn what_a_loop_moves_is_named() {
+    check_changes(
+        "for f in a b; do cp $f.txt $f.md; done",
+        "a.md a.md/a.txt a.md/b.txt b.md b.md/a.txt b.md/b.txt",
+    );
+    check_changes("for f in a b; do mv \"$f\" c; done", "a/** b/** c/** c/a/** c/b/**");
+    check_changes("for f in src/*.txt; do cp \"$f\" old; done", "old ~old/*.txt");
+    check_changes("for f in a b; do truncate -s 0 $f.log; done", "a.log b.log");
+    check_changes("rm /etc/os-release", "/etc/os-release");
+    let check = |line: &str| {
+        let last = commands(line).pop().unwrap();
+        assert_eq!(last.effect, Effect::Unknown, "{line:?}");
+    };
+    check("find . | while read -r f; do mv \"$f\" old; done");
+    check("for f in a b; do mv $f $x; done");
+    check("for f in a b; do mv a ${f%.c}; done");
 }

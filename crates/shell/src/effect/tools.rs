@@ -4,8 +4,9 @@
 //! that read a list of further files are left out, since those files would not be named; and so are those that follow links below a
 //! directory, since they may lead anywhere.
 
-use super::options::{Operands, Parsed, READS, Tool};
+use super::options::{Given, Operands, Parsed, READS, Tool};
 use crate::names::{Sieve, has_name};
+use crate::{Handed, Listed, NameEnd};
 
 /// A program whose words are not files, and that has no option which does harm.
 const SAYS: Tool = Tool { operands: Operands::Text, ..READS };
@@ -176,6 +177,40 @@ const FILES: &[Tool] = &[
         ..READS
     },
     Tool { names: "zcat bzcat xzcat zstdcat", long: "", ..CAREFUL },
+    Tool {
+        names: "nm",
+        flags: "aABCDgnoprSuvW",
+        long: "help version debug-syms defined-only demangle dynamic extern-only no-demangle no-sort numeric-sort \
+               print-armap print-file-name print-size reverse-sort size-sort undefined-only",
+        long_valued: "format radix",
+        valued: "ft",
+        ..CAREFUL
+    },
+    Tool {
+        names: "readelf",
+        flags: "aAdeghIlnrsStuVW",
+        valued: "px",
+        long: "help version all arch-specific dynamic file-header headers histogram notes program-headers relocs \
+               section-groups section-headers sections segments syms symbols version-info wide",
+        long_valued: "hex-dump string-dump",
+        ..CAREFUL
+    },
+    Tool {
+        names: "objdump",
+        flags: "aCdDfhprRstTwxz",
+        valued: "jM",
+        long: "help version all-headers archive-headers demangle disassemble disassemble-all dynamic-reloc dynamic-syms \
+               file-headers full-contents no-show-raw-insn private-headers reloc section-headers syms wide",
+        long_valued: "section start-address stop-address disassembler-options",
+        ..CAREFUL
+    },
+    Tool {
+        names: "size",
+        flags: "ABdotx",
+        long: "help version common totals",
+        long_valued: "format radix",
+        ..CAREFUL
+    },
     Tool { names: "bc", flags: "lqsw", long: "mathlib quiet standard warn version help", ..READS },
 ];
 
@@ -410,6 +445,13 @@ const SAYINGS: &[Tool] = &[
         operands: Operands::None,
         ..Tool { is_harmless: false, ..SAYS }
     },
+    Tool {
+        names: "netstat",
+        flags: "aeilnoprstuWx",
+        long: "",
+        operands: Operands::None,
+        ..Tool { is_harmless: false, ..SAYS }
+    },
     Tool { names: "getconf", flags: "a", ..SAYS },
     Tool { names: "exit break continue", ..Tool { is_harmless: false, ..SAYS } },
     Tool { names: "umask", flags: "S", operands: Operands::None, is_harmless: false, ..SAYS },
@@ -450,20 +492,43 @@ pub(super) fn follows_links(tool: &Tool, parsed: &Parsed<'_>) -> bool {
     }
 }
 
+/// Which names a search lists. One that shows what is in files follows no links.
+pub(super) fn handed(name: &str, parsed: &Parsed<'_>) -> Handed {
+    let options = &parsed.options;
+    let is_file = |(option, value): &Given| {
+        !has_name("t type", option) || matches!(value.as_deref(), Some("f" | "file"))
+    };
+    let is_whole =
+        |(option, _): &Given| has_name("u unrestricted . hidden", option) || option.starts_with("no-ignore");
+    let listed = match name {
+        "fd" if !parsed.has("t type") || !options.iter().all(is_file) => Listed::All,
+        "rg" if !options.iter().any(is_whole) => Listed::NotIgnored,
+        _ => Listed::Files,
+    };
+    let ends_with_nul = if name == "grep" { "Z null" } else { "0 null print0" };
+    let end = if parsed.has(ends_with_nul) { NameEnd::Nul } else { NameEnd::Line };
+    Handed { listed, end, is_led: false, pattern: None }
+}
+
 /// Programs that print their version when asked for it and do nothing else. Those that first look for a version of themselves in the
 /// project, such as yarn, are not here.
-const VERSIONED: &str = "awk bash bun cargo clang clang++ cmake curl deno docker find fish g++ gawk gcc gh git go gpg gzip java \
-    javac jq kubectl less lua make mawk mysql nginx ninja node npm nvim openssl perl php pip pip3 pkg-config psql python python3 \
-    R redis-cli rg ruby ruff rustc rustfmt rustup sed sh sqlite3 ssh tar tmux unzip uv vim wget xz zip zsh";
+const VERSIONED: &str = "awk bash black bun cargo clang clang++ cmake curl deno docker eslint find fish g++ gawk gcc gh git go gpg gzip java \
+    javac jq kubectl less lua make mawk mypy mysql nginx ninja node npm nvim openssl perl php pip pip3 pkg-config prettier psql python python3 \
+    R redis-cli rg ruby ruff rustc rustfmt rustup sed sh sqlite3 ssh tar terraform tmux tsc unzip uv vim wget xz zip zsh";
 
-/// Whether the arguments only ask a program for its version.
+/// Programs that say how they are used when asked, and do nothing else. Those that open a manual page are not here.
+const HELPFUL: &str = "cargo clang cmake curl deno docker eslint gcc gh go jq kubectl make mypy node pip pip3 prettier python python3 rg \
+    ruff rustc rustfmt rustup sqlite3 tar terraform tsc uv wget";
+
+/// Whether the arguments only ask a program for its version, or for how it is used.
 pub(super) fn asks_for_version(name: &str, arguments: &[&str]) -> bool {
     let programs = match arguments {
+        ["--help"] => HELPFUL,
         ["--version"] => VERSIONED,
         ["-V"] => "python python3 pip pip3 cargo rustc ssh tmux",
         ["-v"] => "node npm ruby php",
         ["-version"] => "java javac",
-        ["version"] => "go docker",
+        ["version"] => "go docker terraform",
         _ => return false,
     };
     has_name(programs, name)

@@ -2,10 +2,10 @@
 
 use super::scan::Token;
 use super::word::RawWord;
-use super::{After, Parts, Reader, Result, no};
+use super::{After, Parts, Reader, Result, is_led, no};
 use crate::effect::{self, Facts};
 use crate::places::{Places, named, path_text};
-use crate::{Effect, NamedPath, Word};
+use crate::{Effect, NameEnd, NamedPath, Word};
 
 /// What a variable holds while a loop runs.
 pub(super) struct Binding {
@@ -82,6 +82,10 @@ impl Reader<'_> {
             words.extend(word.expand()?);
         }
         self.list_directories(list_start, &words);
+        let mut names = Vec::new();
+        if let [word] = &mut words[..] {
+            names = std::mem::take(&mut word.choices);
+        }
         if words.iter().any(|word| word.is_unknown || word.is_split) {
             words.clear();
         }
@@ -91,7 +95,7 @@ impl Reader<'_> {
         }
         self.skip_newlines()?;
         self.keyword("do")?;
-        self.bind(Binding { name, words, names: Vec::new(), here: start.clone() })?;
+        self.bind(Binding { name, words, names, here: start.clone() })?;
         let body = self.list("done")?.any();
         self.bindings.pop();
         self.keyword("done")?;
@@ -114,6 +118,7 @@ impl Reader<'_> {
         if self.bindings.iter().any(|other| other.name == binding.name) {
             return Err(no("it sets a variable twice"));
         }
+        self.assigned.note_loop(&binding.name)?;
         self.bindings.push(binding);
         Ok(())
     }
@@ -128,9 +133,13 @@ impl Reader<'_> {
         if variables.iter().any(|word| is_set(word)) {
             return Err(no("it sets a variable twice"));
         }
+        for variable in &variables {
+            self.assigned.note_loop(&variable.text)?;
+        }
         let [variable] = &variables[..] else { return Ok(()) };
         let is_whole = arguments[0].text == "-r" && arguments.len() == 2 && name.text == "read";
         let names = std::mem::take(&mut self.incoming);
+        let names: Vec<NamedPath> = effect::taken(&names, NameEnd::Line).collect();
         if is_whole && !names.is_empty() {
             let binding =
                 Binding { name: variable.text.clone(), words: Vec::new(), names, here: self.here.clone() };
@@ -143,9 +152,10 @@ impl Reader<'_> {
     pub(super) fn expand(&self, word: RawWord) -> Result<Vec<Word>> {
         let variable = word.variable.clone();
         let mut words = word.expand()?;
-        let binding = self.bindings.iter().find(|binding| Some(&binding.name) == variable.as_ref());
-        if let ([word], Some(binding)) = (&mut words[..], binding) {
-            binding.choose(word, &self.here);
+        let (Some(variable), [word]) = (variable, &mut words[..]) else { return Ok(words) };
+        match self.bindings.iter().find(|binding| binding.name == variable) {
+            Some(binding) => binding.choose(word, &self.here),
+            None => self.assigned.fill(&variable, word),
         }
         Ok(words)
     }
@@ -228,8 +238,9 @@ impl Binding {
         if is_split || word.is_pattern {
             return;
         }
-        if word.text == "\0" && !word.is_split && *here == self.here {
-            word.choices.extend(self.names.iter().cloned());
+        if word.text == "\0" && *here == self.here {
+            let end = if word.is_split { NameEnd::Blank } else { NameEnd::Nul };
+            word.choices.extend(effect::taken(&self.names, end));
         }
         for value in &self.words {
             let is_home = value.is_home && word.text.starts_with('\0');
@@ -238,6 +249,7 @@ impl Binding {
             word.choices.extend(named(&path_text(&whole), value.is_pattern, here));
         }
         word.is_split &= self.words.is_empty();
+        word.is_arbitrary &= word.choices.is_empty() || !word.choices.iter().all(is_led);
     }
 }
 

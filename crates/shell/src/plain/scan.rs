@@ -4,6 +4,7 @@ use super::word::{RawWord, Root};
 use super::{Reader, Result, no};
 use crate::analysis::DEPTH_MAX;
 use crate::effect::FROM_COMMAND;
+use crate::told;
 
 /// One token.
 #[derive(Clone, Debug)]
@@ -275,6 +276,7 @@ impl Reader<'_> {
             Some(_) if name > 0 => {
                 let name = rest[..name].to_owned();
                 self.at += name.len();
+                word.is_arbitrary |= self.assigned.sets(&name);
                 push_variable(word, &name, in_quotes);
                 Ok(())
             }
@@ -291,12 +293,16 @@ impl Reader<'_> {
         let inner = self.rest()[1..length].to_owned();
         self.at += length + 1;
         if inner.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !inner.is_empty() {
+            word.is_arbitrary |= self.assigned.sets(&inner);
             push_variable(word, &inner, in_quotes);
             return Ok(());
         }
         if !is_harmless_expansion(&inner) {
             return Err(no("it uses `${…}` in an unusual way"));
         }
+        let name =
+            inner.trim_start_matches('#').split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
+        word.is_arbitrary |= name.is_some_and(|name| self.assigned.sets(name));
         word.push_unknown(in_quotes);
         Ok(())
     }
@@ -330,6 +336,7 @@ impl Reader<'_> {
         let start = self.token_start;
         let last_end = self.last_end;
         let before = self.commands.len();
+        let pipelines = self.pipelines;
         self.printed = None;
         self.substitutions += 1;
         self.nested(|reader| {
@@ -349,6 +356,11 @@ impl Reader<'_> {
             Some(text) => text.trim_end_matches('\n').chars().for_each(|c| word.push(c, false)),
             None => word.push_unknown(in_quotes),
         }
+        // Names are words of their own only if nothing else was printed, and nothing else is in the word.
+        let is_one = self.pipelines == pipelines + 1;
+        word.is_arbitrary |= !(is_one && self.commands.last().is_some_and(told::prints_no_option));
+        let is_list = is_one && !in_quotes && word.letters.len() == 1;
+        word.names = if is_list { std::mem::take(&mut self.listed) } else { Vec::new() };
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! What rules look through: harmless assignments, and wrappers that only run what follows them.
 
 use super::word::RawWord;
-use crate::Word;
+use crate::{NameEnd, Word};
 
 /// What was found in front of the command that is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub(crate) struct Stripped {
     pub(crate) in_shell: bool,
     /// There is an `xargs`, so that more arguments come from the input.
     pub(crate) gets_more: bool,
+    /// Where each of them ends.
+    pub(crate) end: NameEnd,
 }
 
 /// Variables that change at most how output looks, or what a program under test thinks of its surroundings. None of them names a
@@ -19,20 +21,27 @@ pub(crate) struct Stripped {
 const HARMLESS: &[&str] = &[
     "ANSICON",
     "APP_ENV",
+    "CARGO_BUILD_JOBS",
+    "CARGO_INCREMENTAL",
     "CARGO_TERM_COLOR",
+    "CGO_ENABLED",
     "CI",
     "CLICOLOR",
     "CLICOLOR_FORCE",
     "COLORTERM",
     "COLUMNS",
+    "CUDA_VISIBLE_DEVICES",
     "DEBUG",
     "DJANGO_ENV",
+    "DO_NOT_TRACK",
     "FLASK_ENV",
     "FORCE_COLOR",
     "GIT_OPTIONAL_LOCKS",
     "GIT_TERMINAL_PROMPT",
+    "GO111MODULE",
     "GOARCH",
     "GOOS",
+    "HEADLESS",
     "HUSKY",
     "LANG",
     "LC_ALL",
@@ -43,8 +52,11 @@ const HARMLESS: &[&str] = &[
     "LC_TIME",
     "LINES",
     "LOG_LEVEL",
+    "NEXT_TELEMETRY_DISABLED",
     "NODE_ENV",
     "NO_COLOR",
+    "OMP_NUM_THREADS",
+    "PORT",
     "PYTHONDONTWRITEBYTECODE",
     "PYTHONHASHSEED",
     "PYTHONUNBUFFERED",
@@ -54,14 +66,20 @@ const HARMLESS: &[&str] = &[
     "RUST_BACKTRACE",
     "RUST_LIB_BACKTRACE",
     "RUST_LOG",
+    "RUST_MIN_STACK",
     "RUST_TEST_THREADS",
     "TERM",
     "TZ",
+    "VERBOSE",
 ];
 
 /// Whether an assignment in front of a command changes nothing about what runs.
 pub(super) fn is_harmless_assignment(name: &str, value: &RawWord) -> bool {
-    let text = value.text();
+    is_harmless_setting(name, &value.text())
+}
+
+/// The same for a text that bash leaves as it is.
+pub(crate) fn is_harmless_setting(name: &str, text: &str) -> bool {
     // Nothing is shown page by page if the pager only prints.
     if matches!(name, "GIT_PAGER" | "PAGER" | "MANPAGER") {
         return text == "cat" || text.is_empty();
@@ -70,13 +88,15 @@ pub(super) fn is_harmless_assignment(name: &str, value: &RawWord) -> bool {
     let is_zone = |byte: u8| byte.is_ascii_alphanumeric() || b"_+-/".contains(&byte);
     match name {
         "TZ" => text.bytes().all(is_zone) && !text.starts_with('/'),
+        // It says which parts of a program talk: `app:*,-app:noise`.
+        "DEBUG" => text.bytes().all(|byte| is_plain(byte) || byte == b'*'),
         _ => HARMLESS.contains(&name) && text.bytes().all(is_plain),
     }
 }
 
 /// How many words in front of a command only run it.
 pub(super) fn wrappers(words: &[Word]) -> Stripped {
-    let mut stripped = Stripped { skip: 0, in_shell: true, gets_more: false };
+    let mut stripped = Stripped { skip: 0, in_shell: true, gets_more: false, end: NameEnd::Blank };
     while let Some((name, rest)) = words[stripped.skip..].split_first() {
         let is_literal = |count: usize| rest[..count].iter().all(is_literal);
         let Some(count) = wrapper(&name.text, rest).filter(|count| *count < rest.len() && is_literal(*count))
@@ -127,9 +147,20 @@ fn wrapper(name: &str, arguments: &[Word]) -> Option<usize> {
             }
             _ => Some(0),
         },
+        "env" => {
+            let count = arguments.iter().take_while(|word| sets_harmless(word)).count();
+            let is_command = !arguments.get(count)?.text.contains('=');
+            (count > 0 && is_command).then_some(count)
+        }
         "stdbuf" => options(arguments, "ioe", "", &["input", "output", "error"], &[]),
         _ => None,
     }
+}
+
+/// Whether a word of `env` sets a variable and changes nothing about what runs.
+fn sets_harmless(word: &Word) -> bool {
+    let setting = word.text.split_once('=').filter(|_| is_literal(word) && !word.is_home);
+    setting.is_some_and(|(name, value)| is_harmless_setting(name, value))
 }
 
 /// The number of words that are options; nothing if one of them is not known.

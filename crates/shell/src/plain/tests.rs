@@ -261,3 +261,55 @@ fn redirections_are_named() {
     assert_eq!(commands[0].network.as_deref(), Some("/dev/tcp/localhost/80"));
     assert_eq!(commands[0].effect, Effect::Unknown);
 }
+
+#[test]
+fn a_line_may_set_variables_for_itself() {
+    check("x=src; cat $x/a", "cat|src/a");
+    check("x=src && cat \"$x\"", "cat|src");
+    check("x='a b'; cat \"$x\"", "cat|a b");
+    check("x='a b'; cat $x", "not plain: two readings of it differ");
+    check("x='*'; cat $x \"$x\"", "cat|?|*");
+    check("T=foo; cargo test $T", "cargo|test|foo");
+    check("x=$(git rev-parse HEAD); echo $x", "git|rev-parse|HEAD / echo|?");
+    check("npm test; EXIT=$?; echo $EXIT; exit $EXIT", "npm|test / echo|? / exit|?");
+    check("o=--pre=./x; rg $o y", "rg|--pre=./x|y");
+    check("x=$HOME/a; cat $x", "cat|?");
+    check("x=; cat $x/etc", "cat|?/etc");
+    check("for f in a b; do n=$(wc -l < $f); echo $n; done", "wc|-l / echo|?");
+    // It may not be set at all.
+    check("a && x=src; cat $x/etc", "a / cat|?/etc");
+    check("a || x=src; cat $x/etc", "a / cat|?/etc");
+    check("(x=src); cat $x/etc", "cat|?/etc");
+    check("x=src | a; cat $x/etc", "a / cat|?/etc");
+    check("a | x=src; cat $x/etc", "a / cat|?/etc");
+    check("if a; then x=src; fi; cat $x/etc", "a / cat|?/etc");
+    check("cat $x/etc; x=src", "cat|?/etc");
+    check("false && x=$(a); cat $x/etc", "false / a / cat|?/etc");
+    let twice = "not plain: it sets a variable twice";
+    check("x=src; x=; cat $x/etc", twice);
+    check("x=src; (x=/; cat $x/etc)", twice);
+    check("x=src; for x in /; do cat $x/etc; done", twice);
+    check("for x in a; do x=/etc; cat $x/b; done", twice);
+    check("x=src; read -r x; cat $x/etc", twice);
+    check("x=src; command read -r x; cat $x/etc", twice);
+    check("x=src; export x=/etc; cat $x/b", twice);
+    check("x=src & cat $x/etc", "not plain: it sets a variable in the background");
+    check("x=src && true & cat $x/etc", "not plain: it sets a variable in the background");
+    check("PATH=.; a", "not plain: it sets PATH");
+    check("x=a b", "not plain: it sets x");
+    check("LD_PRELOAD=./x.so; a", "not plain: it sets LD_PRELOAD");
+    check("x=1 > f", "not plain: it sets a variable");
+    check("x=(a b); cat $x", "not plain: there is something unexpected behind a command");
+}
+
+#[test]
+fn harmless_settings_are_looked_through() {
+    check("env RUST_BACKTRACE=1 cargo test", "cargo|test");
+    check("env CI=1 NODE_ENV=test npm test", "npm|test");
+    check("env PATH=. cargo test", "env|PATH=.|cargo|test");
+    check("env CI=1 PATH=. cargo test", "env|CI=1|PATH=.|cargo|test");
+    check("env -i CI=1 cargo test", "env|-i|CI=1|cargo|test");
+    check("env cargo test", "env|cargo|test");
+    check("DEBUG=app:* PORT=3000 npm start", "npm|start");
+    check("PORT=$(a) npm start", "not plain: it sets PORT");
+}

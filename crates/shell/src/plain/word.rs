@@ -1,6 +1,8 @@
 //! From the characters of a word to the arguments it becomes.
 
-use crate::{NotPlain, Word};
+use super::is_led;
+use crate::effect::taken;
+use crate::{NameEnd, NamedPath, NotPlain, Word};
 
 /// More words do not come from the braces of one word.
 const EXPANDED_MAX: usize = 64;
@@ -40,6 +42,10 @@ pub(super) struct RawWord {
     pub(super) root: Root,
     /// The variable that is the only thing in it which is not known.
     pub(super) variable: Option<String>,
+    /// The line itself says what is not known in it, in ways that are not followed.
+    pub(super) is_arbitrary: bool,
+    /// The files whose names take its place, if it is a substitution that prints names only.
+    pub(super) names: Vec<NamedPath>,
 }
 
 impl RawWord {
@@ -126,7 +132,13 @@ impl RawWord {
     pub(super) fn argument_or_unknown(mut self) -> Word {
         self.settle_root();
         let text = self.text();
-        Word { is_unknown: text.contains('\0'), text, is_home: self.root == Root::Home, ..Word::default() }
+        Word {
+            is_unknown: text.contains('\0'),
+            text,
+            is_arbitrary: self.is_arbitrary,
+            is_home: self.root == Root::Home,
+            ..Word::default()
+        }
     }
 
     /// `$HOMEx` is not the home directory.
@@ -150,13 +162,17 @@ impl RawWord {
             return Err(NotPlain("it mixes quotes with a pattern of names".to_owned()));
         }
         let text = self.text();
+        let choices: Vec<NamedPath> =
+            if text == "\0" { taken(&self.names, NameEnd::Blank).collect() } else { Vec::new() };
+        let is_list = !choices.is_empty();
         Ok(Word {
             is_unknown: text.contains('\0'),
             text,
             is_pattern,
             is_split: self.is_split,
+            is_arbitrary: self.is_arbitrary && !(is_list && choices.iter().all(is_led)),
             is_home: self.root == Root::Home,
-            choices: Vec::new(),
+            choices,
         })
     }
 }

@@ -382,3 +382,35 @@ fn scripts_that_run_nothing_need_no_spelling_out() {
         false,
     );
 }
+
+#[test]
+fn what_may_turn_out_to_be_an_option_has_to_be_spelled_out() {
+    check("rg $(echo --pre=./x) y", 3);
+    check("rg \"$(cat f)\" y", 3);
+    check("true && o=--pre=./x; rg $o y", 3);
+    check("o=$(cat f); rg $o y", 3);
+    check("o=$(cat f); rg \"${o%x}\" y", 3);
+    check("o=--pre=./x; rg $o y", 2);
+    check("a | while read -r o; do rg $o y; done", 3);
+    check("cat f | xargs rg y", 3);
+    check("git ls-files | xargs rg y", 3);
+    check("git log --format=$(cat f)", 3);
+    check("cargo test $(cat f)", 3);
+    check("rg -- $(cat f) y", None);
+    check("rg $o y", None);
+    check("rg y $(git rev-parse --show-toplevel)", None);
+    check("git log $(git merge-base main HEAD)..HEAD", None);
+    check("git log $(git rev-parse --pre=./x)", 3);
+    check("git commit -m \"$(cat f)\"", None);
+    check("git add $(git diff --name-only)", None);
+    check("find . -name '*.rs' | xargs rg y", None);
+    check("x=src; rg y $x", None);
+    check("rg y src/$(cat f)", 3);
+    check("rg y \"src/$(cat f)\"", None);
+    check("rg y \"--$(cat f)\"", 3);
+    check("make -j$(cat f)", 2);
+    check("make -j\"$(cat f)\"", None);
+    check("for f in a b; do rg y $f; done", None);
+    check("make -j$(nproc)", None);
+    check("npm test -- $(cat f)", None);
+}

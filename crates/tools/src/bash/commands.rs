@@ -11,7 +11,7 @@ use windlass_protocol::{
 };
 use windlass_shell::{Analysis, Effect, Place, Word, analyse};
 
-use super::git_config;
+use super::{git_config, handed};
 use crate::git_directory::{is_git_directory, is_guide_of_git};
 use crate::paths::{Lookup, clean, resolve};
 
@@ -143,7 +143,7 @@ impl Look<'_> {
                 Effect::LooksAtStart | Effect::Unknown => CommandEffect::Unknown,
             },
             reads: self.read(&command.reads, lists),
-            writes: self.named(&command.writes),
+            writes: [self.named(&command.writes), self.handed(&command.writes)].concat(),
             network: command.network.is_some(),
         }
     }
@@ -179,7 +179,31 @@ impl Look<'_> {
         for path in named.iter_mut().filter(|path| path.recursive) {
             path.recursive = !names_only && self.holds_hidden(&path.path);
         }
+        named.extend(self.handed(list));
         named
+    }
+
+    /// What is opened besides by its name if another program hands the names on.
+    fn handed(&mut self, list: &[windlass_shell::NamedPath]) -> Vec<NamedPath> {
+        let mut opened = Vec::new();
+        for path in list {
+            let (Some(handed), Some(base)) = (&path.handed, self.base(&path.from)) else { continue };
+            for (root, _) in self.paths(path) {
+                let Some(root) = root.resolved else { continue };
+                let list = handed::List { base: &base, text: &path.text, root: &root, handed };
+                opened.extend(self.opened(&list));
+            }
+        }
+        let named = |(path, naming)| NamedPath { path, naming, recursive: false, redirected: false };
+        opened.into_iter().map(named).collect()
+    }
+
+    fn opened(&mut self, list: &handed::List<'_>) -> Vec<(PathFact, Naming)> {
+        let Some(names) = list.odd_names().filter(|names| names.len() <= NAMES_MAX) else {
+            let lexical = list.root.join(UNKNOWN_TEXT.to_string());
+            return vec![(PathFact { lexical, resolved: None, is_directory: false }, Naming::Unknown)];
+        };
+        names.into_iter().map(|name| self.exact(name)).collect()
     }
 
     /// What texts in code may name. One of several words hardly ever does, and counts only if it may not be read.
@@ -238,11 +262,7 @@ impl Look<'_> {
         let unknown = |path: PathBuf| {
             vec![(PathFact { lexical: path, resolved: None, is_directory: false }, Naming::Unknown)]
         };
-        let base = match &named.from {
-            Place::Start => Some(self.cwd.to_owned()),
-            Place::Within(place) => self.place(self.cwd, place),
-            Place::Unknown => None,
-        };
+        let base = self.base(&named.from);
         let joined = base.as_deref().and_then(|base| self.place(base, &named.text));
         match joined {
             // A path in a place nobody knows may still be absolute.
@@ -262,6 +282,14 @@ impl Look<'_> {
         // What leads nobody knows where may be anything.
         let naming = if fact.resolved.is_some() { Naming::Exact } else { Naming::Unknown };
         (fact, naming)
+    }
+
+    fn base(&self, from: &Place) -> Option<PathBuf> {
+        match from {
+            Place::Start => Some(self.cwd.to_owned()),
+            Place::Within(place) => self.place(self.cwd, place),
+            Place::Unknown => None,
+        }
     }
 
     fn place(&self, base: &Path, text: &str) -> Option<PathBuf> {

@@ -64,6 +64,13 @@ pub(super) fn names_watcher(dot_git: &Path) -> bool {
         .any(|file| may_set(file, &["fsmonitor"]))
 }
 
+/// Whether the names of objects in a repository may have another length than usual.
+pub(super) fn has_other_objects(dot_git: &Path) -> bool {
+    let Some(directory) = directory(dot_git) else { return true };
+    let common = pointed_to(&directory.join("commondir"), "").unwrap_or(directory);
+    may_set(&common.join("config"), &["objectformat"])
+}
+
 /// Whether a file of settings may set one of the keys. What cannot be read may.
 fn may_set(file: &Path, keys: &[&str]) -> bool {
     match read(file) {
@@ -88,7 +95,7 @@ pub(super) fn may_hold_others(dot_git: &Path) -> bool {
 }
 
 /// The directory that a `.git` is, or points to.
-fn directory(dot_git: &Path) -> Option<PathBuf> {
+pub(super) fn directory(dot_git: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() { Some(dot_git.to_owned()) } else { pointed_to(dot_git, "gitdir: ") }
 }
 
