@@ -2,7 +2,7 @@
 
 use super::{Context, Facts, literal, looks};
 use crate::names::has_name;
-use crate::{Handed, Listed, NameEnd, Word};
+use crate::{Handed, Listed, NameEnd, NamedPath, Word};
 
 /// Tests and actions without a value.
 const PLAIN: &str = "-a -and -daystart -depth -d -empty -executable -false -ignore_readdir_race -ls -mount -nogroup \
@@ -60,12 +60,16 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
         return None;
     }
     let tests = &arguments[paths.len()..];
+    let reads = if paths.is_empty() { context.here(true) } else { context.paths(paths, true) };
+    let mut shown = Vec::new();
     let mut words = tests.iter();
     let mut prints_only_names = true;
     while let Some(word) = words.next() {
         let test = literal(word)?;
-        prints_only_names &= !matches!(test, "-ls" | "-printf");
-        if has_name(VALUED, test) || is_newer(test) {
+        prints_only_names &= !matches!(test, "-ls" | "-printf" | "-exec");
+        if test == "-exec" {
+            shown.extend(shown_by(words.by_ref(), &super::listed(&reads, &handed(tests)), context)?);
+        } else if has_name(VALUED, test) || is_newer(test) {
             let value = words.next()?;
             // A pattern that is not quoted could become several words, and a run-time text an action.
             if value.is_pattern || value.is_split {
@@ -75,12 +79,41 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
             return None;
         }
     }
-    let reads = if paths.is_empty() { context.here(true) } else { context.paths(paths, true) };
-    let mut facts = looks(reads);
-    if prints_only_names {
-        facts.names = super::listed(&facts.reads, &handed(tests));
-    }
+    let names = if prints_only_names { super::listed(&reads, &handed(tests)) } else { Vec::new() };
+    let mut facts = looks([reads, shown].concat());
+    facts.names = names;
     Some(facts)
+}
+
+/// What a program that `-exec` runs looks at, if it only looks whatever names it is given.
+fn shown_by<'a>(
+    words: &mut impl Iterator<Item = &'a Word>,
+    names: &[NamedPath],
+    context: &Context<'_>,
+) -> Option<Vec<NamedPath>> {
+    let name = literal(words.next()?)?;
+    let tool = super::tools::find(name).filter(|tool| tool.is_harmless)?;
+    let mut arguments = Vec::new();
+    loop {
+        let word = words.next()?;
+        match literal(word)? {
+            ";" => break,
+            "+" if arguments.last().is_some_and(is_unknown) => break,
+            "{}" => arguments.push(Word {
+                text: "\0".to_owned(),
+                is_unknown: true,
+                choices: super::taken(names, NameEnd::Nul).collect(),
+                ..Word::default()
+            }),
+            text if text.contains("{}") => return None,
+            _ => arguments.push(word.clone()),
+        }
+    }
+    tool.judge(&arguments, context).map(|facts| facts.reads)
+}
+
+fn is_unknown(word: &Word) -> bool {
+    word.is_unknown
 }
 
 /// Which names are printed, by the tests that all of them pass.
@@ -92,7 +125,8 @@ fn handed(tests: &[Word]) -> Handed {
     };
     let is_certain = !tests.iter().any(is_either);
     let listed = if is_certain && value("-type") == Some("f") { Listed::Files } else { Listed::All };
-    let end = if tests.iter().any(|word| word.text == "-print0") { NameEnd::Nul } else { NameEnd::Line };
+    let ends_with_nul = tests.iter().any(|word| matches!(word.text.as_str(), "-print0" | "-exec"));
+    let end = if ends_with_nul { NameEnd::Nul } else { NameEnd::Line };
     let pattern = value("-name").filter(|_| is_certain).map(str::to_owned);
     Handed { listed, end, is_led: true, pattern }
 }

@@ -212,11 +212,14 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
             .iter()
             .all(|(option, _)| has_name("c cached d deleted m modified o others z exclude-standard", option)),
         "grep" => parsed.has("l files-with-matches"),
+        "diff" => parsed.has("name-only") && !parsed.has("line-prefix"),
         _ => false,
     };
     if lists {
         let end = if parsed.has("z null") { NameEnd::Nul } else { NameEnd::Line };
-        let listed = if parsed.has("o others") { Listed::All } else { Listed::Tracked };
+        // A name that another commit has need not be tracked any more.
+        let is_open = parsed.has("o others") || literal(subcommand) == Some("diff");
+        let listed = if is_open { Listed::All } else { Listed::Tracked };
         facts.names =
             super::listed(&context.here(true), &Handed { listed, end, is_led: false, pattern: None });
     }

@@ -23,6 +23,7 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         "export" => exports_harmless(arguments).then(|| looks(Vec::new())),
         "tar" => archive_list(arguments, context),
         "unzip" => zip_list(arguments, context),
+        "pip" | "pip3" => is_package_list(&literals(arguments)?).then(|| looks(Vec::new())),
         "lsof" => is_socket_list(&literals(arguments)?).then(|| looks(Vec::new())),
         "ulimit" => shows_limit(&literals(arguments)?).then(|| looks(Vec::new())),
         "ps" => is_process_list(arguments).then(|| looks(Vec::new())),
@@ -240,6 +241,17 @@ fn zip_list(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
         rest.split_first().filter(|_| !options.is_empty() && options.iter().all(lists))?;
     let is_name = |word: &Word| !word.text.starts_with('-') && literal(word).is_some();
     (is_name(archive) && members.iter().all(is_name)).then(|| looks(context.paths([archive], false)))
+}
+
+/// Which packages are installed.
+fn is_package_list(arguments: &[&str]) -> bool {
+    let (Some(subcommand), rest) = (arguments.first(), arguments.get(1..).unwrap_or_default()) else {
+        return false;
+    };
+    let is_plain = |word: &&str| {
+        !word.starts_with('-') || has_name("--format=columns --format=freeze --format=json --files", word)
+    };
+    has_name("list show freeze", subcommand) && rest.iter().all(is_plain)
 }
 
 /// Which programs use which ports.

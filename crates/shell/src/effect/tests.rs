@@ -364,3 +364,23 @@ fn what_a_loop_moves_is_named() {
     check("for f in a b; do mv $f $x; done");
     check("for f in a b; do mv a ${f%.c}; done");
 }
+
+#[test]
+fn what_find_lets_others_look_at_is_named() {
+    check_looks("find src -name '*.rs' -exec grep -l x {} +", "src/** src/**");
+    check_looks("find . -exec wc -l {} \\;", "./** ./**");
+    check_looks("find . -exec grep -q x {} \\; -print", "./** ./**");
+    let check = |line: &str| {
+        let commands = commands(line);
+        assert!(commands.iter().any(|command| command.effect == Effect::Unknown), "{line:?}");
+    };
+    check("find . -exec rm {} +");
+    check("find . -exec sort -o {} x \\;");
+    check("find . -exec sh -c 'cat {}' \\;");
+    check("find . -exec cat {}/x \\;");
+    check("find . -exec cat {}");
+    check("find . -exec {} \\;");
+    check("find . -execdir cat {} +");
+    check("find . -exec cat {} + -exec rm {} +");
+    check("find . -exec cat {} \\; -delete");
+}

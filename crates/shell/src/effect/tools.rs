@@ -287,6 +287,14 @@ const LISTS: &[Tool] = &[
         ..CAREFUL
     },
     Tool {
+        names: "shuf",
+        flags: "rz",
+        valued: "in",
+        long: "help version repeat zero-terminated",
+        long_valued: "head-count input-range",
+        ..CAREFUL
+    },
+    Tool {
         names: "uniq",
         flags: "cdDiuz",
         valued: "fsw",

@@ -10,7 +10,7 @@ use windlass_shell::{Handed, Listed, NameEnd};
 use super::git_index::{self, Entry};
 
 /// More names are not looked through.
-const NAMES_MAX: usize = 50_000;
+const NAMES_MAX: usize = 100_000;
 
 /// A list of names.
 #[derive(Clone, Copy)]
@@ -186,6 +186,10 @@ mod tests {
         check("find . -name '*.txt' | xargs cat", Some(&["/etc/hostname"]));
         check("find . -name '*.rs' | xargs cat", Some(&[]));
         check("find . -name '*.rs' -o -name '*.md' | xargs cat", Some(&["/etc/hostname"]));
+        check("find . -exec cat {} +", Some(&["/etc/hostname"]));
+        check("find . -type f -exec cat {} +", Some(&[]));
+        check("find . -type f -exec cat {} + | xargs cat", None);
+        check("git diff --name-only | xargs cat", Some(&["/etc/hostname"]));
         check("cat $(find . | sort)", Some(&["/etc/hostname"]));
         check("for f in $(find .); do cat $f; done", Some(&["/etc/hostname"]));
         check("cat $(find . ; echo /etc/hosts)", None);
