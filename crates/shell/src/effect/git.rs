@@ -185,6 +185,7 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     if place == Place::Unknown {
         return None;
     }
+    let moves = places != *context.here;
     let (subcommand, rest) = arguments[at..].split_first()?;
     let context = Context { here: &places, ..*context };
     let parsed = parse(literal(subcommand)?, rest)?;
@@ -206,15 +207,16 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     }
     // Where the line starts need not be where the session does, so whoever knows both decides.
     let mut facts = Facts { effect: Effect::LooksAtStart, reads, ..Facts::default() };
-    let lists = match literal(subcommand)? {
-        "ls-files" => parsed
-            .options
-            .iter()
-            .all(|(option, _)| has_name("c cached d deleted m modified o others z exclude-standard", option)),
-        "grep" => parsed.has("l files-with-matches"),
-        "diff" => parsed.has("name-only") && !parsed.has("line-prefix"),
-        _ => false,
-    };
+    // Names that are relative to another directory mean something else to whoever gets them.
+    let lists = !moves
+        && match literal(subcommand)? {
+            "ls-files" => parsed.options.iter().all(|(option, _)| {
+                has_name("c cached d deleted m modified o others z exclude-standard", option)
+            }),
+            "grep" => parsed.has("l files-with-matches") && !parsed.has("full-name"),
+            "diff" => parsed.has("name-only") && !parsed.has("line-prefix"),
+            _ => false,
+        };
     if lists {
         let end = if parsed.has("z null") { NameEnd::Nul } else { NameEnd::Line };
         // A name that another commit has need not be tracked any more.

@@ -10,7 +10,7 @@ use crate::names::has_name;
 
 /// Names in capitals that people give to what they keep, and programs hardly look at.
 const OWN: &str = "BASE BRANCH CODE COMMIT COUNT DIR EC END EXIT EXIT_CODE FILE FILES FIRST LAST N NAME OUT OUTPUT RC RES RESULT RET \
-    ROOT SHA START STATUS T TMP VERSION";
+    ROOT SHA START STATUS T VERSION";
 
 /// What the variables of a line are set to.
 #[derive(Default)]
@@ -54,6 +54,9 @@ impl Assigned {
     /// Refuses builtins that would set a variable once more.
     pub(super) fn refuse_others(&self, words: &[Word]) -> Result<()> {
         let Some((name, arguments)) = words.split_first() else { return Ok(()) };
+        if matches!(name.text.as_str(), "source" | ".") && !self.values.is_empty() {
+            return Err(no("it sources something that may set its variables"));
+        }
         if !matches!(name.text.as_str(), "export" | "read") {
             return Ok(());
         }

@@ -293,6 +293,7 @@ fn a_line_may_set_variables_for_itself() {
     check("x=src; read -r x; cat $x/etc", twice);
     check("x=src; command read -r x; cat $x/etc", twice);
     check("x=src; export x=/etc; cat $x/b", twice);
+    check("x=src; . ./s; cat $x/etc", "not plain: it sources something that may set its variables");
     check("x=src & cat $x/etc", "not plain: it sets a variable in the background");
     check("x=src && true & cat $x/etc", "not plain: it sets a variable in the background");
     check("PATH=.; a", "not plain: it sets PATH");

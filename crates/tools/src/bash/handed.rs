@@ -199,6 +199,7 @@ mod tests {
         check("grep -rl x . | xargs cat", Some(&[]));
         // Only what git tracks is listed by it.
         check("git ls-files | xargs cat", Some(&[]));
+        check("git -C src ls-files | xargs cat", None);
         check("git ls-files -o | xargs cat", Some(&["/etc/hostname"]));
         git(&cwd, &["add", "link.txt"]);
         check("git ls-files | xargs cat", Some(&["/etc/hostname"]));
