@@ -20,6 +20,9 @@ use crate::suggest::closest;
 /// The fields of a case.
 const FIELDS: [&str; 8] = ["additional_dirs", "cwd", "id", "input", "mode", "redirect_to", "rules", "tool"];
 
+/// What somebody calls rules who puts them in the wrong place.
+const LISTS: [&str; 4] = ["allow", "ask", "deny", "permissions"];
+
 /// One case.
 #[derive(Deserialize)]
 struct Given {
@@ -39,8 +42,9 @@ struct Given {
     redirect_to: Option<String>,
 }
 
+/// A list by another name is refused: left out, what it denies would run.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 struct RuleLists {
     allow: Vec<String>,
     deny: Vec<String>,
@@ -89,8 +93,7 @@ pub(super) fn run() -> i32 {
 
 /// Says which fields of a line mean nothing, each once: there may be thousands of lines.
 fn tell_unknown(number: usize, line: &str, told: &mut BTreeSet<String>) {
-    let Ok(members) = serde_json::from_str::<BTreeMap<String, &RawValue>>(line) else { return };
-    for name in members.into_keys().filter(|name| !FIELDS.contains(&name.as_str())) {
+    for name in unknown(line).into_keys() {
         let meant = closest(&name, &FIELDS).map(|meant| format!(" Did you mean `{meant}`?"));
         if told.insert(name.clone()) {
             complain(&format!(
@@ -101,13 +104,40 @@ fn tell_unknown(number: usize, line: &str, told: &mut BTreeSet<String>) {
     }
 }
 
+/// The fields of a line that mean nothing.
+fn unknown(line: &str) -> BTreeMap<String, &RawValue> {
+    let members = serde_json::from_str::<BTreeMap<String, &RawValue>>(line).unwrap_or_default();
+    members.into_iter().filter(|(name, _)| !FIELDS.contains(&name.as_str())).collect()
+}
+
 /// What is wrong with a line is said under its id, if it has one: whoever asks tells answers apart by it.
 fn decide_line(number: usize, line: &str) -> Result<Decided, (Value, String)> {
     let given: Given = serde_json::from_str(line).map_err(|error| {
         let case = serde_json::from_str::<Value>(line).unwrap_or_default();
         (case.get("id").cloned().unwrap_or_default(), error.to_string())
     })?;
-    Ok(decide(number, &given))
+    match unknown(line).into_iter().find_map(|(name, value)| misspelt(&name, value)) {
+        Some(problem) => Err((given.id, problem)),
+        None => Ok(decide(number, &given)),
+    }
+}
+
+/// What is wrong with a field whose name and value both look like one that restricts: left out, the call would get more leave than
+/// was meant. Other fields are notes of whoever asks.
+fn misspelt(name: &str, value: &RawValue) -> Option<String> {
+    let holds_rules = value.get().starts_with(['{', '[']);
+    if holds_rules && closest(name, &LISTS).is_some() {
+        return Some(format!("`{name}` means nothing here; lists of rules stand in `rules`"));
+    }
+    let meant = closest(name, &FIELDS)?;
+    let text = || serde_json::from_str::<String>(value.get()).ok();
+    let restricts = match meant {
+        "rules" => holds_rules,
+        "mode" => text().is_some_and(|text| PermissionMode::from_name(&text).is_some()),
+        "redirect_to" => text().is_some(),
+        _ => false,
+    };
+    restricts.then(|| format!("`{name}` means nothing here; did you mean `{meant}`?"))
 }
 
 fn decide(number: usize, given: &Given) -> Decided {
