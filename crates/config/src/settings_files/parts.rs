@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
-use super::keys::{KEYS, Kind};
+use super::keys::{Allowed, KEYS, Key, Kind};
 use super::named::named;
 use super::places::SettingsPlaces;
 use super::tree::{Leaf, Tree};
@@ -34,19 +34,18 @@ impl Part {
     }
 }
 
-/// Everything in a project that would act, in a fixed order.
+/// Everything in a project that would act, in a fixed order, and what it forbids besides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProjectParts {
     parts: Vec<Part>,
+    restrictions: Vec<Part>,
 }
 
 impl ProjectParts {
-    /// Each part once, sorted.
+    /// Each part and each restriction once, sorted.
     #[must_use]
-    pub fn new(mut parts: Vec<Part>) -> Self {
-        parts.sort_unstable();
-        parts.dedup();
-        Self { parts }
+    pub fn new(parts: Vec<Part>, restrictions: Vec<Part>) -> Self {
+        Self { parts: each_once(parts), restrictions: each_once(restrictions) }
     }
 
     /// The parts.
@@ -55,13 +54,19 @@ impl ProjectParts {
         &self.parts
     }
 
+    /// What the project forbids, or asks about: with less of it, what acts may do more.
+    #[must_use]
+    pub fn restrictions(&self) -> &[Part] {
+        &self.restrictions
+    }
+
     /// Whether nothing would act.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// A hash over all of them: the same for the same content, however it is written and wherever it stands.
+    /// A hash over all that would act: the same for the same content, however it is written and wherever it stands.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let mut hashes: Vec<&str> = self.parts.iter().map(|part| &*part.hash).collect();
@@ -70,22 +75,39 @@ impl ProjectParts {
     }
 }
 
+fn each_once(mut parts: Vec<Part>) -> Vec<Part> {
+    parts.sort_unstable();
+    parts.dedup();
+    parts
+}
+
 impl SettingsFiles {
-    /// What came with the project and would act: from settings files, and the servers of `.mcp.json`.
+    /// What came with the project and would act: from settings files, and the servers of `.mcp.json`. With it, what it forbids.
     #[must_use]
     pub fn parts(&self) -> ProjectParts {
+        let mut parts = self.under(|key| key.waits);
+        if self.sources.project {
+            parts.extend(servers(&self.places));
+        }
+        ProjectParts::new(parts, self.under(restricts))
+    }
+
+    /// What the project's files say under some keys.
+    fn under(&self, wanted: impl Fn(&Key) -> bool) -> Vec<Part> {
         let mut parts = Vec::new();
         for (_, tree) in self.files.iter().filter(|(source, _)| source.foreign) {
-            for key in KEYS.iter().filter(|key| key.waits) {
+            for key in KEYS.iter().filter(|key| wanted(key)) {
                 let Some(found) = tree.get(key.path) else { continue };
                 collect(found, key.path, matches!(key.kind, Kind::Map(_)), &self.places, &mut parts);
             }
         }
-        if self.sources.project {
-            parts.extend(servers(&self.places));
-        }
-        ProjectParts::new(parts)
+        parts
     }
+}
+
+/// Whether a project that says this may do less.
+fn restricts(key: &Key) -> bool {
+    !matches!(key.kind, Kind::Group) && (key.forbids || matches!(key.allowed, Allowed::ForeignOnly(_)))
 }
 
 fn collect(tree: &Tree, path: &str, is_map: bool, places: &SettingsPlaces, parts: &mut Vec<Part>) {
@@ -105,6 +127,8 @@ fn part(path: &str, leaf: &Leaf, places: &SettingsPlaces) -> Part {
     let text = leaf.value.as_str().map_or_else(|| canonical(&leaf.value), str::to_owned);
     let what = match path {
         "permissions.allow" => format!("allow rule {text}"),
+        "permissions.ask" => format!("ask rule {text}"),
+        "permissions.deny" => format!("deny rule {text}"),
         "permissions.additionalDirectories" => format!("working directory {text}"),
         "permissions.defaultMode" => format!("permission mode {text}"),
         _ => match path.split_once('.') {

@@ -1,7 +1,8 @@
 //! Whether a project may act: who agreed to what, and whether it is still that.
 //!
 //! Agreement is bound to content. It is kept by the top of the repository (or the directory outside of one) and, below it, by the directory
-//! whose settings were shown; when any part that would act is not exactly what was agreed to, it lapses and the difference is told.
+//! whose settings were shown; when any part that would act is not exactly what was agreed to, or something is forbidden no longer that was
+//! then, it lapses and the difference is told. What is forbidden besides takes nothing back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -119,17 +120,16 @@ impl TrustStore {
         let known = self.read()?;
         let (root, inside) = keys(places, places.root());
         let entry = &known["projects"][&root][&inside];
-        if entry["hash"] == parts.fingerprint() {
+        if is_about(entry, parts) {
             return Ok(TrustState::Trusted);
         }
         if entry.is_null() {
             let main = places.repository.as_ref().and_then(|repository| repository.main.as_ref());
-            let agreed = main.is_some_and(|(main, _)| {
-                known["projects"][name(main)][&inside]["hash"] == parts.fingerprint()
-            });
+            let agreed =
+                main.is_some_and(|(main, _)| is_about(&known["projects"][name(main)][&inside], parts));
             return Ok(if agreed { TrustState::Trusted } else { TrustState::NeverAsked });
         }
-        Ok(difference(&entry["parts"], parts))
+        Ok(difference(&before(entry), parts))
     }
 
     /// Remembers that somebody agreed to these parts.
@@ -139,8 +139,13 @@ impl TrustStore {
         }
         let (root, inside) = keys(places, places.root());
         let part = |part: &Part| json!({ "what": part.what, "hash": part.hash, "files": part.files });
-        let list: Vec<Value> = parts.list().iter().map(part).collect();
-        let entry = json!({ "hash": parts.fingerprint(), "timeMs": now_ms(), "parts": list });
+        let list = |parts: &[Part]| parts.iter().map(part).collect::<Vec<Value>>();
+        let entry = json!({
+            "hash": parts.fingerprint(),
+            "timeMs": now_ms(),
+            "parts": list(parts.list()),
+            "restrictions": list(parts.restrictions()),
+        });
         self.file.update(|json| *member(member(member(json, "projects"), &root), &inside) = entry)?;
         Ok(Granted::Kept)
     }
@@ -194,25 +199,37 @@ fn name(path: &Path) -> String {
         .map_or_else(|| path.as_os_str().as_encoded_bytes().escape_ascii().to_string(), str::to_owned)
 }
 
-fn difference(before: &Value, now: &ProjectParts) -> TrustState {
-    let before = ProjectParts::new(stored(before));
-    let (added, removed) = (only(now, &before), only(&before, now));
+/// Whether an agreement is about these parts, with everything forbidden that was when it was given.
+fn is_about(entry: &Value, parts: &ProjectParts) -> bool {
+    entry["hash"] == parts.fingerprint()
+        && only(before(entry).restrictions(), parts.restrictions()).is_empty()
+}
+
+/// What was agreed to.
+fn before(entry: &Value) -> ProjectParts {
+    ProjectParts::new(stored(&entry["parts"]), stored(&entry["restrictions"]))
+}
+
+fn difference(before: &ProjectParts, now: &ProjectParts) -> TrustState {
+    let (added, mut removed) = (only(now.list(), before.list()), only(before.list(), now.list()));
+    let was: BTreeMap<&str, &Part> = removed.iter().map(|part| (&*part.what, *part)).collect();
     let mut files = BTreeMap::new();
     for part in &added {
-        let Some(was) = removed.iter().find(|was| was.what == part.what) else { continue };
+        let Some(was) = was.get(&*part.what) else { continue };
         let changed = changed_files(&was.files, &part.files);
         if !changed.is_empty() {
             files.insert(part.what.clone(), changed);
         }
     }
+    removed.extend(only(before.restrictions(), now.restrictions()));
     let texts = |parts: Vec<&Part>| parts.into_iter().map(|part| part.what.clone()).collect();
     TrustState::Changed { added: texts(added), removed: texts(removed), files }
 }
 
 /// The parts that others do not have.
-fn only<'a>(these: &'a ProjectParts, those: &ProjectParts) -> Vec<&'a Part> {
-    let differs = |part: &&Part| !those.list().iter().any(|other| other.hash == part.hash);
-    these.list().iter().filter(differs).collect()
+fn only<'a>(these: &'a [Part], those: &[Part]) -> Vec<&'a Part> {
+    let those: BTreeSet<&str> = those.iter().map(|part| &*part.hash).collect();
+    these.iter().filter(|part| !those.contains(&*part.hash)).collect()
 }
 
 /// What became of files, each in words.

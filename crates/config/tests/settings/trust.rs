@@ -101,10 +101,57 @@ fn trust_is_bound_to_content() {
     // How it is written does not matter, nor in which of the folders, nor what does not act.
     let mut same = project();
     same["spinnerTipsEnabled"] = false.into();
-    same["permissions"]["deny"] = json!([]);
+    same["permissions"]["deny"] = json!(["Read(c)", "Read(b)"]);
     machine.write("work/app/.windlass/settings.json", &format!("{same:#}"));
     std::fs::remove_file(machine.path(PROJECT)).unwrap();
     assert_eq!(state(&machine), TrustState::Trusted);
+}
+
+/// With less forbidden, what was agreed to may do more.
+#[test]
+fn trust_lapses_when_something_is_forbidden_no_longer() {
+    let check = |before: Value, now: Value, gone: &[&str]| {
+        let machine = Machine::new(&[("work/app/.git/HEAD", "")]);
+        let with = |extra: &Value| {
+            let mut settings = extra.clone();
+            settings["permissions"]["allow"] = json!(["Bash(npm test)"]);
+            settings.to_string()
+        };
+        machine.write(PROJECT, &with(&before));
+        grant(&machine);
+        assert_eq!(state(&machine), TrustState::Trusted);
+        machine.write(PROJECT, &with(&now));
+        let expected = match gone {
+            [] => TrustState::Trusted,
+            gone => TrustState::Changed {
+                added: Vec::new(),
+                removed: gone.iter().map(|text| (*text).to_owned()).collect(),
+                files: BTreeMap::new(),
+            },
+        };
+        assert_eq!(state(&machine), expected, "{before} {now}");
+        grant(&machine);
+        assert_eq!(state(&machine), TrustState::Trusted);
+    };
+    let rules = |deny: &[&str], ask: &[&str]| json!({"permissions": {"deny": deny, "ask": ask}});
+    let sandbox = |sandbox: Value| json!({"sandbox": sandbox});
+    check(rules(&["Read(a)", "Read(b)"], &[]), rules(&["Read(a)"], &[]), &["deny rule Read(b)"]);
+    check(rules(&[], &["Bash(git push *)"]), json!({}), &["ask rule Bash(git push *)"]);
+    check(rules(&["Read(a)"], &[]), rules(&["Read(b)"], &[]), &["deny rule Read(a)"]);
+    check(rules(&["Read(a)"], &[]), rules(&[], &["Read(a)"]), &["deny rule Read(a)"]);
+    check(sandbox(json!({"enabled": true})), json!({}), &["sandbox.enabled true"]);
+    check(
+        sandbox(json!({"filesystem": {"denyRead": ["/a"]}})),
+        sandbox(json!({})),
+        &["sandbox.filesystem.denyRead /a"],
+    );
+    check(
+        sandbox(json!({"allowUnsandboxedCommands": false})),
+        json!({}),
+        &["sandbox.allowUnsandboxedCommands false"],
+    );
+    check(json!({}), rules(&["Read(a)"], &["Read(b)"]), &[]);
+    check(rules(&["Read(a)"], &[]), rules(&["Read(b)", "Read(a)"], &[]), &[]);
 }
 
 /// Who agreed to a hook agreed to the program that it was.
