@@ -13,15 +13,29 @@ use crate::visible::visible;
 /// By part, the files it names that are not what they were.
 type ChangedFiles = BTreeMap<String, Vec<String>>;
 
-/// The values of a project that would act.
+/// The values of a project that would act. There may be very many, so most are found by their part.
 pub(crate) struct Acting {
+    /// The first value of each part that is known from the value alone.
+    by_part: BTreeMap<String, ShownValue>,
+    /// The others.
     values: Vec<ShownValue>,
     start: PathBuf,
 }
 
 impl Acting {
     pub(crate) fn of(files: &SettingsFiles) -> Self {
-        Self { values: files.acting(), start: files.places().start.clone() }
+        Self::new(files.acting(), files.places().start.clone())
+    }
+
+    fn new(all: Vec<ShownValue>, start: PathBuf) -> Self {
+        let (mut by_part, mut values) = (BTreeMap::new(), Vec::new());
+        for value in all {
+            match part_of(&value) {
+                Some(part) => _ = by_part.entry(part).or_insert(value),
+                None => values.push(value),
+            }
+        }
+        Self { by_part, values, start }
     }
 
     /// Every part in a line of its own.
@@ -33,14 +47,18 @@ impl Acting {
 
     /// What changed, what is new and what is gone, each part once. Of what names files, `files` says which are not what they were.
     pub(crate) fn difference(&self, added: &[String], removed: &[String], files: &ChangedFiles) -> String {
-        let (mut new, mut gone, mut changed) = (added.to_vec(), removed.to_vec(), Vec::new());
-        for part in added {
-            // Where several have the same beginning, nobody knows which became which.
-            let (Some(at), Some(before)) = (only(part, &new), only(part, &gone)) else { continue };
-            changed.push(self.change(&gone.remove(before), &new.remove(at), files));
-        }
-        let new: Vec<String> = new.iter().map(|part| self.part(part)).collect();
-        let gone: Vec<String> = gone.iter().map(|part| without_secrets(part)).collect();
+        let (now, before) = (by_name(added), by_name(removed));
+        // Where several have the same beginning, nobody knows which became which.
+        let both = |part: &str| match (now.get(name(part))?.as_slice(), before.get(name(part))?.as_slice()) {
+            ([now], [before]) => Some((*before, *now)),
+            _ => None,
+        };
+        let pairs = added.iter().filter_map(|part| both(part));
+        let changed: Vec<String> = pairs.map(|(before, now)| self.change(before, now, files)).collect();
+        let new = added.iter().filter(|part| both(part).is_none());
+        let gone = removed.iter().filter(|part| both(part).is_none());
+        let new: Vec<String> = new.map(|part| self.part(part)).collect();
+        let gone: Vec<String> = gone.map(|part| without_secrets(part)).collect();
         let sections = [("Changed:", &changed), ("New:", &new), ("Gone:", &gone)];
         let sections = sections.into_iter().filter(|(_, parts)| !parts.is_empty());
         let texts: Vec<String> =
@@ -76,7 +94,7 @@ impl Acting {
     }
 
     fn value(&self, what: &str) -> Option<&ShownValue> {
-        self.values.iter().find(|value| is_of(value, what))
+        self.by_part.get(what).or_else(|| self.values.iter().find(|value| is_of(value, what)))
     }
 
     fn place(&self, value: &ShownValue) -> String {
@@ -96,35 +114,53 @@ fn name(part: &str) -> &str {
     }
 }
 
-/// Where the one part with this beginning stands, if there is just one.
-fn only(part: &str, parts: &[String]) -> Option<usize> {
-    let mut same = parts.iter().enumerate().filter(|(_, other)| name(other) == name(part));
-    match (same.next(), same.next()) {
-        (Some((at, _)), None) => Some(at),
-        _ => None,
+/// Parts by the beginning that stays.
+fn by_name(parts: &[String]) -> BTreeMap<&str, Vec<&str>> {
+    let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for part in parts {
+        names.entry(name(part)).or_default().push(part);
     }
+    names
 }
 
-/// Whether a part tells of a value.
-fn is_of(value: &ShownValue, part: &str) -> bool {
-    let content: Value = serde_json::from_str(&value.value_json).unwrap_or_default();
-    let key = value.key.split('[').next().unwrap_or_default();
-    let begins = match key {
+/// The key of a value without its place in a list.
+fn key(value: &ShownValue) -> &str {
+    value.key.split('[').next().unwrap_or_default()
+}
+
+/// How the part of a value begins.
+fn begins(key: &str) -> &str {
+    match key {
         "permissions.allow" => "allow rule",
         "permissions.additionalDirectories" => "working directory",
         "permissions.defaultMode" => "permission mode",
         _ => key,
-    };
+    }
+}
+
+/// The part that tells of a value, if it is known from the value alone.
+fn part_of(value: &ShownValue) -> Option<String> {
+    let key = key(value);
     match key.split_once('.') {
-        Some(("env", name)) => part.strip_prefix("variable ") == Some(name),
+        Some(("env", name)) => Some(format!("variable {name}")),
+        Some(("hooks", _)) => None,
+        _ => {
+            let text: String = serde_json::from_str(&value.value_json).ok()?;
+            Some(format!("{} {text}", begins(key)))
+        }
+    }
+}
+
+/// Whether a part tells of a value that is not known by its text: a group of hooks, or an object.
+fn is_of(value: &ShownValue, part: &str) -> bool {
+    let key = key(value);
+    match key.split_once('.') {
         Some(("hooks", event)) => {
+            let content: Value = serde_json::from_str(&value.value_json).unwrap_or_default();
             let runs = part.strip_prefix("hook on ").and_then(|part| part.strip_prefix(event));
             runs.is_some_and(|runs| commands(&content).all(|command| runs.contains(command)))
         }
-        _ => {
-            let rest = part.strip_prefix(begins).and_then(|rest| rest.strip_prefix(' '));
-            rest.is_some_and(|rest| content.as_str().is_none_or(|text| text == rest))
-        }
+        _ => part.strip_prefix(begins(key)).is_some_and(|rest| rest.starts_with(' ')),
     }
 }
 
@@ -162,7 +198,7 @@ mod tests {
             value("permissions.allow[0]", "\"Bash(a)\"", 4),
             value("permissions.allow[1]", "\"Bash(b)\"", 5),
         ];
-        let acting = Acting { values, start: "/app".into() };
+        let acting = Acting::new(values, "/app".into());
         let check = |added: &[&str], removed: &[&str], expected: &str| {
             let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
             let files =

@@ -1,5 +1,6 @@
 //! What a session has changed of who may do what, on top of its configuration.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -64,16 +65,17 @@ impl Grants {
             PermissionChange::SetMode(name) => permissions.mode = mode(name, &permissions)?,
             PermissionChange::AddRules { behaviour, rules } => permissions.add(*behaviour, rules, &source)?,
             PermissionChange::ReplaceRules { behaviour, rules } => {
-                permissions.rules.list_mut(*behaviour).retain(|rule| rule.source.place != source.place);
+                permissions.rules.retain(*behaviour, |rule| rule.source.place != source.place);
                 permissions.add(*behaviour, rules, &source)?;
             }
             PermissionChange::RemoveRules { behaviour, rules } => {
-                let named = |text: &str| rules.iter().any(|rule| rule.trim() == text);
+                let gone: BTreeSet<&str> = rules.iter().map(|rule| rule.trim()).collect();
+                let named = |text: &str| gone.contains(text);
                 // A permission can be given up wherever it came from; what restricts is taken back only where it stands.
                 let meant = |at: &RuleSource| *behaviour == Behaviour::Allow || at.place == source.place;
                 let goes =
                     |rule: &Rule| named(&rule.text) && meant(&rule.source) && !is_lasting(&rule.source);
-                permissions.rules.list_mut(*behaviour).retain(|rule| !goes(rule));
+                permissions.rules.retain(*behaviour, |rule| !goes(rule));
             }
             PermissionChange::AddDirectories(_) | PermissionChange::RemoveDirectories(_) => (),
         }

@@ -188,10 +188,43 @@ fn a_batch_answers_under_the_id_it_was_given() {
     check(&fetch("file:///etc/passwd"), json!([1, "deny"]));
 }
 
+/// A restriction under a name that means nothing would be lost, and with it a refusal.
+#[test]
+fn a_batch_refuses_restrictions_that_are_misspelt() {
+    let project = Project::new().unwrap();
+    let check = |field: &str, decision: &str, said: &str| {
+        let call = r#""cwd": "/srv", "tool": "Bash", "input": {"command": "ls"}"#;
+        let command = project.command(WINDLASS).args(["permissions", "explain", "--batch"]);
+        let finished = command.stdin(format!("{{\"id\": 5, {call}, {field}}}\n")).run().unwrap();
+        let answer = &finished.json_lines().unwrap()[0];
+        assert_eq!((&answer["id"], &answer["decision"]), (&json!(5), &json!(decision)), "{finished:?}");
+        assert!(answer["reason"].as_str().unwrap().contains(said), "{finished:?}");
+        assert_eq!(finished.code(), Some(i32::from(decision == "deny")), "{finished:?}");
+    };
+    check(r#""rules": {"Deny": ["Bash(ls)"]}"#, "deny", "unknown field `Deny`");
+    check(r#""rules": {"denied": ["Bash(ls)"], "allow": []}"#, "deny", "unknown field `denied`");
+    check(r#""Rules": {"deny": ["Bash(ls)"]}"#, "deny", "did you mean `rules`?");
+    check(r#""rule": {"deny": ["Bash(ls)"]}"#, "deny", "did you mean `rules`?");
+    check(r#""deny": ["Bash(ls)"]"#, "deny", "lists of rules stand in `rules`");
+    check(r#""permissions": {"deny": ["Bash(ls)"]}"#, "deny", "lists of rules stand in `rules`");
+    check(r#""Mode": "plan""#, "deny", "did you mean `mode`?");
+    check(r#""redirectTo": "http://localhost/""#, "deny", "did you mean `redirect_to`?");
+    for note in [
+        r#""rule": "Bash(ls)""#,
+        r#""rule": null"#,
+        r#""code": "3.3""#,
+        r#""class": "3.3 separators""#,
+        r#""expect": "allow""#,
+        r#""tags": ["a"]"#,
+    ] {
+        check(note, "allow", "only looks");
+    }
+}
+
 #[test]
 fn a_batch_tells_once_which_fields_mean_nothing() {
     let project = Project::new().unwrap();
-    let line = r#"{"id": 1, "cwd": "/srv", "tool": "Bash", "input": {"command": "ls"}, "rule": {}, "expect": "allow"}"#;
+    let line = r#"{"id": 1, "cwd": "/srv", "tool": "Bash", "input": {"command": "ls"}, "rule": null, "expect": "allow"}"#;
     let command = project.command(WINDLASS).args(["permissions", "explain", "--batch"]);
     let finished = command.stdin(format!("{line}\n{line}\n")).run().unwrap();
     assert_eq!(finished.code(), Some(0), "{finished:?}");
@@ -206,4 +239,47 @@ fn a_batch_tells_once_which_fields_mean_nothing() {
         let help = windlass(&project, page).stdout.replace('\n', " ");
         assert!(help.contains("cwd and tool are required"), "{help}");
     }
+}
+
+/// Twice as many rules may take twice as long, not four times.
+#[test]
+fn very_many_rules_cost_what_each_costs() {
+    let rules = |count: usize| (0..count).map(|number| format!("Bash(tool{number} *)")).collect::<Vec<_>>();
+    let explain = ["permissions", "explain", "--tool", "Bash", "--input", r#"{"command": "ls"}"#];
+    let ways: [(&str, &[&str]); 3] = [
+        ("home/.claude/settings.json", &explain),
+        ("project/.claude/settings.json", &explain),
+        ("project/.claude/settings.json", &["trust", "add"]),
+    ];
+    for (file, arguments) in ways {
+        check_growth(&arguments.join(" "), |project, count| {
+            let file = project.home().parent().unwrap().join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, json!({"permissions": {"allow": rules(count)}}).to_string()).unwrap();
+            project.command(WINDLASS).args(arguments)
+        });
+    }
+    check_growth("--batch", |project, count| {
+        let deny = json!({"deny": rules(count)});
+        let case = json!({"cwd": "/srv", "tool": "Bash", "input": {"command": "ls"}, "rules": deny});
+        let command = project.command(WINDLASS).args(["permissions", "explain", "--batch"]);
+        command.stdin(format!("{case}\n"))
+    });
+}
+
+/// Compares what two numbers of rules cost, by the better of two tries: others use this machine too.
+fn check_growth(what: &str, command: impl Fn(&Project, usize) -> windlass_testkit::WindlassCommand) {
+    let best = |count: usize| {
+        let tries = (0..2).map(|_| {
+            let project = Project::new().unwrap();
+            let command = command(&project, count);
+            let start = std::time::Instant::now();
+            let finished = command.run().unwrap();
+            assert_eq!(finished.code(), Some(0), "{what}");
+            start.elapsed()
+        });
+        tries.min().unwrap_or_default()
+    };
+    let (some, twice) = (best(20_000), best(40_000));
+    assert!(twice <= some * 3, "{what}: 20,000 rules take {some:?} and 40,000 take {twice:?}");
 }

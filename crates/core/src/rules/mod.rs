@@ -3,6 +3,7 @@
 //! A rule is `Tool` or `Tool(what)`. Rules that allow are read strictly, rules that deny or ask generously: a restriction
 //! that is missed would let something run, a permission that is missed only costs a question.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ use tool::ToolPattern;
 pub(crate) use tool::{has_value, skill_text};
 
 /// Where a rule stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleSource {
     /// In words: `user settings`, `--allowedTools`, `this session`.
     pub place: Arc<str>,
@@ -348,10 +349,15 @@ pub struct Rules {
     pub(crate) deny: Vec<Rule>,
     pub(crate) ask: Vec<Rule>,
     pub(crate) allow: Vec<Rule>,
+    /// Every rule as it was written, to find doubles among very many.
+    written: Arc<BTreeSet<Written>>,
 }
 
+/// What makes two rules the same: their list, their text and where they stand.
+type Written = (Behaviour, Arc<str>, RuleSource);
+
 impl Rules {
-    /// Reads a rule and adds it.
+    /// Reads a rule and adds it, unless it is there.
     pub fn add(
         &mut self,
         behaviour: Behaviour,
@@ -360,11 +366,19 @@ impl Rules {
         anchors: &Anchors,
     ) -> Result<(), RuleError> {
         let rule = Rule::parse(behaviour, text, source, anchors)?;
-        let list = self.list_mut(behaviour);
-        if !list.contains(&rule) {
-            list.push(rule);
+        let written = (behaviour, rule.text.clone(), rule.source.clone());
+        if Arc::make_mut(&mut self.written).insert(written) {
+            self.list_mut(behaviour).push(rule);
         }
         Ok(())
+    }
+
+    /// Takes out the rules of a kind that do not stay.
+    pub(crate) fn retain(&mut self, behaviour: Behaviour, stays: impl Fn(&Rule) -> bool) {
+        self.list_mut(behaviour).retain(stays);
+        let key = |rule: &Rule| (rule.behaviour, rule.text.clone(), rule.source.clone());
+        self.written =
+            Arc::new([&self.deny, &self.ask, &self.allow].into_iter().flatten().map(key).collect());
     }
 
     /// Rules that allow these tools altogether.

@@ -67,6 +67,26 @@ fn the_time_grows_with_the_text_and_not_faster() {
     assert!(long < short * 8 * 4, "{short:?} became {long:?}");
 }
 
+/// Every rule is compared with those that are there, to find doubles.
+#[test]
+fn the_time_grows_with_the_number_of_rules_and_not_faster() {
+    let time = |count: usize| {
+        let texts: Vec<String> = (0..count).map(|number| format!("Bash(tool{number} *)")).collect();
+        let run = || {
+            let (start, mut rules) = (Instant::now(), Rules::default());
+            // The second time, all of them are doubles.
+            for text in texts.iter().chain(&texts) {
+                rules.add(Behaviour::Deny, text, RuleSource::session(), &anchors()).unwrap();
+            }
+            assert_eq!(rules.deny.len(), count);
+            start.elapsed()
+        };
+        (0..3).map(|_| run()).min().unwrap_or_default()
+    };
+    let (some, twice) = (time(20_000), time(40_000));
+    assert!(twice <= some * 3, "{some:?} became {twice:?}");
+}
+
 #[test]
 fn long_names_of_tools_and_values_end_in_time() {
     let text = "a".repeat(LONG);
