@@ -12,7 +12,7 @@ use windlass_engine::{CommandPattern, Hosts, Rules, Sandboxing};
 use windlass_hooks::Confinement;
 use windlass_sandbox::{
     Arbiter, Destination, Host, Network, Policy, Protected, Sandbox, Verdict, child_environment,
-    guard_repositories, run_command,
+    guard_repositories, run_command, tried_sandbox,
 };
 
 use crate::arguments::Request;
@@ -35,7 +35,7 @@ struct Arguments {
 pub(crate) enum Command {
     /// Run a program in the sandbox that the settings of this directory describe, whether they turn it on or not
     Run(Wanted),
-    /// Say what the sandbox is made of here, and where it has gaps
+    /// Try the sandbox once, and say what it is made of here and where it has gaps
     Status,
 }
 
@@ -82,10 +82,10 @@ pub(crate) fn run(command: &Command) -> i32 {
             let environment = child_environment(shell, &config.settings.shell.pass, &config.cwd);
             run_command(&policy, wanted.command.clone(), without_hidden(environment, &config))
         }
-        Command::Status => match Sandbox::prepare(&policy) {
+        Command::Status => match tried_sandbox(&policy) {
             Ok(sandbox) => i32::from(std::io::stdout().write_all(sandbox.report().as_bytes()).is_err()),
-            Err(unavailable) => {
-                complain(&unavailable.to_string());
+            Err(error) => {
+                complain(&error.to_string());
                 1
             }
         },

@@ -160,6 +160,19 @@ impl Enclosure {
         }
     }
 
+    /// How the process directly below us ended that confined nothing.
+    fn in_words(&self, status: Status) -> String {
+        let who = if self.is_namespaced { "bwrap" } else { "the process that confines the command" };
+        match status {
+            Status::Code(code) => format!("{who} ended with code {code} and confined nothing"),
+            Status::Signal(signal) => format!("{who} was ended by signal {signal} and confined nothing"),
+            Status::NotStarted(errno) => {
+                format!("{who} could not be started: {}", io::Error::from_raw_os_error(errno))
+            }
+            Status::Lost => format!("how {who} ended is not known"),
+        }
+    }
+
     /// How the command ended if nobody inside said so.
     pub(crate) fn end(&mut self, status: Status) -> Exit {
         if !self.stands {
@@ -169,7 +182,7 @@ impl Enclosure {
                 .rewind()
                 .and_then(|()| (&mut self.complaints).take(COMPLAINT_BYTES_MAX).read_to_string(&mut text));
             let text = read.map_or("", |_| text.trim());
-            return if text.is_empty() { not_started(&format!("{status:?}")) } else { not_started(text) };
+            return if text.is_empty() { not_started(&self.in_words(status)) } else { not_started(text) };
         }
         match status {
             // `bwrap` tells of signals as shells do.

@@ -56,5 +56,5 @@ pub use run::{Bounds, Finished, Kept};
 pub use sandbox::{ActiveLayer, Layer, Sandbox, Unavailable};
 pub use secrecy::close_to_others;
 pub use supervisor::run_if_supervisor;
-pub use terminal::run_command;
+pub use terminal::{run_command, tried_sandbox};
 pub use tokio::net::unix::pipe::{Receiver as OutputPipe, Sender as InputPipe};

@@ -49,6 +49,8 @@ struct Prepared {
     plan: Plan,
     network: Network,
     layers: Vec<ActiveLayer>,
+    /// Why a better backend was passed over.
+    passed_over: Option<Unavailable>,
     /// Removed when the last clone is gone, and no command in it is left.
     _temp: Option<TempDir>,
 }
@@ -127,12 +129,15 @@ impl Sandbox {
                 advice: "Use a kernel with CONFIG_SECCOMP_FILTER.".to_owned(),
             });
         }
-        let backend = match policy.backend {
-            Choice::Bubblewrap => bubblewrap(policy)?,
-            Choice::Landlock => landlock(policy)?,
+        let (backend, passed_over) = match policy.backend {
+            Choice::Bubblewrap => (bubblewrap(policy)?, None),
+            Choice::Landlock => (landlock(policy)?, None),
             Choice::Best => match bubblewrap(policy) {
-                Ok(backend) => backend,
-                Err(first) => landlock(policy).map_err(|second| first.and(&second))?,
+                Ok(backend) => (backend, None),
+                Err(first) => match landlock(policy) {
+                    Ok(backend) => (backend, Some(first)),
+                    Err(second) => return Err(first.and(&second)),
+                },
             },
         };
         let (temp, own_temp) = temporary(policy)?;
@@ -147,7 +152,7 @@ impl Sandbox {
         let layers = layers(policy, &backend, network);
         let plan = Plan { backend, files, network, unix_sockets: policy.unix_sockets, limits: policy.limits };
         let network = policy.network.clone();
-        Ok(Self(Arc::new(Prepared { plan, network, layers, _temp: own_temp })))
+        Ok(Self(Arc::new(Prepared { plan, network, layers, passed_over, _temp: own_temp })))
     }
 
     /// What the sandbox is made of, and where it has gaps.
@@ -200,6 +205,9 @@ impl Sandbox {
         }
         if let (true, Backend::Landlock(_)) = (self.is_reduced(), &self.0.plan.backend) {
             text.push_str("  for a complete sandbox, install bubblewrap and allow user namespaces\n");
+        }
+        if let Some(Unavailable { missing, why, .. }) = &self.0.passed_over {
+            let _ = writeln!(text, "  bubblewrap cannot be used here: {missing} is missing ({why})");
         }
         text
     }
@@ -398,8 +406,11 @@ fn try_bwrap(program: &Path, network: Reach, user_namespace: bool) -> Result<(),
     command.arg("--").arg(program).arg("--version");
     let output = command.env_clear().current_dir("/").stdin(Stdio::null()).output();
     let output = output.map_err(|error| error.to_string())?;
-    if output.status.success() {
+    if output.status.success() && output.stdout.starts_with(b"bubblewrap") {
         return Ok(());
+    }
+    if output.status.success() {
+        return Err(format!("{} does not run what bubblewrap would run", program.display()));
     }
     let text = String::from_utf8_lossy(&output.stderr);
     Err(text.lines().next().unwrap_or("it fails and does not say why").to_owned())

@@ -1,6 +1,7 @@
-//! Running one confined command for a person at a terminal.
+//! Running one confined command for a person at a terminal, or trying whether one would be confined.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 
@@ -27,26 +28,57 @@ pub fn run_command(policy: &Policy, argv: Vec<OsString>, environment: Vec<(OsStr
     };
     say(&sandbox.summary());
     let program = argv.first().map(|program| program.to_string_lossy().into_owned()).unwrap_or_default();
-    let outcome = run(sandbox, argv, environment);
-    wait_for_trees(TERMINATE_TIME * 5 / 4);
-    match outcome {
+    match own_streams().map_err(Into::into).and_then(|streams| run(sandbox, argv, environment, streams)) {
         Ok(exit) => conclude(&exit, &program),
         Err(error) => give_up(&error),
     }
+}
+
+/// A sandbox in which a program was really confined: one that does nothing. The error says why it was not.
+///
+/// The process that is to become the program looks around in there and gives up its rights before anything of it runs, and
+/// what it finds wrong is told. The same holds for callers as for [`run_command`].
+pub fn tried_sandbox(policy: &Policy) -> Result<Sandbox, Box<dyn std::error::Error>> {
+    let sandbox = Sandbox::prepare(policy)?;
+    let (null, path) = (File::options().read(true).write(true).open("/dev/null")?, std::env::var_os("PATH"));
+    let environment = path.map(|path| ("PATH".into(), path)).into_iter().collect();
+    let streams = Streams { input: None, output: null.try_clone()?.into(), errors: null.into() };
+    let exit = run(sandbox.clone(), vec!["true".into()], environment, streams)?;
+    match (exit.reason, exit.status) {
+        (Some(reason), _) => Err(reason.into()),
+        (None, Status::Lost) => Err("how a program in the sandbox ended is not known".into()),
+        // Without such a program here, it was confined all the same.
+        (None, Status::Code(_) | Status::Signal(_) | Status::NotStarted(_)) => Ok(sandbox),
+    }
+}
+
+fn own_streams() -> io::Result<Streams> {
+    Ok(Streams {
+        input: Some(io::stdin().as_fd().try_clone_to_owned()?),
+        output: io::stdout().as_fd().try_clone_to_owned()?,
+        errors: io::stderr().as_fd().try_clone_to_owned()?,
+    })
 }
 
 fn run(
     sandbox: Sandbox,
     argv: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
+    streams: Streams,
+) -> Result<Exit, Box<dyn std::error::Error>> {
+    let outcome = launch(sandbox, argv, environment, streams);
+    wait_for_trees(TERMINATE_TIME * 5 / 4);
+    outcome
+}
+
+fn launch(
+    sandbox: Sandbox,
+    argv: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
+    streams: Streams,
 ) -> Result<Exit, Box<dyn std::error::Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let streams = Streams {
-            input: Some(io::stdin().as_fd().try_clone_to_owned()?),
-            output: io::stdout().as_fd().try_clone_to_owned()?,
-            errors: io::stderr().as_fd().try_clone_to_owned()?,
-        };
         let cwd = std::env::current_dir()?;
         let job = ProgramJob { argv, cwd, environment, input: Input::Nothing, sandbox: Some(sandbox) };
         let launcher = Launcher::supervised("/proc/self/exe".into());

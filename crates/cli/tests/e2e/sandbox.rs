@@ -34,3 +34,16 @@ fn a_path_of_bubblewrap_that_leads_nowhere_is_named() {
     assert_eq!(finished.code(), Some(0), "{finished:?}");
     assert!(finished.stderr.contains("sandbox.bwrapPath is /nope"), "{}", finished.stderr);
 }
+
+/// A program that succeeds whatever it is given is no sandbox.
+#[test]
+fn the_status_is_that_of_a_sandbox_that_was_tried() {
+    let project = Project::new().unwrap();
+    std::fs::create_dir_all(project.home().join(".claude")).unwrap();
+    let settings = r#"{"sandbox": {"enabled": true, "bwrapPath": "/bin/true"}}"#;
+    std::fs::write(project.home().join(".claude/settings.json"), settings).unwrap();
+    let finished = windlass(&project, &["sandbox", "status"]);
+    let said = format!("{}{}", finished.stdout, finished.stderr);
+    assert!(!said.contains("sandbox: bubblewrap"), "{finished:?}");
+    assert!(said.contains("/bin/true does not run what bubblewrap would run"), "{finished:?}");
+}

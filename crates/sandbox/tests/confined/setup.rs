@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use windlass_sandbox::{
@@ -16,6 +16,7 @@ use crate::{BOTH, Case, NAMESPACES, case};
 pub(crate) const CASES: &[Case] = &[
     case("without_its_program_there_is_no_sandbox", NAMESPACES, without_program),
     case("a_program_that_does_not_confine_is_noticed", NAMESPACES, false_program),
+    case("another_program_is_not_taken_for_bubblewrap", BOTH, other_program),
     case("what_fails_while_setting_up_is_told", BOTH, failures_are_told),
     case("every_layer_is_reported", BOTH, every_layer),
     case("programs_are_confined_too", BOTH, programs),
@@ -53,17 +54,34 @@ fn without_program(backend: Choice) {
         (unavailable.missing.as_str(), unavailable.why.as_str()),
         ("the right to make namespaces", "no namespaces")
     );
-    // The weaker way is taken only when that is allowed.
+    // The weaker way is taken only when that is allowed, and the report says why it was.
     world.policy.backend = Choice::Best;
     match Sandbox::prepare(&world.policy) {
-        Ok(sandbox) => assert!(sandbox.backend() == "landlock" && sandbox.is_reduced()),
+        Ok(sandbox) => {
+            assert!(sandbox.backend() == "landlock" && sandbox.is_reduced());
+            let report = sandbox.report();
+            assert!(
+                report.contains(
+                    "bubblewrap cannot be used here: the right to make namespaces is missing (no namespaces)"
+                ),
+                "{report}"
+            );
+        }
         Err(unavailable) => println!("SKIPPED: {unavailable}"),
     }
 }
 
+/// A program that succeeds whatever it is given makes no namespaces.
+fn other_program(_: Choice) {
+    let mut world = World::new(Choice::Bubblewrap);
+    let truth = ["/bin/true", "/usr/bin/true"].into_iter().find(|path| Path::new(path).exists()).unwrap();
+    world.policy.bwrap = Some(truth.into());
+    let unavailable = Sandbox::prepare(&world.policy).unwrap_err();
+    assert!(unavailable.why.contains("does not run what bubblewrap would run"), "{unavailable}");
+}
+
 /// Runs what it is given after the double dash, and confines nothing.
-const FALSE_PROGRAM: &str =
-    "#!/bin/sh\n[ \"$1\" = --version ] && exit\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n";
+const FALSE_PROGRAM: &str = "#!/bin/sh\n[ \"$1\" = --version ] && echo bubblewrap 1 && exit\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n";
 
 fn false_program(backend: Choice) {
     let mut world = World::new(backend);
