@@ -6,7 +6,7 @@ use windlass_protocol::blocks_on_failure;
 
 use super::json::{At, Content, Member, Node};
 use super::keys::{self, KEYS, Kind};
-use super::nearest::meant;
+use super::nearest::{may_protect, meant};
 use super::origin::Source;
 use super::problem::{Problem, Severity};
 use super::tree::{Leaf, List, Tree};
@@ -106,7 +106,7 @@ impl Checker<'_> {
     }
 
     fn unknown(&mut self, member: &Member, group: &str) {
-        if self.problems.len() >= PROBLEMS_MAX {
+        if self.problems.len() >= PROBLEMS_MAX && !may_protect(&member.name, group) {
             // Looking for what was meant takes longer than anything else here.
             self.untold += 1;
             return;

@@ -33,16 +33,29 @@ const OTHER_NAMES: [(&[&str], &str); 6] = [
 
 /// The key that was probably meant by a name in a group: one with another name, its neighbour, or one of another group.
 pub(crate) fn meant(name: &str, group: &str) -> Option<&'static Key> {
-    let plain: String =
-        name.chars().take(NAME_CHARS_MAX).filter(|c| !"-_".contains(*c)).collect::<String>().to_lowercase();
-    let other = OTHER_NAMES.iter().find(|(names, _)| names.contains(&&*plain));
     let neighbours = || KEYS.iter().filter(|key| key.is_in(group));
     let near = || {
         let near = nearest(name, neighbours().map(Key::name))?;
         neighbours().find(|key| key.name() == near)
     };
     let elsewhere = || KEYS.iter().find(|key| key.name() == name);
-    other.and_then(|(_, path)| keys::find(path)).or_else(near).or_else(elsewhere)
+    other_name(name).or_else(near).or_else(elsewhere)
+}
+
+/// Whether a name may have been meant for something that protects: a quick look, for files with very many names.
+pub(crate) fn may_protect(name: &str, group: &str) -> bool {
+    let protecting = || KEYS.iter().filter(|key| key.forbids || key.path == "hooks");
+    other_name(name).is_some()
+        || protecting().any(|key| key.name() == name)
+        || nearest(name, protecting().filter(|key| key.is_in(group)).map(Key::name)).is_some()
+}
+
+/// The key that is called so elsewhere.
+fn other_name(name: &str) -> Option<&'static Key> {
+    let plain: String =
+        name.chars().take(NAME_CHARS_MAX).filter(|c| !"-_".contains(*c)).collect::<String>().to_lowercase();
+    let (_, path) = OTHER_NAMES.iter().find(|(names, _)| names.contains(&&*plain))?;
+    keys::find(path)
 }
 
 /// Longer names are no slips of the finger.
@@ -54,9 +67,12 @@ fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
     if name.len() > NAME_CHARS_MAX {
         return None;
     }
+    let far_max = (name.len() / 3).max(1);
+    // Of names that differ much in length, nothing else need be looked at.
+    let known = known.filter(|known| known.len().abs_diff(name.len()) <= far_max);
     let far = |known: &str| distance(&name, &known.to_lowercase().chars().collect::<Vec<_>>());
     let best = known.map(|known| (far(known), known)).min()?;
-    (best.0 <= (name.len() / 3).max(1)).then_some(best.1)
+    (best.0 <= far_max).then_some(best.1)
 }
 
 /// How many characters must be changed, added, taken away or swapped with their neighbour.

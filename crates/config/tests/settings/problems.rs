@@ -356,6 +356,34 @@ fn a_file_full_of_mistakes_is_told_in_short_and_in_time() {
 }
 
 #[test]
+fn what_protects_is_missed_behind_no_number_of_mistakes() {
+    let check = |last: &str, expected: Option<&str>| {
+        let members: Vec<String> = (0..200).map(|count| format!("\"unknownName{count}\":1")).collect();
+        let content = format!("{{{},{last}}}", members.join(","));
+        let machine = Machine::new(&[("home/.claude/settings.json", &content)]);
+        let effective = machine.read(None).effective(true);
+        let fatal = effective.fatal().map(|problem| problem.what.clone());
+        match expected {
+            None => assert_eq!(fatal, None, "{last}"),
+            Some(expected) => {
+                assert!(fatal.as_ref().is_some_and(|what| what.contains(expected)), "{fatal:?}")
+            }
+        }
+    };
+    check(r#""permissions":{"dney":["Bash(rm *)"]}"#, Some("`permissions.dney`"));
+    check(r#""permissions":{"Ask":["Bash(rm *)"]}"#, Some("`permissions.Ask`"));
+    check(r#""permissions":{"deny":[1]}"#, Some("`permissions.deny[0]`"));
+    check(r#""permisions":{"deny":["Bash(rm *)"]}"#, Some("`permisions`"));
+    check(r#""deny":["Bash(rm *)"]"#, Some("`deny`"));
+    check(r#""disallowedTools":["Bash(rm *)"]"#, Some("`disallowedTools`"));
+    check(r#""sandbox":{"filesystem":{"denyReed":["/a"]}}"#, Some("`sandbox.filesystem.denyReed`"));
+    let hooks = r#"{"PreToolUse":[{"hooks":[{"type":"command","command":"x","onFailure":"block"}]}]}"#;
+    check(&format!(r#""hoks":{hooks}"#), Some("`hoks`"));
+    check(r#""modle":"m""#, None);
+    check(r#""permissions":{"alow":["Bash(ls)"]}"#, None);
+}
+
+#[test]
 fn shown_values_have_their_origin_and_hide_secrets() {
     let machine = Machine::new(&[
         (
