@@ -27,6 +27,8 @@ pub struct Session {
     untold: Untold,
     /// Why it begins, until hooks hear of it.
     start: Option<StartSource>,
+    /// Whether there was a run, with which hooks hear that the session begins.
+    pub(crate) has_run: bool,
     handle: Handle,
 }
 
@@ -53,7 +55,7 @@ impl Session {
         let untold = if is_new { Untold::Everything } else { Untold::Nothing };
         let start = Some(if is_new { StartSource::Startup } else { StartSource::Resume });
         let machine = Machine::new(world, shared.config.clone(), state, seed);
-        Self { machine, inbox, shared, seed, untold, start, handle }
+        Self { machine, inbox, shared, seed, untold, start, has_run: false, handle }
     }
 
     /// Puts everything that happens from now on into a new log. What was said before goes in first.
@@ -117,6 +119,7 @@ impl Session {
 
     fn start(&mut self, event: Event) -> Run<'_> {
         self.take_messages();
+        self.has_run = true;
         Run::new(self, event)
     }
 

@@ -28,9 +28,12 @@ impl Engine {
 
 impl Session {
     /// Lets hooks hear that the session is left, and waits for them as long as they may take. What they have to say to the user
-    /// comes back. Nothing else ends with it: a session can be dropped without.
+    /// comes back. Without any run, no hook heard that it began, so none hears that it ends. Nothing else ends with it: a session
+    /// can be dropped without.
     pub fn end(&mut self, reason: EndReason) -> impl Future<Output = Vec<String>> + Send + use<> {
-        tell(&self.shared, self.cwd().to_owned(), HookCall::SessionEnd { reason })
+        let ended = tell(&self.shared, self.cwd().to_owned(), HookCall::SessionEnd { reason });
+        let has_run = self.has_run;
+        async move { if has_run { ended.await } else { Vec::new() } }
     }
 }
 

@@ -48,6 +48,26 @@ fn the_end_of_a_session_waits_as_long_as_the_user_says() {
     check("1", Some("200"), false);
 }
 
+/// What is answered without a run begins no session, and ends none.
+#[test]
+fn hooks_hear_of_the_end_only_if_they_heard_of_the_start() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "Hello."}], "repeat": 5}]"#);
+    let said =
+        |name: &str| json!([{"hooks": [{"type": "command", "command": format!("echo {name} >> heard")}]}]);
+    let settings = json!({"hooks": {"SessionStart": said("start"), "SessionEnd": said("end")}}).to_string();
+    let check = |prompt: &[&str], heard: &str| {
+        let _ = std::fs::remove_file(stage.project.path().join("heard"));
+        let finished = stage.run(&[prompt, &["--settings", &settings]].concat());
+        assert_eq!(finished.code(), Some(0), "{finished:?}");
+        assert_eq!(stage.project.read("heard").unwrap_or_default(), heard, "{prompt:?}");
+    };
+    check(&["-p", "go"], "start\nend\n");
+    check(&["-p", "/cost", "--continue"], "");
+    check(&["-p", "/context", "--continue"], "");
+    check(&["-p", "/rewind", "--continue"], "");
+    check(&["-p", "go", "--continue"], "start\nend\n");
+}
+
 /// A hook may be a guard, so a rule that nobody can read does not keep it from objecting.
 #[test]
 fn a_hook_whose_rule_cannot_be_read_is_told_and_still_guards() {
