@@ -8,7 +8,7 @@ use windlass_protocol::RawObject;
 use crate::near::nearest;
 
 /// The fields of an answer itself.
-pub(crate) const TOP: [&str; 10] = [
+pub(crate) const TOP: [&str; 9] = [
     "continue",
     "stopReason",
     "systemMessage",
@@ -18,10 +18,9 @@ pub(crate) const TOP: [&str; 10] = [
     "hookSpecificOutput",
     "async",
     "asyncTimeout",
-    "terminalSequence",
 ];
 /// The fields of `hookSpecificOutput`, whatever the event.
-pub(crate) const OWN: [&str; 19] = [
+pub(crate) const OWN: [&str; 13] = [
     "hookEventName",
     "additionalContext",
     "permissionDecision",
@@ -32,15 +31,19 @@ pub(crate) const OWN: [&str; 19] = [
     "updatedToolOutput",
     "updatedMCPToolOutput",
     "initialUserMessage",
+    "action",
+    "content",
+    "worktreePath",
+];
+/// The fields that an answer may have anywhere, and nothing here acts on.
+pub(crate) const WITHOUT_EFFECT: [&str; 7] = [
+    "terminalSequence",
     "sessionTitle",
     "watchPaths",
     "reloadSkills",
     "classifierContext",
     "suppressOriginalPrompt",
     "displayContent",
-    "action",
-    "content",
-    "worktreePath",
 ];
 /// The fields of the decision in a person's place.
 pub(crate) const PERSON: [&str; 5] =
@@ -70,8 +73,10 @@ impl fmt::Display for Misspelt {
     }
 }
 
-/// The misspelt fields of an object; `path` stands in front of their names. What is `null` counts as not there.
-pub(crate) fn misspelt(object: &RawObject<'_>, path: &str, known: &[&'static str]) -> Vec<Misspelt> {
+/// The misspelt fields of an object; `path` stands in front of their names, and `own` are those it has besides the ones without effect.
+/// What is `null` counts as not there.
+pub(crate) fn misspelt(object: &RawObject<'_>, path: &str, own: &[&'static str]) -> Vec<Misspelt> {
+    let known = [own, &WITHOUT_EFFECT].concat();
     let unknown = object.iter().filter(|(name, value)| value.get() != "null" && !known.contains(name));
     let told = unknown.filter_map(|(name, _)| {
         let near = nearest(name, known.iter().copied());

@@ -6,7 +6,7 @@ use serde_json::Value;
 use windlass_protocol::{HookAnswer, HookEvent, HookPermission, RawObject, RawValue};
 
 use crate::events;
-use crate::misspelt::{self, Misspelt, misspelt};
+use crate::misspelt::{self, Misspelt, WITHOUT_EFFECT, misspelt};
 
 /// What a hook said in an object.
 #[derive(Debug, Default)]
@@ -18,16 +18,6 @@ pub(crate) struct Spoken {
     pub(crate) misspelt: Vec<Misspelt>,
 }
 
-/// What hooks may say besides, and nothing here acts on.
-const WITHOUT_EFFECT: [&str; 7] = [
-    "terminalSequence",
-    "sessionTitle",
-    "watchPaths",
-    "reloadSkills",
-    "classifierContext",
-    "suppressOriginalPrompt",
-    "displayContent",
-];
 /// Stands where a hook that objects gives no reason.
 pub(crate) const NO_REASON: &str = "it gives no reason";
 
@@ -173,8 +163,7 @@ impl Reader<'_> {
     }
 
     fn look_for_misspelt(&mut self, object: &Object<'_>, known: &[&'static str]) {
-        let known = [known, &WITHOUT_EFFECT].concat();
-        self.spoken.misspelt.extend(misspelt(&object.fields, object.path, &known));
+        self.spoken.misspelt.extend(misspelt(&object.fields, object.path, known));
     }
 
     fn unheard(&mut self, object: &Object<'_>) {
