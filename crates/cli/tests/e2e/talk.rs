@@ -227,7 +227,7 @@ fn whoever_answers_always_hears_where_it_is_kept_and_what_else_changed() {
     talk.sees("tokens in");
     talk.types("/exit");
     let (_, screen) = talk.ends();
-    let expected = ["windlass: kept in ", "settings.local.json", "was added to ", "git/ignore."];
+    let expected = ["windlass: kept in ", "settings.local.json", "were added to ", "git/ignore."];
     check_order(&unwrapped(&screen), &expected);
 }
 

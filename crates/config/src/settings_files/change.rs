@@ -211,7 +211,7 @@ impl SettingsPlaces {
         match excludes::add(file, &names) {
             Ok(false) => None,
             Ok(true) => Some(format!(
-                "So that git leaves local settings alone, {} was added to {}.",
+                "So that git leaves local settings alone, {} were added to {}.",
                 names.join(" and "),
                 file.display()
             )),
