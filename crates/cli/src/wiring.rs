@@ -117,7 +117,7 @@ pub(crate) fn wire_models(
     let tools = tools(&config, session.key.id, &tasks, (sandbox, later));
     let mut warnings: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
-    warnings.extend(config.warnings.iter().cloned());
+    warnings.extend(config.notices());
     let small = models.small.clone().unwrap_or_else(|| models.main.clone());
     let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), around_hooks)?;
     warnings.extend(problems);

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{ContextPolicy, Permissions, ThinkingWish};
+use windlass_core::{ContextPolicy, Permissions, RuleError, ThinkingWish};
 use windlass_protocol::{Effort, HookAnswer, HookEvent, MemoryNote, RawValue};
 
 use crate::flags::{Flags, PromptText};
@@ -58,6 +58,8 @@ pub struct Config {
     pub scripted_hooks: BTreeMap<HookEvent, Vec<HookAnswer>>,
     /// What the user should know although the configuration is valid.
     pub warnings: Vec<String>,
+    /// Rules that allow and are not understood. They are left out.
+    pub lost_rules: Vec<RuleError>,
     /// Who may do what.
     pub permissions: Permissions,
     /// Replaces the system prompt.
@@ -124,6 +126,7 @@ impl Config {
             memory: memory.notes,
             scripted_hooks,
             warnings: memory.warnings.into_iter().chain(granted.warnings).collect(),
+            lost_rules: granted.lost_rules,
             permissions: granted.permissions,
             system_prompt: prompt("--system-prompt-file", flags.system_prompt.as_ref(), place)?,
             append_system_prompt: prompt(
@@ -138,6 +141,12 @@ impl Config {
             files,
             environment: BTreeMap::new(),
         })
+    }
+
+    /// Everything that the user should know: the warnings, and the rules that are left out.
+    pub fn notices(&self) -> impl Iterator<Item = String> {
+        let lost = |error: &RuleError| format!("{error}. It allows nothing; correct it or take it out.");
+        self.warnings.iter().cloned().chain(self.lost_rules.iter().map(lost))
     }
 }
 

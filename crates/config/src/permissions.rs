@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use windlass_core::{Anchors, Asking, Classifier, PermissionMode, Permissions, RuleSource, Rules};
+use windlass_core::{Anchors, Asking, Classifier, PermissionMode, Permissions, RuleError, RuleSource, Rules};
 use windlass_protocol::Behaviour;
 
 use crate::flags::{Flags, split_rules};
@@ -13,6 +13,8 @@ pub(crate) struct Granted {
     pub(crate) permissions: Permissions,
     pub(crate) directories: Vec<PathBuf>,
     pub(crate) warnings: Vec<String>,
+    /// Rules that allow and are not understood.
+    pub(crate) lost_rules: Vec<RuleError>,
 }
 
 /// What flags and files say together. A rule that forbids and cannot be read is an error; one that allows is left out and
@@ -35,7 +37,8 @@ pub(crate) fn permissions(
         start,
         home: place.home.clone(),
     };
-    let rules = rules(flags, files, &anchors, &mut warnings)?;
+    let mut lost_rules = Vec::new();
+    let rules = rules(flags, files, &anchors, (&mut warnings, &mut lost_rules))?;
     let permissions = Permissions {
         mode,
         rules,
@@ -47,14 +50,14 @@ pub(crate) fn permissions(
         managed_only: files.permissions.managed_only.is_some(),
         sandbox: None,
     };
-    Ok(Granted { permissions, directories, warnings })
+    Ok(Granted { permissions, directories, warnings, lost_rules })
 }
 
 fn rules(
     flags: &Flags,
     files: &FileSettings,
     anchors: &Anchors,
-    warnings: &mut Vec<String>,
+    (warnings, lost_rules): (&mut Vec<String>, &mut Vec<RuleError>),
 ) -> Result<Rules, ConfigError> {
     let mut rules = Rules::default();
     let lists = [
@@ -66,9 +69,7 @@ fn rules(
         for rule in list {
             let anchors = Anchors { settings: rule.anchor.clone(), ..anchors.clone() };
             match rules.add(behaviour, &rule.text, source(rule), &anchors) {
-                Err(error) if behaviour == Behaviour::Allow => {
-                    warnings.push(format!("{error}. It allows nothing; correct it or take it out."));
-                }
+                Err(error) if behaviour == Behaviour::Allow => lost_rules.push(error),
                 added => added?,
             }
         }

@@ -1,6 +1,6 @@
 //! Each value that holds, where it comes from, and whether it is understood.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -64,8 +64,7 @@ fn could_start(held: Guard, place: &Place) -> i32 {
     match Config::with_files(held.settings, &Flags::default(), place, held.effective.settings) {
         Ok(config) => {
             // Rules that are not understood are marked where they stand.
-            let others = config.warnings.iter().filter(|warning| !warning.contains("is not understood"));
-            others.for_each(|warning| complain(warning));
+            config.warnings.iter().for_each(|warning| complain(warning));
             0
         }
         Err(error) => {
@@ -109,7 +108,9 @@ fn problem(behaviour: Behaviour, rule: &RuleText, home: Option<&Path>) -> Option
 fn tell_waiting(said: Said<'_>, place: &Place, holding: &PermissionSettings) -> Result<(), String> {
     let (files, _) = guard::files(said, place)?;
     let trusted = files.effective(true).settings.permissions;
-    for rule in trusted.allow.iter().filter(|rule| !holding.allow.contains(rule)) {
+    let place_of = |rule: &RuleText| (rule.text.clone(), rule.file.clone(), rule.line);
+    let holding: BTreeSet<_> = holding.allow.iter().map(place_of).collect();
+    for rule in trusted.allow.iter().filter(|rule| !holding.contains(&place_of(rule))) {
         if let Some(problem) = problem(Behaviour::Allow, rule, place.home.as_deref()) {
             let file = rule.file.as_deref().map(|file| display::short_path(file, &files.places().start));
             let file = file.unwrap_or_else(|| "--settings".to_owned());

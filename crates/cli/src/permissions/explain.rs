@@ -49,7 +49,7 @@ fn explain(wanted: &Wanted) -> Result<String, String> {
     held.complain();
     let config = Config::with_files(held.settings, &flags, &place, held.effective.settings)
         .map_err(|error| error.to_string())?;
-    config.warnings.iter().for_each(|warning| complain(warning));
+    config.notices().for_each(|notice| complain(&notice));
     let roots = super::batch::roots(&place.cwd, &config.added_directories);
     let hidden = guarded(&config.permissions.rules);
     let cx = ExamineContext { cwd: place.cwd.clone(), roots: roots.clone().into(), hidden };
