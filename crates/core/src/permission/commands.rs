@@ -1,6 +1,6 @@
 //! Command lines: every command of a line needs its own leave.
 
-use windlass_protocol::{CommandEffect, NamedPath, Naming, PathFact, PlainCommand, Ruling};
+use windlass_protocol::{CommandEffect, NamedPath, Naming, PathFact, PlainCommand, Ruling, UNKNOWN_TEXT};
 
 use super::{Case, allow, by_rule};
 use crate::rules::{Access, Rule};
@@ -123,9 +123,32 @@ pub(super) fn reason(case: &Case<'_>) -> Option<String> {
                 command.text,
                 path.lexical.display()
             ),
-            None => format!("{tool} needs permission: nothing allows `{}`.", command.text),
+            None => {
+                let why = held_back(case, command).unwrap_or_default();
+                format!("{tool} needs permission: nothing allows `{}`{why}.", command.text)
+            }
         },
     })
+}
+
+/// What is said about a rule whose star fits a command and does not cover it.
+fn held_back(case: &Case<'_>, command: &PlainCommand) -> Option<String> {
+    let (rule, held) =
+        case.allow_rules().find_map(|rule| Some((rule, rule.holds_back(case.tool, command)?)))?;
+    let why = match held.told {
+        Some(word) => {
+            let word = word.replace(UNKNOWN_TEXT, "$…");
+            format!("a star does not cover another program, and `{word}` has one run")
+        }
+        None => "what it does is allowed only word by word".to_owned(),
+    };
+    let other = held.pattern.map(|pattern| format!("; {}({pattern}) would allow it", case.tool));
+    Some(format!(
+        ". The rule {} ({}) is not enough: {why}{}",
+        rule.text,
+        rule.source,
+        other.unwrap_or_default()
+    ))
 }
 
 /// What a command that only looks, or only changes files, names outside.

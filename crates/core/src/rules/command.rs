@@ -74,6 +74,14 @@ impl Token {
     }
 }
 
+/// Why a star does not cover a command that it fits.
+pub(crate) struct HeldBack {
+    /// The word that has another program run. `None` if what is run must be given in all its words.
+    pub(crate) told: Option<String>,
+    /// A pattern that would cover it, if there is one.
+    pub(crate) pattern: Option<String>,
+}
+
 impl CommandPattern {
     /// Reads what stands between the parentheses. `None` if it says nothing.
     #[must_use]
@@ -121,6 +129,19 @@ impl CommandPattern {
         let may_cover =
             !command.exact_only && command.spelled.is_none_or(|count| self.spells(&command.words, count));
         may_cover && self.is(&command.words)
+    }
+
+    /// Why a star of an allow rule does not cover a command that it fits; `None` if it fits none, or covers it.
+    pub(crate) fn holds_back(&self, command: &PlainCommand) -> Option<HeldBack> {
+        if self.is_exact() || self.covers(command) || !self.is(&command.words) {
+            return None;
+        }
+        let count =
+            command.spelled.filter(|_| !command.exact_only).map(|count| count.min(command.words.len()));
+        let told = count.and_then(|count| command.words[..count].last()).cloned();
+        let wide = count.and_then(|count| Some(format!("{} *", Self::literal(&command.words[..count])?)));
+        let allows = |text: &String| Self::parse(text).is_some_and(|pattern| pattern.covers(command));
+        Some(HeldBack { told, pattern: wide.filter(allows).or_else(|| Self::literal(&command.words)) })
     }
 
     /// Whether what stands in front of the first star would be these words to their ends, if it fits.

@@ -22,6 +22,7 @@ mod text;
 mod tool;
 
 pub use command::CommandPattern;
+use command::HeldBack;
 pub use grammar::RuleError;
 use host::HostPattern;
 pub(crate) use host::is_private;
@@ -253,6 +254,14 @@ impl Rule {
             What::Every => own,
             What::Commands(pattern) => own && pattern.covers(command),
             _ => false,
+        }
+    }
+
+    /// Why a rule that allows does not cover a command that its star fits.
+    pub(crate) fn holds_back(&self, tool: &str, command: &PlainCommand) -> Option<HeldBack> {
+        match &self.what {
+            What::Commands(pattern) if self.tool.names(tool, Behaviour::Allow) => pattern.holds_back(command),
+            _ => None,
         }
     }
 
