@@ -138,6 +138,17 @@ fn no_pattern_is_offered() {
 }
 
 #[test]
+fn a_command_and_the_file_it_is_redirected_to_each_get_a_rule() {
+    check("make > out.txt", &["Edit(//srv/app/out.txt)", "Bash(make)"]);
+    check("make > 'a b.txt'", &["Edit(//srv/app/a b.txt)", "Bash(make)"]);
+    check("make < /etc/hosts", &["Bash(make)", "Read(//etc/hosts)"]);
+    check("cat < /etc/hosts", &["Read(//etc/hosts)"]);
+    check("ls > out.txt", &["Edit(//srv/app/out.txt)"]);
+    check("for f in a b; do cargo fmt $f; done", &[]);
+    check("rm *.o", &[]);
+}
+
+#[test]
 fn nothing_is_offered_for_what_runs_its_input() {
     for line in [
         "echo date | sh",

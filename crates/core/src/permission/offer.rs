@@ -12,22 +12,55 @@ use crate::rules::{
 /// A line that needs more rules than this is asked about each time.
 const RULES_MAX: usize = 5;
 
-/// The missing rules. They are offered only if with them the very same call passes.
+/// The missing rules. They are offered only if with them the very same call passes, and where rules of the user count.
 pub(super) fn missing(case: &Case<'_>) -> Vec<String> {
-    let rules = candidates(case);
-    if rules.is_empty() || rules.len() > RULES_MAX || !suffices(case, &rules) {
+    if case.permissions.managed_only {
         return Vec::new();
+    }
+    let mut rules: Vec<String> = Vec::new();
+    // What lacks leave for a file may lack it for itself too, which shows only when the file has it.
+    while rules.len() <= RULES_MAX {
+        let Some(permissions) = with(case, &rules) else { return Vec::new() };
+        let again = Case { permissions: &permissions, ..*case };
+        if judge(&again).verdict == Verdict::Allow {
+            return needed(case, rules);
+        }
+        let more: Vec<String> = candidates(&again).into_iter().filter(|rule| !rules.contains(rule)).collect();
+        if more.is_empty() {
+            return Vec::new();
+        }
+        rules.extend(more);
+    }
+    Vec::new()
+}
+
+/// Those of some rules that a call does not pass without.
+fn needed(case: &Case<'_>, mut rules: Vec<String>) -> Vec<String> {
+    let passes = |rules: &[String]| {
+        let permissions = with(case, rules);
+        permissions.is_some_and(|permissions| {
+            judge(&Case { permissions: &permissions, ..*case }).verdict == Verdict::Allow
+        })
+    };
+    let mut at = 0;
+    while rules.len() > 1 && at < rules.len() {
+        let rule = rules.remove(at);
+        if !passes(&rules) {
+            rules.insert(at, rule);
+            at += 1;
+        }
     }
     rules
 }
 
-fn suffices(case: &Case<'_>, rules: &[String]) -> bool {
+/// The permissions with some rules besides; nothing if one of them is none.
+fn with(case: &Case<'_>, rules: &[String]) -> Option<Permissions> {
     let mut permissions = Permissions { asking: Asking::Person, ..case.permissions.clone() };
     let anchors = Anchors { roots: case.roots.to_vec(), ..Anchors::default() };
-    let added = rules
-        .iter()
-        .try_for_each(|rule| permissions.rules.add(Behaviour::Allow, rule, RuleSource::session(), &anchors));
-    added.is_ok() && judge(&Case { permissions: &permissions, ..*case }).verdict == Verdict::Allow
+    for rule in rules {
+        permissions.rules.add(Behaviour::Allow, rule, RuleSource::session(), &anchors).ok()?;
+    }
+    Some(permissions)
 }
 
 fn candidates(case: &Case<'_>) -> Vec<String> {
