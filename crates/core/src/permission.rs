@@ -153,12 +153,17 @@ pub(crate) fn why_each_time(case: &Case<'_>) -> String {
     }
     let removes_much = || removals::critical(&matter).is_some();
     let hidden = case.facts.commands.as_ref().is_some_and(|commands| commands.hidden);
+    let changed = protected_path(case);
     let why = match case.hook {
         Some(HookPermission::Ask(_)) => "a hook asks about it every time",
         _ if PERSONAL.contains(&case.tool) => "only you can answer it",
         _ if case.doubtful => "whether it took effect before is unknown",
         _ if removes_much() => "what it removes is asked about every time",
-        _ if protected_path(case).is_some() => "it changes a protected file",
+        _ if changed.as_ref().is_some_and(|changed| changed.perhaps.is_some()) => {
+            "it may change a protected file"
+        }
+        _ if changed.is_some() => "it changes a protected file",
+        _ if case.permissions.managed_only => MANAGED_ONLY,
         _ if hidden => "a part of the line cannot be seen",
         _ => "no rule can name just this call",
     };
@@ -167,7 +172,7 @@ pub(crate) fn why_each_time(case: &Case<'_>) -> String {
 
 /// Asks in place of a model that could not tell, or denies where nobody answers.
 pub(crate) fn ask_in_place(case: &Case<'_>, reason: String) -> Ruling {
-    ask_because(case, reason, || advice(case))
+    ask_because(case, reason, || way(case))
 }
 
 /// Whether there is somebody who answers questions.
@@ -210,8 +215,8 @@ fn asked_by_rule(case: &Matter<'_>) -> Option<Ruling> {
     let rule = case.restrictions.asking?;
     let reason = format!("{} is to be asked about by the rule {} ({}).", case.tool, rule.text, rule.source);
     // It beats every rule that allows, so another rule is no help.
-    let advice = || format!("an interactive session, or by taking that rule out of {}", rule.source);
-    let asked = ask_because(case, reason, advice);
+    let way = || format!("an interactive session, or by taking that rule out of {}", rule.source).into();
+    let asked = ask_because(case, reason, way);
     Some(Ruling { rule: Some(by_rule(rule)), ..asked })
 }
 
@@ -283,7 +288,10 @@ fn private_host(case: &Matter<'_>) -> Option<Ruling> {
         return None;
     }
     let reason = format!("{} is an address of this machine or its network.", url.host);
-    Some(ask_because(case, reason, || format!("the rule WebFetch(domain:{})", url.host)))
+    Some(ask_because(case, reason, || match case.permissions.managed_only {
+        true => Way::Administrator,
+        false => format!("the rule WebFetch(domain:{})", url.host).into(),
+    }))
 }
 
 fn bypass_mode(case: &Matter<'_>) -> Option<Ruling> {
@@ -293,11 +301,19 @@ fn bypass_mode(case: &Matter<'_>) -> Option<Ruling> {
 
 /// Files that can make other programs run something are always asked about: allowing a tool does not mean these.
 fn protected_edit(case: &Matter<'_>) -> Option<Ruling> {
-    let path = protected_path(case)?;
+    let changed = protected_path(case)?;
     if case.mode() == PermissionMode::Auto {
         return Some(classify(case));
     }
-    let reason = format!("{} of {} changes a protected file.", case.tool, path.lexical.display());
+    let (tool, path) = (case.tool, changed.path.lexical.display());
+    let reason = match changed.perhaps {
+        None => format!("{tool} of {path} changes a protected file."),
+        Some(name) => {
+            format!(
+                "{tool} changes whatever {path} stands for, and that may be a protected file such as {name}."
+            )
+        }
+    };
     Some(ask_because(case, reason, || "--permission-mode bypassPermissions".into()))
 }
 
@@ -347,19 +363,43 @@ fn classify(case: &Case<'_>) -> Ruling {
 }
 
 fn ask(case: &Case<'_>) -> Ruling {
-    ask_because(case, reason(case), || advice(case))
+    ask_because(case, reason(case), || way(case))
+}
+
+/// What would let a call run that nobody is asked about.
+enum Way {
+    /// Something the user can do; fits behind "allow it with".
+    User(String),
+    /// Rules of the administrator, and no others.
+    Administrator,
+}
+
+impl From<String> for Way {
+    fn from(text: String) -> Self {
+        Self::User(text)
+    }
+}
+
+impl From<&str> for Way {
+    fn from(text: &str) -> Self {
+        Self::User(text.to_owned())
+    }
 }
 
 /// Asks, or denies with the same reason where nobody answers.
-fn ask_because(case: &Case<'_>, reason: String, advice: impl FnOnce() -> String) -> Ruling {
+fn ask_because(case: &Case<'_>, reason: String, way: impl FnOnce() -> Way) -> Ruling {
     match case.permissions.asking {
         Asking::Person if can_ask(case.permissions) => Ruling { verdict: Verdict::Ask, ..allow(reason) },
         Asking::Person => unanswered(format!("{reason} The mode dontAsk denies what would be asked.")),
-        Asking::Nobody => {
-            unanswered(format!("{reason} Nobody is there to ask; the user can allow it with {}.", advice()))
-        }
+        Asking::Nobody => unanswered(match way() {
+            Way::User(way) => format!("{reason} Nobody is there to ask; the user can allow it with {way}."),
+            Way::Administrator => format!("{reason} Nobody is there to ask, and {MANAGED_ONLY}."),
+        }),
     }
 }
+
+/// What no rule of the user can do anything about.
+const MANAGED_ONLY: &str = "only managed settings can allow it: the administrator lets no other rules do so";
 
 fn unanswered(reason: String) -> Ruling {
     Ruling { undecided: true, ..deny(reason) }
@@ -392,26 +432,29 @@ fn reason(case: &Case<'_>) -> String {
 }
 
 /// The narrowest thing a user can do about it.
-fn advice(case: &Case<'_>) -> String {
-    if case.facts.commands.is_some() {
-        let rules = offer::missing(case);
-        if !rules.is_empty() {
-            let quoted: Vec<String> =
-                rules.iter().map(|rule| format!("'{}'", rule.replace('\'', "'\\''"))).collect();
-            return format!("--allowedTools {}", quoted.join(" "));
-        }
+fn way(case: &Case<'_>) -> Way {
+    let outside = outside(case);
+    let place = outside.and_then(directory).map(|place| format!("--add-dir {}", place.display()));
+    let touches = |kind| case.facts.kind == kind && case.facts.commands.is_none();
+    if let (true, Some(place)) = (touches(CallKind::Read), &place) {
+        return place.as_str().into();
     }
-    let place = outside(case).and_then(directory);
-    match (case.facts.kind, place) {
-        (CallKind::Read, Some(place)) => format!("--add-dir {}", place.display()),
-        (CallKind::Edit, Some(place)) => {
-            format!(
-                "--add-dir {} and --permission-mode acceptEdits, or --allowedTools {}",
-                place.display(),
-                case.tool
-            )
-        }
-        _ => format!("--allowedTools {} or another --permission-mode", case.tool),
+    let mode = match (outside, place) {
+        _ if !touches(CallKind::Edit) || case.facts.paths.is_empty() => None,
+        (None, _) => Some("--permission-mode acceptEdits".to_owned()),
+        (Some(_), place) => place.map(|place| format!("{place} and --permission-mode acceptEdits")),
+    };
+    let quoted = |rule: &String| match rule.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        true => rule.clone(),
+        false => format!("'{}'", rule.replace('\'', "'\\''")),
+    };
+    let rules = offer::missing(case).iter().map(quoted).collect::<Vec<_>>().join(" ");
+    match (rules.as_str(), mode) {
+        ("", Some(mode)) => mode.into(),
+        (rules, Some(mode)) => format!("--allowedTools {rules}, or {mode}").into(),
+        _ if case.permissions.managed_only => Way::Administrator,
+        (rules, None) if !rules.is_empty() && rules != case.tool => format!("--allowedTools {rules}").into(),
+        _ => format!("--allowedTools {} or another --permission-mode", case.tool).into(),
     }
 }
 
@@ -426,21 +469,33 @@ fn outside<'a>(case: &'a Case<'_>) -> Option<&'a PathFact> {
     case.facts.paths.iter().find(|path| !case.may_read(path))
 }
 
+/// A path that is protected, or may be.
+struct Changed<'a> {
+    path: &'a PathFact,
+    /// A protected name that the path, a pattern, may stand for.
+    perhaps: Option<&'static str>,
+}
+
 /// The first protected path that the call would change.
-fn protected_path<'a>(case: &'a Case<'_>) -> Option<&'a PathFact> {
+fn protected_path<'a>(case: &'a Case<'_>) -> Option<Changed<'a>> {
     let edited = case.facts.paths.iter().filter(|_| case.facts.kind == CallKind::Edit);
     let commands = case.facts.commands.as_deref();
     let found = commands.into_iter().flat_map(|commands| &commands.found).flat_map(|command| &command.writes);
     let plain = commands.into_iter().flat_map(|commands| commands.plain.iter().flatten());
-    let written = found.chain(plain.flat_map(|command| &command.writes));
-    let is_protected =
-        |path: &PathFact| protected::is_protected(path, &case.facts.git_directories, case.roots);
-    let may_be = |named: &&NamedPath| {
-        let by_pattern = named.naming == Naming::Pattern && protected::may_be_protected(&named.path.lexical);
-        by_pattern || is_protected(&named.path)
+    let mut written = found.chain(plain.flat_map(|command| &command.writes));
+    let changed = |path: &'a PathFact| {
+        let is_protected = protected::is_protected(path, &case.facts.git_directories, case.roots);
+        is_protected.then_some(Changed { path, perhaps: None })
     };
-    let mut edited = edited.filter(|path| is_protected(path));
-    edited.next().or_else(|| written.filter(may_be).map(|named| &named.path).next())
+    let named = |named: &'a NamedPath| {
+        let by_pattern = || match named.naming {
+            Naming::Pattern => protected::perhaps_protected(&named.path.lexical),
+            Naming::Exact | Naming::Unknown | Naming::Mentioned => None,
+        };
+        let perhaps = || Some(Changed { path: &named.path, perhaps: Some(by_pattern()?) });
+        changed(&named.path).or_else(perhaps)
+    };
+    edited.into_iter().find_map(changed).or_else(|| written.find_map(named))
 }
 
 #[cfg(test)]

@@ -190,7 +190,7 @@ fn a_changed_input_is_examined_again_but_hooks_are_not_asked_again() {
         < call read a                examine c1
         > c1 is read a               ask h1 PreToolUse read a
         > h1 says write b            examine c1
-        > c1 is write b              denied c1: read of write b needs permission. Nobody is there to ask; the user can allow it with --allowedTools read or another --permission-mode. | result c1 error: read of write b needs permission. Nobody is there to ask; the user can allow it with --allowedTools read or another --permission-mode.
+        > c1 is write b              denied c1: read of write b needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c1 error: read of write b needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits.
         ",
     );
 }

@@ -79,7 +79,7 @@ fn where_the_judge_cannot_tell_the_user_is_asked_or_the_call_denied() {
         < call write /etc/a          examine c1
         > c1 is write /etc/a         fork f1 classifier
         < end tool_use               settling
-        > f1 completed allow         denied c1: write of /etc/a is outside the working directories. Nobody is there to ask; the user can allow it with --add-dir /etc and --permission-mode acceptEdits, or --allowedTools write. | result c1 error: write of /etc/a is outside the working directories. Nobody is there to ask; the user can allow it with --add-dir /etc and --permission-mode acceptEdits, or --allowedTools write. | preparing streaming | call-model #2 [user assistant(write) user(result!)]
+        > f1 completed allow         denied c1: write of /etc/a is outside the working directories. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//etc/a)', or --add-dir /etc and --permission-mode acceptEdits. | result c1 error: write of /etc/a is outside the working directories. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//etc/a)', or --add-dir /etc and --permission-mode acceptEdits. | preparing streaming | call-model #2 [user assistant(write) user(result!)]
         ",
     );
 }

@@ -50,3 +50,45 @@ fn a_call_that_is_never_made_is_explained_in_whole_sentences() {
     let reason = answer["reason"].as_str().unwrap();
     assert!(reason.ends_with("which no command line can hold."), "{reason}");
 }
+
+/// A star that does not cover another program is named, with the word that has it run and the rule that would do.
+#[test]
+fn a_rule_that_is_not_enough_is_told() {
+    let check = |rule: &str, command: &str, expected: &str| {
+        let (answer, _) = explained(&json!({
+            "cwd": "/srv/app", "rules": {"allow": [rule]}, "tool": "Bash", "input": {"command": command},
+        }));
+        assert_eq!(answer["decision"], "ask", "{answer}");
+        assert_eq!(answer["reason"], format!("Bash needs permission: nothing allows `{command}`{expected}."));
+    };
+    let star = "(this session) is not enough: a star does not cover another program, and";
+    check(
+        "Bash(rg *)",
+        "rg --pre ./x total",
+        &format!(". The rule Bash(rg *) {star} `./x` has one run; Bash(rg --pre ./x *) would allow it"),
+    );
+    check(
+        "Bash(git *)",
+        "git -c core.pager=./x show",
+        &format!(
+            ". The rule Bash(git *) {star} `core.pager=./x` has one run; Bash(git -c core.pager=./x *) would allow it"
+        ),
+    );
+    check(
+        "Bash(find *)",
+        "find src -name x -delete",
+        ". The rule Bash(find *) (this session) is not enough: what it does is allowed only word by word; Bash(find src -name x -delete) would allow it",
+    );
+    check("Bash(make *)", "cargo build", "");
+}
+
+#[test]
+fn a_pattern_that_may_stand_for_a_protected_file_is_told_as_such() {
+    let (answer, _) = explained(&json!({
+        "cwd": "/srv/app", "mode": "acceptEdits", "tool": "Bash", "input": {"command": "rm -rf *"},
+    }));
+    assert_eq!(
+        answer["reason"],
+        "Bash changes whatever /srv/app/* stands for, and that may be a protected file such as bunfig.toml."
+    );
+}

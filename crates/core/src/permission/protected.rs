@@ -53,16 +53,19 @@ fn is_in_any(path: &Path, git_directories: &[PathBuf], roots: &[PathBuf]) -> boo
     git_directories.iter().any(|git| path.starts_with(git) && !is_above_root(git))
 }
 
-/// Whether a pattern of names that a command changes may stand for a protected one.
-pub(crate) fn may_be_protected(path: &Path) -> bool {
+/// A protected name that a pattern of names, which a command changes, may stand for.
+pub(crate) fn perhaps_protected(path: &Path) -> Option<&'static str> {
     let names = PROTECTED_DIRECTORIES.iter().chain(&PROTECTED_FILES);
-    path.components().any(|part| {
+    path.components().find_map(|part| {
         let part = fold(&part.as_os_str().to_string_lossy());
-        let stands_for = |name: &&str| {
+        if !part.contains(['*', '?', '[']) {
+            return None;
+        }
+        let stands_for = |name: &&&str| {
             // The patterns of the shell stand for no hidden name unless they begin with its dot.
             name.starts_with('.') == part.starts_with('.') && crate::rules::text_covers(&rough(&part), name)
         };
-        part.contains(['*', '?', '[']) && names.clone().any(stands_for)
+        names.clone().find(stands_for).copied()
     })
 }
 

@@ -206,7 +206,12 @@ fn a_denial_says_what_is_wrong_and_what_would_allow_it() {
     };
     let any = "--allowedTools Tool or another --permission-mode";
     check(CallKind::Execute, "", None, &format!("Tool needs permission.|{any}"));
-    check(CallKind::Edit, "/srv/app/a", Some("/srv/app/a"), &format!("Tool of a needs permission.|{any}"));
+    check(
+        CallKind::Edit,
+        "/srv/app/a",
+        Some("/srv/app/a"),
+        "Tool of a needs permission.|--allowedTools 'Edit(//srv/app/a)', or --permission-mode acceptEdits",
+    );
     check(
         CallKind::Edit,
         "/srv/app/.npmrc",
@@ -223,7 +228,7 @@ fn a_denial_says_what_is_wrong_and_what_would_allow_it() {
         CallKind::Edit,
         "/etc/x",
         Some("/etc/x"),
-        "Tool of /etc/x is outside the working directories.|--add-dir /etc and --permission-mode acceptEdits, or --allowedTools Tool",
+        "Tool of /etc/x is outside the working directories.|--allowedTools 'Edit(//etc/x)', or --add-dir /etc and --permission-mode acceptEdits",
     );
     check(
         CallKind::Read,
@@ -237,6 +242,33 @@ fn a_denial_says_what_is_wrong_and_what_would_allow_it() {
         None,
         &format!("Tool of /srv/app/loop leads nowhere or where nobody can tell.|{any}"),
     );
+}
+
+#[test]
+fn where_only_managed_rules_count_no_other_is_advised_or_offered() {
+    let check = |tool: &str, facts: &CallFacts, expected: &str| {
+        let permissions =
+            Permissions { managed_only: true, ..permissions(PermissionMode::Default, Asking::Nobody) };
+        let roots = roots();
+        let case = Case::new(tool, facts, &permissions, &roots);
+        let reason = judge(&case).reason;
+        assert!(reason.ends_with(expected), "{reason}");
+        assert!(!reason.contains("--allowedTools"), "{reason}");
+        assert_eq!(missing_rules(&case), Vec::<String>::new());
+    };
+    let administrator = "Nobody is there to ask, and only managed settings can allow it: the administrator lets no other rules do so.";
+    check("Tool", &facts(CallKind::Execute, ""), administrator);
+    check("Skill", &facts(CallKind::Execute, ""), administrator);
+    let host = windlass_protocol::HostFact::Name("localhost".into());
+    let url = windlass_protocol::UrlFact { text: "http://localhost/".into(), host, secure: false, port: 80 };
+    check("WebFetch", &CallFacts { url: Some(url), ..facts(CallKind::Fetch, "") }, administrator);
+    // What is no rule helps all the same.
+    check("Edit", &facts(CallKind::Edit, "/srv/app/a"), "allow it with --permission-mode acceptEdits.");
+    check("Read", &facts(CallKind::Read, "/etc/x"), "allow it with --add-dir /etc.");
+    let asked = Permissions { managed_only: true, ..permissions(PermissionMode::Default, Asking::Person) };
+    let execute = facts(CallKind::Execute, "");
+    let why = why_each_time(&Case::new("Tool", &execute, &asked, &roots()));
+    assert!(why.contains("only managed settings"), "{why}");
 }
 
 /// One row: what a hook wants and the mode, then the verdict about reading inside, editing inside, editing a protected
