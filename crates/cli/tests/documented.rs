@@ -2,11 +2,12 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -139,21 +140,73 @@ fn calls_are_decided_as_the_page_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What may stand behind the name of a command that only looks.
+const WAYS: [&str; 11] =
+    ["", " a", " a b", " status", " ps", " -a", " cols", " -e", " -v a", " a ]", " <<< a"];
+
+/// Those of some names that are commands which run unasked in one way or another.
+fn unasked(names: &[String]) -> Vec<&str> {
+    let project = Project::new().unwrap();
+    let case = |name: &String| {
+        let cwd = project.path();
+        WAYS.map(|rest| json!({"cwd": cwd, "tool": "Bash", "input": {"command": format!("{name}{rest}")}}))
+    };
+    let decided = decide(&project, &names.iter().flat_map(case).collect::<Vec<_>>());
+    let names = std::iter::zip(names, decided.chunks(WAYS.len()));
+    let found = names.filter(|(_, decided)| decided.iter().any(|decided| verdict(decided) == "allow"));
+    found.map(|(name, _)| name.as_str()).collect()
+}
+
+fn commands_that_only_look() -> Vec<String> {
+    let lines = blocks_of("only-looks").into_iter().flat_map(|block| block.lines);
+    lines.flat_map(str::split_whitespace).map(str::to_owned).collect()
+}
+
 #[test]
 fn commands_that_only_look_run_unasked() {
-    let project = Project::new().unwrap();
-    let lines = blocks_of("only-looks").into_iter().flat_map(|block| block.lines);
-    let names: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
-    let ways = ["", " a", " a b", " status"];
-    let case = |name: &&str| {
-        let cwd = project.path();
-        ways.map(|rest| json!({"cwd": cwd, "tool": "Bash", "input": {"command": format!("{name}{rest}")}}))
-    };
-    let cases: Vec<Value> = names.iter().flat_map(case).collect();
-    let decided = decide(&project, &cases);
-    for (name, decided) in std::iter::zip(names, decided.chunks(ways.len())) {
-        assert!(decided.iter().any(|decided| verdict(decided) == "allow"), "{name}: {decided:?}");
+    let named = commands_that_only_look();
+    assert_eq!(unasked(&named), named, "the page names commands that are asked about");
+    assert!(named.is_sorted(), "{named:?}");
+}
+
+/// Words of the tables of commands that could be names of commands.
+fn words_of_tables(paths: Vec<PathBuf>) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for path in paths {
+        if path.is_dir() {
+            let entries = std::fs::read_dir(path).unwrap();
+            words.extend(words_of_tables(entries.map(|entry| entry.unwrap().path()).collect()));
+        } else if path.extension() == Some(OsStr::new("rs")) && !path.ends_with("tests.rs") {
+            let text = std::fs::read_to_string(&path).unwrap().replace("'\"'", "").replace("\\\"", "");
+            let code: String = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+            let quoted = code.split('"').skip(1).step_by(2).flat_map(str::split_whitespace);
+            words.extend(quoted.filter(|word| is_name(word)).map(str::to_owned));
+        }
     }
+    words
+}
+
+fn is_name(word: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-.+".contains(c);
+    [":", "[", "[["].contains(&word)
+        || word.starts_with(|c: char| c.is_ascii_lowercase()) && word.chars().all(is_plain)
+}
+
+#[test]
+fn commands_that_only_look_are_all_named() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shell/src");
+    let tables = ["effect", "effect.rs"].map(|name| source.join(name));
+    let words: Vec<String> = words_of_tables(tables.into()).into_iter().collect();
+    let named = commands_that_only_look();
+    let found = unasked(&words);
+    assert!(found.len() > 50, "the tables are not found: {found:?}");
+    let missing: Vec<&str> =
+        found.into_iter().filter(|name| !named.iter().any(|named| named == name)).collect();
+    assert!(
+        missing.is_empty(),
+        "add these to the only-looks block of docs/PERMISSIONS.md: {}",
+        missing.join(" ")
+    );
 }
 
 #[test]
