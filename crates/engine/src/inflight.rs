@@ -104,7 +104,7 @@ impl Inflight {
                 self.ready.push_back(Event::Examined { call, admission });
             }
             Effect::RunTool { call, tool_use, cwd, decided, seen, permissions, confined } => {
-                let hidden = self.hidden(permissions);
+                let hidden = self.hidden(permissions, &decided);
                 let (roots, progress) = (self.config.roots.clone(), self.progress.0.clone());
                 let (tool_use_id, cwd, cancel) =
                     (tool_use.id.clone(), cwd.to_path_buf(), CancellationToken::new());
@@ -154,17 +154,19 @@ impl Inflight {
         }
     }
 
-    /// What searches must leave out, by the rules that deny reading.
-    fn hidden(&self, changed: Option<Arc<Permissions>>) -> Hidden {
+    /// What searches must leave out: what may not be read, or not without a question. Whoever agreed to look where a question is due
+    /// agreed to what lies there.
+    fn hidden(&self, changed: Option<Arc<Permissions>>, decided: &[PathFact]) -> Hidden {
         let rules = changed.as_ref().map_or(&self.config.permissions.rules, |changed| &changed.rules);
-        if !rules.hides_anything() {
+        if !rules.guards_anything() {
             return Hidden::default();
         }
+        let is_agreed = decided.iter().any(|path| rules.guards(path));
         let config = self.config.clone();
         Hidden::new(move |path| {
             let rules = changed.as_ref().map_or(&config.permissions.rules, |changed| &changed.rules);
             let fact = PathFact { lexical: path.to_owned(), resolved: None, is_directory: false };
-            rules.hides(&fact)
+            if is_agreed { rules.hides(&fact) } else { rules.guards(&fact) }
         })
     }
 

@@ -85,6 +85,34 @@ fn text_mode_says_once_what_was_denied() {
     check(&three, &["--verbose"], &["Write denied: ", "Bash denied: ", "Bash denied: "]);
 }
 
+/// A search decides at each file, whenever it came there: what may not be read without a question is no part of the answer.
+#[test]
+fn searches_leave_out_what_may_not_be_read() {
+    let check = |list: &str, rule: &str, tool: &str, path: &str, expected: &[(&str, bool)]| {
+        let input = match tool {
+            "Grep" => format!(r#"{{"pattern": "SECRET", "output_mode": "content", "path": "{path}"}}"#),
+            _ => format!(r#"{{"pattern": "**/*", "path": "{path}"}}"#),
+        };
+        let stage = Stage::call(tool, &input);
+        for file in ["src/.env", "src/a.txt", "keys/b.pem"] {
+            stage.project.write(file, &format!("SECRET of {file}\n")).unwrap();
+        }
+        let settings = serde_json::json!({"permissions": {list: [rule]}}).to_string();
+        let finished = stage.run(&[&STREAM[..], &["--settings", &settings]].concat());
+        assert_eq!(finished.code(), Some(0), "{finished:?}");
+        let told = stage.last_user_text();
+        for (name, is_told) in expected {
+            assert_eq!(told.contains(name), *is_told, "{list} {rule}, {tool} {path}: {name} in {told}");
+        }
+    };
+    for list in ["deny", "ask"] {
+        check(list, "Read(.env)", "Grep", ".", &[("a.txt", true), ("b.pem", true), (".env", false)]);
+        check(list, "Read(.env)", "Glob", ".", &[("a.txt", true), ("b.pem", true), (".env", false)]);
+        check(list, "Read(keys/**)", "Grep", ".", &[("a.txt", true), (".env", true), ("b.pem", false)]);
+        check(list, "Read(keys/**)", "Grep", "keys", &[("SECRET of keys/b.pem", false)]);
+    }
+}
+
 #[test]
 fn a_disallowed_tool_is_not_offered() {
     let stage = Stage::hello();
