@@ -288,9 +288,11 @@ fn private_host(case: &Matter<'_>) -> Option<Ruling> {
         return None;
     }
     let reason = format!("{} is an address of this machine or its network.", url.host);
-    Some(ask_because(case, reason, || match case.permissions.managed_only {
-        true => Way::Administrator,
-        false => format!("the rule WebFetch(domain:{})", url.host).into(),
+    Some(ask_because(case, reason, || {
+        if case.permissions.managed_only {
+            return Way::Administrator;
+        }
+        format!("the rule WebFetch(domain:{})", url.host).into()
     }))
 }
 
@@ -444,11 +446,7 @@ fn way(case: &Case<'_>) -> Way {
         (None, _) => Some("--permission-mode acceptEdits".to_owned()),
         (Some(_), place) => place.map(|place| format!("{place} and --permission-mode acceptEdits")),
     };
-    let quoted = |rule: &String| match rule.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        true => rule.clone(),
-        false => format!("'{}'", rule.replace('\'', "'\\''")),
-    };
-    let rules = offer::missing(case).iter().map(quoted).collect::<Vec<_>>().join(" ");
+    let rules = offer::missing(case).iter().map(|rule| quoted(rule)).collect::<Vec<_>>().join(" ");
     match (rules.as_str(), mode) {
         ("", Some(mode)) => mode.into(),
         (rules, Some(mode)) => format!("--allowedTools {rules}, or {mode}").into(),
@@ -456,6 +454,12 @@ fn way(case: &Case<'_>) -> Way {
         (rules, None) if !rules.is_empty() && rules != case.tool => format!("--allowedTools {rules}").into(),
         _ => format!("--allowedTools {} or another --permission-mode", case.tool).into(),
     }
+}
+
+/// A rule as a shell takes it.
+fn quoted(rule: &str) -> String {
+    let is_plain = rule.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_plain { rule.to_owned() } else { format!("'{}'", rule.replace('\'', "'\\''")) }
 }
 
 /// The directory that holds a path, or that it is.

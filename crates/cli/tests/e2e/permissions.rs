@@ -95,7 +95,7 @@ fn searches_leave_out_what_may_not_be_read() {
         };
         let stage = Stage::call(tool, &input);
         for file in ["src/.env", "src/a.txt", "keys/b.pem"] {
-            stage.project.write(file, &format!("SECRET of {file}\n")).unwrap();
+            stage.project.write(file, format!("SECRET of {file}\n")).unwrap();
         }
         let settings = serde_json::json!({"permissions": {list: [rule]}}).to_string();
         let finished = stage.run(&[&STREAM[..], &["--settings", &settings]].concat());

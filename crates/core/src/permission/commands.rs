@@ -117,18 +117,19 @@ pub(super) fn reason(case: &Case<'_>) -> Option<String> {
         Some((command, Lack::Read(path))) => {
             format!("{tool} needs permission: `{}` reads {}.", command.text, path.lexical.display())
         }
-        Some((command, Lack::Command | Lack::Person)) => match outside(case, command) {
-            Some(path) => format!(
-                "{tool} needs permission: `{}` goes outside the working directories, to {}.",
-                command.text,
-                path.lexical.display()
-            ),
-            None => {
-                let why = held_back(case, command).unwrap_or_default();
-                format!("{tool} needs permission: nothing allows `{}`{why}.", command.text)
-            }
-        },
+        Some((command, Lack::Command | Lack::Person)) => {
+            format!("{tool} needs permission: {}.", unallowed(case, command))
+        }
     })
+}
+
+/// What is said about a command that has no leave of its own.
+fn unallowed(case: &Case<'_>, command: &PlainCommand) -> String {
+    if let Some(path) = outside(case, command) {
+        let path = path.lexical.display();
+        return format!("`{}` goes outside the working directories, to {path}", command.text);
+    }
+    format!("nothing allows `{}`{}", command.text, held_back(case, command).unwrap_or_default())
 }
 
 /// What is said about a rule whose star fits a command and does not cover it.
