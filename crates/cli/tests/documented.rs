@@ -141,8 +141,10 @@ fn calls_are_decided_as_the_page_says() {
 }
 
 /// What may stand behind the name of a command that only looks.
-const WAYS: [&str; 11] =
-    ["", " a", " a b", " status", " ps", " -a", " cols", " -e", " -v a", " a ]", " <<< a"];
+const WAYS: [&str; 14] = [
+    "", " a", " a b", " status", " ps", " -a", " cols", " -e", " -v a", " a ]", " <<< a", " -l a", " -tf a",
+    " list",
+];
 
 /// Those of some names that are commands which run unasked in one way or another.
 fn unasked(names: &[String]) -> Vec<&str> {
