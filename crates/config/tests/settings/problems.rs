@@ -366,7 +366,7 @@ fn what_protects_is_missed_behind_no_number_of_mistakes() {
         match expected {
             None => assert_eq!(fatal, None, "{last}"),
             Some(expected) => {
-                assert!(fatal.as_ref().is_some_and(|what| what.contains(expected)), "{fatal:?}")
+                assert!(fatal.as_ref().is_some_and(|what| what.contains(expected)), "{fatal:?}");
             }
         }
     };
