@@ -1,6 +1,7 @@
 //! The generous reading: every command that can be found anywhere in a text, whatever stands around it.
 
 mod files;
+mod made;
 mod scan;
 mod search;
 #[cfg(test)]
@@ -13,6 +14,7 @@ pub(crate) use unwrap::runs_in_awk;
 
 use crate::places::Places;
 use crate::{FoundCommand, NamedPath, PlainCommand};
+use made::{Handed, Made};
 use variables::Variables;
 use word::{Argument, Draft};
 
@@ -47,11 +49,15 @@ fn pass(line: &str, variables: Variables) -> Walk {
         depth: 0,
         budget: WORDS_MIN + line.len() * WORDS_PER_BYTE,
         last: Vec::new(),
+        made: Made::default(),
+        input: Input::default(),
+        is_fed: false,
     };
     if line.contains('\0') {
         walk.note_unseen("it holds a NUL");
     }
     scan::commands(line, &Places::default(), &mut walk);
+    walk.run_made();
     walk
 }
 
@@ -70,6 +76,27 @@ pub(crate) struct Walk {
     budget: usize,
     /// The arguments of the last command.
     last: Vec<Argument>,
+    made: Made,
+    /// What the commands so far do with what comes in.
+    input: Input,
+    /// Something is piped into the script that is read next.
+    is_fed: bool,
+}
+
+/// What commands do with what comes in.
+#[derive(Clone, Copy, Default)]
+struct Input {
+    /// It is run.
+    is_run: bool,
+    /// It is code of this language.
+    code: Option<&'static unwrap::Language>,
+}
+
+impl Input {
+    fn add(&mut self, other: Self) {
+        self.is_run |= other.is_run;
+        self.code = self.code.or(other.code);
+    }
 }
 
 /// How a command comes to run.
@@ -79,6 +106,8 @@ struct Way {
     is_piped: bool,
     /// It runs once in any case, and in the shell itself.
     is_certain: bool,
+    /// A here document comes in.
+    has_document: bool,
 }
 
 /// A redirection with its target.
@@ -108,10 +137,9 @@ impl Target {
 struct Consequence {
     /// Where the shell is if the command succeeds.
     enters: Option<Places>,
-    /// What comes in is run.
-    runs_input: bool,
-    /// What comes in is code of this language.
-    code_input: Option<&'static unwrap::Language>,
+    input: Input,
+    /// Files that get what comes in.
+    keeps: Vec<String>,
 }
 
 /// Builtins that evaluate what is in their arguments, also if that was quoted.
@@ -215,13 +243,21 @@ impl Walk {
             self.written.push(arguments.iter().map(|argument| argument.text.clone()).collect());
         }
         let at = self.commands.len();
-        let mut consequence = Consequence::default();
-        if arguments.is_empty() {
-            self.push(FoundCommand::default());
+        let has_words = !arguments.is_empty();
+        let piped = if way.is_piped { made::printed(&self.last) } else { None };
+        let mut consequence = if has_words {
+            self.run(arguments, places, way.is_piped)
         } else {
-            consequence = self.run(arguments, places, way.is_piped);
-        }
+            self.push(FoundCommand::default());
+            // What comes in is for the commands of a group.
+            Consequence { input: self.input, ..Consequence::default() }
+        };
         self.redirect(at, targets, places, &consequence);
+        if !targets.is_empty() || !consequence.keeps.is_empty() {
+            let printed = made::output(if has_words { &self.last } else { &[] });
+            let (has_document, piped) = (way.has_document, piped.as_deref());
+            self.make(&printed, &Handed { targets, places, has_document, piped }, &mut consequence);
+        }
         consequence
     }
 
@@ -242,7 +278,7 @@ impl Walk {
         for target in targets {
             for argument in target.word.expand() {
                 if target.kind == "<<<" {
-                    self.taken_in(&argument.text, consequence.runs_input, consequence.code_input, places);
+                    self.taken_in(&argument.text, consequence.input, places);
                 }
                 if let Some(command) = self.commands.get_mut(at) {
                     target.add_to(command, &argument, places);
@@ -252,17 +288,11 @@ impl Walk {
     }
 
     /// Takes in a text that comes in for a command.
-    fn taken_in(
-        &mut self,
-        text: &str,
-        is_run: bool,
-        language: Option<&'static unwrap::Language>,
-        places: &Places,
-    ) {
-        if is_run {
+    fn taken_in(&mut self, text: &str, input: Input, places: &Places) {
+        if input.is_run {
             self.script(text, places);
         }
-        let Some(language) = language else { return };
+        let Some(language) = input.code else { return };
         let mut inside = unwrap::Inside::default();
         language.run(text, &mut inside);
         self.nested(text, |walk| walk.take_in(inside, places));
@@ -306,6 +336,8 @@ impl Walk {
         let mut consequence = Consequence::default();
         let mut pending = vec![arguments];
         let mut levels = 0;
+        let mut first = None;
+        let mut is_fed = is_piped;
         while let Some(arguments) = pending.pop() {
             levels += 1;
             let Some(name) = arguments.first() else { continue };
@@ -332,21 +364,38 @@ impl Walk {
             if let Some(why) = inner.unseen {
                 self.note_unseen(why);
             }
+            if made::MAKERS.may_have(base) {
+                consequence.keeps.extend(self.made.command(base, arguments_of, places));
+            }
+            // What comes in are words for these.
+            is_fed &= !matches!(base, "xargs" | "parallel");
             self.mention(inner.mentions, places);
+            consequence.input.add(Input { is_run: inner.runs_input, code: inner.code_input });
             for script in inner.scripts {
-                self.script(&script, places);
+                consequence.input.add(self.fed_script(&script, places, is_fed));
             }
             self.sets_anything |= inner.sets_anything;
             self.sets.extend(inner.sets);
-            consequence.runs_input |= inner.runs_input;
-            consequence.code_input = consequence.code_input.or(inner.code_input);
             consequence.enters = consequence.enters.or(inner.enters);
             pending.extend(inner.commands.into_iter().rev());
-            if levels == 1 {
-                self.last = arguments;
-            }
+            first.get_or_insert(arguments);
         }
+        self.last = first.unwrap_or_default();
+        self.input.add(consequence.input);
         consequence
+    }
+
+    /// Reads a script into which something may be piped. Says what it does with that.
+    fn fed_script(&mut self, text: &str, places: &Places, is_fed: bool) -> Input {
+        let outer = std::mem::take(&mut self.input);
+        let before = if is_fed { self.last.clone() } else { Vec::new() };
+        self.is_fed = is_fed;
+        self.script(text, places);
+        self.is_fed = false;
+        self.last = before;
+        let inner = std::mem::replace(&mut self.input, outer);
+        self.input.add(inner);
+        inner
     }
 
     /// Whether the strict reading lists the same commands; if not, what differs.

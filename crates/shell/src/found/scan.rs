@@ -5,9 +5,8 @@
 
 mod quote;
 
-use super::unwrap::Language;
 use super::word::Draft;
-use super::{Target, Walk, Way};
+use super::{Input, Target, Walk, Way};
 use crate::effect::FROM_COMMAND;
 use crate::places::Places;
 
@@ -67,10 +66,10 @@ struct Document {
     end: String,
     strips_tabs: bool,
     is_live: bool,
-    /// The command it is for, once that is known.
-    for_shell: bool,
-    /// It is code of this language.
-    language: Option<&'static Language>,
+    /// What the command does with it that it is for, once that is known.
+    input: Option<Input>,
+    /// Files that get it.
+    keeps: Vec<String>,
 }
 
 pub(super) struct Scanner<'a, 'w> {
@@ -107,7 +106,8 @@ impl Level {
 
 /// Reads a text as commands.
 pub(super) fn commands(text: &str, places: &Places, walk: &mut Walk) {
-    let levels = vec![Level::new(Kind::Commands, places.clone())];
+    let is_piped = std::mem::take(&mut walk.is_fed);
+    let levels = vec![Level { is_piped, ..Level::new(Kind::Commands, places.clone()) }];
     let mut scanner = Scanner { text, at: 0, levels, walk };
     scanner.run();
 }
@@ -405,9 +405,11 @@ impl Scanner<'_, '_> {
             return self.end_word();
         }
         let is_doubled = self.rest().starts_with('(') || self.top().is_doubled;
+        let is_piped = self.top().is_piped && self.top().words.is_empty();
         self.end_command();
         self.open(Kind::Commands);
         self.top().is_doubled = is_doubled;
+        self.top().is_piped = is_piped;
     }
 
     fn close_parenthesis(&mut self) {
@@ -528,8 +530,8 @@ impl Scanner<'_, '_> {
                 end: word.text(),
                 strips_tabs: kind == "<<-",
                 is_live: !word.is_quoted,
-                for_shell: false,
-                language: None,
+                input: None,
+                keeps: Vec::new(),
             };
             self.top().documents.push(document);
         } else {
@@ -583,7 +585,11 @@ impl Scanner<'_, '_> {
         if document.is_live {
             self.walk.substitutions(&body, &places);
         }
-        self.walk.taken_in(&body, document.for_shell, document.language, &places);
+        // What is for no single command is for those of a group.
+        self.walk.taken_in(&body, document.input.unwrap_or(self.walk.input), &places);
+        for name in &document.keeps {
+            self.walk.made.file(name, Some(&body), &places);
+        }
     }
 
     /// Behind the end of a chain nobody knows whether its commands failed.
@@ -624,7 +630,9 @@ impl Scanner<'_, '_> {
             return;
         }
         let places = level.places.clone();
-        let result = self.walk.command(&words, &targets, &places, Way { is_piped, is_certain });
+        let has_document = !level.documents.is_empty();
+        let way = Way { is_piped, is_certain, has_document };
+        let result = self.walk.command(&words, &targets, &places, way);
         let level = self.top();
         if let Some(entered) = result.enters {
             level.fallback =
@@ -632,8 +640,8 @@ impl Scanner<'_, '_> {
             level.places = entered;
         }
         for document in &mut level.documents {
-            document.for_shell |= result.runs_input;
-            document.language = document.language.or(result.code_input);
+            document.input.get_or_insert_default().add(result.input);
+            document.keeps.extend(result.keeps.iter().cloned());
         }
     }
 }

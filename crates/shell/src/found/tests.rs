@@ -1,5 +1,6 @@
 mod code;
 mod files;
+mod made;
 mod mentions;
 mod runners;
 mod variables;

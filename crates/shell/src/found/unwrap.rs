@@ -6,12 +6,13 @@ mod code;
 mod editors;
 mod languages;
 mod mentions;
+mod ran;
 mod runners;
 mod settings;
 mod texts;
 
-use super::search;
 use super::word::Argument;
+use super::{made, search};
 use crate::names::{Sieve, has_name as has};
 use crate::places::Places;
 pub(crate) use awk::runs_something as runs_in_awk;
@@ -21,6 +22,7 @@ use code::interpreted;
 use editors::editors;
 pub(super) use languages::Language;
 pub(super) use mentions::Mentions;
+pub(super) use ran::{How, files_run};
 use runners::{cmake, runners, subcommands};
 pub(super) use settings::variable;
 use texts::{assigned, edited, git, known_options, run_options, scheduled, split_string};
@@ -145,7 +147,10 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
         "cmake" => cmake(seen.arguments, &mut inside),
         "watch" | "ssh" | "parallel" | "su" | "runuser" | "script" => {
             inside.scripts.push(remote(base, seen.arguments));
-            inside.runs_input = matches!(base, "ssh" | "su");
+            if may_run_input(base, seen.arguments) {
+                input(seen, &mut inside);
+            }
+            inside.runs_input |= matches!(base, "ssh" | "su");
         }
         "at" | "batch" | "crontab" => scheduled(seen, &mut inside),
         "sed" | "gsed" => edited(seen.arguments, &mut inside),
@@ -180,7 +185,7 @@ fn variables(seen: &Seen<'_>, inside: &mut Inside) {
     inside.sets_anything = seen.arguments.iter().any(is_any);
 }
 
-fn joined(arguments: &[Argument]) -> String {
+pub(super) fn joined(arguments: &[Argument]) -> String {
     arguments.iter().map(|argument| argument.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
@@ -202,9 +207,9 @@ fn shell(seen: &Seen<'_>, inside: &mut Inside) {
         if text.starts_with("--") && text.len() > 2 {
             // These take the next word, which could be taken for a script otherwise.
             if matches!(text, "--rcfile" | "--init-file") {
-                words.next();
+                inside.commands.extend(words.next().map(|file| vec![file.clone()]));
             }
-            is_script |= matches!(text, "--command" | "--commands");
+            is_script |= matches!(text, "--command" | "--commands" | "--init-command");
         } else if text.starts_with(['-', '+']) && text.len() > 1 && text != "--" {
             is_script |= text.starts_with('-') && text.contains(['c', 'C']);
             if text.to_ascii_lowercase().starts_with("-enc") || text == "-ec" {
@@ -232,16 +237,19 @@ fn shell(seen: &Seen<'_>, inside: &mut Inside) {
     }
 }
 
+/// What a command prints, or all that it may print if it changes that.
+fn printed(command: &[Argument]) -> Option<String> {
+    let (name, words) = command.split_first()?;
+    let prints = matches!(name.text.as_str(), "echo" | "printf");
+    made::printed(command).or_else(|| prints.then(|| joined(words)))
+}
+
 /// What comes in is run.
 fn input(seen: &Seen<'_>, inside: &mut Inside) {
     inside.runs_input = true;
     if seen.is_piped {
         inside.unseen = Some("a shell runs what is piped into it");
-        if let Some((name, printed)) = seen.last.split_first()
-            && matches!(name.text.as_str(), "echo" | "printf")
-        {
-            inside.scripts.push(joined(printed));
-        }
+        inside.scripts.extend(printed(seen.last));
     }
 }
 
@@ -363,6 +371,33 @@ fn without_dashes(arguments: &[Argument]) -> &[Argument] {
         [dashes, rest @ ..] if dashes.text == "--" => rest,
         _ => arguments,
     }
+}
+
+/// Whether a program that is told no command, or a shell, runs what comes in.
+fn may_run_input(base: &str, arguments: &[Argument]) -> bool {
+    let (valued, operands) = match base {
+        "ssh" => ("BbcDEeFIiJLlmOopQRSWw", 1),
+        "parallel" => ("ajNnPSILMsdCTE", 0),
+        "su" | "runuser" => ("gGswT", 1),
+        _ => return false,
+    };
+    let mut words = arguments.iter().map(|word| word.text.as_str());
+    let mut others = Vec::new();
+    while let Some(word) = words.next() {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.is_empty());
+        let is_valued = letters.is_some_and(|letters| letters.len() == 1 && valued.contains(letters));
+        if is_valued {
+            words.next();
+        } else if letters.is_none() || others.len() > operands {
+            others.push(word);
+        }
+    }
+    let says_command = |word: &&str| base != "parallel" && has("-c -N --command", word);
+    let command = others.get(operands..).unwrap_or_default();
+    let is_shell = |word: &&str| has(SHELLS, word.rsplit('/').next().unwrap_or_default());
+    let is_told = command.first().is_some_and(|word| !word.starts_with(':'));
+    let says = arguments.iter().any(|word| says_command(&word.text.as_str()));
+    !says && (!is_told || (base != "parallel" && command.iter().any(is_shell)))
 }
 
 /// What a program makes of all its words, or of the value of `-c`.

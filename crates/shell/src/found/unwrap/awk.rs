@@ -53,15 +53,53 @@ pub(super) fn interpreted(arguments: &[Argument], inside: &mut Inside) {
             continue;
         }
         inside.mentions.read_code(program);
-        let tokens = tokens(program);
-        for at in 0..tokens.len() {
-            match run_at(&tokens, at) {
-                Run::Nothing => {}
-                Run::Script(script) => inside.scripts.push(script.to_owned()),
-                Run::Unknown => inside.unseen = Some("code in it runs something"),
+        let mut scripts = scripts(program);
+        let known = scripts.len();
+        scripts.retain(|script| script != "\0");
+        if scripts.len() < known {
+            inside.unseen = Some("code in it runs something");
+        }
+        inside.scripts.extend(scripts);
+    }
+}
+
+/// What a program runs. A NUL stands for what is not known.
+pub(super) fn scripts(program: &str) -> Vec<String> {
+    let tokens = tokens(program);
+    let script = |at: usize| match run_at(&tokens, at) {
+        Run::Nothing => None,
+        Run::Script(script) => Some(match printed(&tokens[..at]) {
+            Some(text) if tokens[at] == Token::Sign('|') => format!("echo \"{text}\" | {script}"),
+            _ => script.to_owned(),
+        }),
+        Run::Unknown => Some("\0".to_owned()),
+    };
+    (0..tokens.len()).filter_map(script).collect()
+}
+
+/// What the statement that ends there prints, as it stands in double quotes of a shell.
+fn printed(tokens: &[Token]) -> Option<String> {
+    let ends = |token: &Token| matches!(token, Token::Sign(';' | '{' | '}' | '\n'));
+    let start = tokens.iter().rposition(ends).map_or(0, |at| at + 1);
+    let prints = |token: &Token| matches!(token, Token::Word(word) if has("print printf", word));
+    let printed = tokens[start..].iter().position(prints).map(|at| &tokens[start + at + 1..])?;
+    let mut text = String::new();
+    for token in printed {
+        match token {
+            Token::Text(part) => {
+                // In a format these are values.
+                let part = part.replace("%s", "$x").replace('\0', "\n");
+                part.chars().for_each(|c| {
+                    text.extend(matches!(c, '"' | '\\' | '`').then_some('\\'));
+                    text.push(c);
+                });
             }
+            Token::Sign(',') => text.push(' '),
+            Token::Sign('(' | ')') => {}
+            Token::Word(_) | Token::Sign(_) => text.push_str("${x}"),
         }
     }
+    Some(text)
 }
 
 /// Whether a program runs something, or may: where it can be read in two ways, it does.

@@ -8,12 +8,16 @@ use crate::effect::FROM_COMMAND;
 use crate::names::{has_name as has, split_at_text};
 
 /// Makefiles that come in.
-static MAKEFILE: Language = Language { translate: Some(recipes), ..NONE };
+pub(super) static MAKEFILE: Language =
+    Language { names: "make gmake just", translate: Some(recipes), ..NONE };
+/// Files that say what `npm` runs.
+pub(super) static PACKAGE: Language = Language { names: "npm", translate: Some(package_scripts), ..NONE };
 
 pub(super) fn builds(seen: &Seen<'_>, inside: &mut Inside) {
     match seen.base {
         "make" | "gmake" => make(seen, inside),
         "cargo" => cargo(seen.arguments, inside),
+        "npm" | "pnpm" | "yarn" | "bun" => package(seen.arguments, inside),
         "mvn" | "mvnw" | "mvnd" => maven(seen.arguments, inside),
         _ => {}
     }
@@ -74,6 +78,9 @@ fn recipes(makefile: &str) -> Vec<String> {
 
 /// `--config key=value`.
 fn cargo(arguments: &[Argument], inside: &mut Inside) {
+    if arguments.iter().any(|word| word.text == "watch") {
+        watch(arguments, inside);
+    }
     for word in arguments {
         let setting = word.text.strip_prefix("--config=").unwrap_or(&word.text);
         let Some((key, value)) = setting.split_once('=') else { continue };
@@ -82,6 +89,43 @@ fn cargo(arguments: &[Argument], inside: &mut Inside) {
             inside.scripts.push(value.replace(['"', '\'', '[', ']', ','], " "));
         }
     }
+}
+
+/// What is run on each change by `cargo watch`.
+fn watch(arguments: &[Argument], inside: &mut Inside) {
+    for (at, word) in arguments.iter().enumerate() {
+        let (name, value) =
+            word.text.split_once('=').map_or((&*word.text, None), |(name, value)| (name, Some(value)));
+        let next = arguments.get(at + 1).map(|word| word.text.as_str());
+        let Some(value) = value.or(next) else { continue };
+        match name {
+            "-s" | "--shell" => inside.scripts.push(value.to_owned()),
+            "-x" | "--exec" => inside.scripts.push(format!("cargo {value}")),
+            "--" => inside.commands.push(arguments[at + 1..].to_vec()),
+            _ => {}
+        }
+    }
+}
+
+/// `npm pkg set scripts.x=…` and `npm set-script x …`.
+fn package(arguments: &[Argument], inside: &mut Inside) {
+    let is_word = |text: &str| arguments.iter().any(|word| word.text == text);
+    if is_word("set-script") {
+        inside.scripts.extend(arguments.last().map(|word| word.text.clone()));
+    }
+    for word in arguments.iter().filter(|_| is_word("pkg")) {
+        let script = word.text.split_once('=').filter(|(key, _)| key.starts_with("scripts"));
+        inside.scripts.extend(script.map(|(_, script)| script.to_owned()));
+    }
+}
+
+/// The texts in a file of `npm`, each of which may be a script.
+fn package_scripts(file: &str) -> Vec<String> {
+    let text = |line: &str| {
+        let value = line.split_once(':')?.1.trim().trim_end_matches(',').trim_matches(['"', ' ', '}', '{']);
+        Some(value.rsplit_once(": \"").map_or(value, |(_, value)| value).replace("\\\"", "\""))
+    };
+    file.split_inclusive([',', '\n']).filter_map(text).collect()
 }
 
 /// `-Dexec.executable=…`, with its arguments in another word.

@@ -3,7 +3,7 @@
 
 use super::super::word::Argument;
 use super::languages::{AWKS, Language, language};
-use super::{Inside, Seen, awk, joined};
+use super::{Inside, Seen, awk, printed};
 use crate::names::has_name as has;
 
 /// What a program runs that is written in its code.
@@ -43,11 +43,9 @@ pub(super) fn interpreted(seen: &Seen<'_>, inside: &mut Inside) {
 
 /// What is piped in is code.
 fn piped(language: &Language, seen: &Seen<'_>, inside: &mut Inside) {
-    match seen.last.split_first() {
-        Some((name, printed)) if matches!(name.text.as_str(), "echo" | "printf") => {
-            language.run(&joined(printed), inside);
-        }
-        _ => inside.unseen = Some("code is run that is piped in"),
+    match printed(seen.last) {
+        Some(code) => language.run(&code, inside),
+        None => inside.unseen = Some("code is run that is piped in"),
     }
 }
 

@@ -67,18 +67,21 @@ const OPAQUE: &str = "system system2 exec shell run cmd spawn execute popen comm
     open_process_full open_process_args_in subprocess callCommand callProcess readProcess readProcessWithExitCode readCreateProcess \
     rawSystem runCommand runProcess runInteractiveCommand runInteractiveProcess spawnCommand spawnProcess createProcess";
 
+const PYTHON: Language = Language {
+    names: "python python2 python3 pypy pypy3",
+    letters: "c",
+    calls: "system popen Popen check_output check_call getoutput getstatusoutput execv execve execvp execvpe execl execlp \
+            execle execlpe spawnl spawnle spawnlp spawnv spawnve spawnvp spawnvpe posix_spawn posix_spawnp startfile \
+            create_subprocess_shell create_subprocess_exec fork_exec",
+    usual_calls: "run call spawn",
+    modules: "subprocess pty",
+    opaque: "exec eval ctypes",
+    ..NONE
+};
+
 const LANGUAGES: &[Language] = &[
-    Language {
-        names: "python python2 python3 pypy pypy3 ipython",
-        letters: "c",
-        calls: "system popen Popen check_output check_call getoutput getstatusoutput execv execve execvp execvpe execl execlp \
-                execle execlpe spawnl spawnle spawnlp spawnv spawnve spawnvp spawnvpe posix_spawn posix_spawnp startfile \
-                create_subprocess_shell create_subprocess_exec fork_exec",
-        usual_calls: "run call spawn",
-        modules: "subprocess pty",
-        opaque: "exec eval ctypes",
-        ..NONE
-    },
+    PYTHON,
+    Language { names: "ipython ipython3", marks: &["!"], ..PYTHON },
     Language {
         names: "node nodejs deno bun tsx ts-node",
         letters: "ep",
@@ -127,7 +130,7 @@ const LANGUAGES: &[Language] = &[
         ..NONE
     },
     Language {
-        names: "R Rscript julia elixir iex erl groovy guile octave gnuplot jshell scala tclsh expect osascript emacs emacsclient \
+        names: "R Rscript julia elixir iex erl groovy guile octave jshell scala tclsh expect osascript emacs emacsclient \
                 swipl ghc runghc runhaskell sbcl racket ocaml raku clojure clj bb crystal kotlin swift janet clisp ecl csi gsi",
         letters: "ecgr",
         before: "--eval --expr eval",
@@ -156,6 +159,8 @@ const LANGUAGES: &[Language] = &[
         ..NONE
     },
     EDITS,
+    Language { names: "sftp ftp lftp ncftp smbclient", marks: &["!"], ..NONE },
+    Language { names: "gnuplot", marks: &["!", "shell "], opaque: OPAQUE, backquotes: &["`"], ..NONE },
     Language { names: "dc", marks: &["!"], ..NONE },
     Language { names: "m4", marks: &["syscmd("], backquotes: &["builtin(", "indir("], ..NONE },
     Language {

@@ -15,7 +15,11 @@ const OPTIONS: &[(&str, &str)] = &[
     ("gcc g++ cc c++ clang clang++", "wrapper"),
     ("ansible", "args"),
     ("bazel bazelisk", "run_under shell_executable"),
+    ("just", "shell shell-command"),
 ];
+
+/// Programs that run a linker of somebody's choice.
+const COMPILERS: &str = "gcc g++ cc c++ clang clang++ rustc rustdoc cargo";
 
 /// What stands in front of a command line inside a word, by the programs that look for it there, in small letters; and what ends it.
 const MARKS: &[(&str, &[&str], &[char])] = &[
@@ -23,6 +27,7 @@ const MARKS: &[(&str, &[&str], &[char])] = &[
     ("socat", &["exec:", "system:", "shell:"], &[',']),
     ("fzf sk", &["execute(", "execute-silent(", "become(", "reload(", "transform("], &[')']),
     ("strace", &["|", "!"], &[]),
+    (COMPILERS, &["linker=", "-fuse-ld=", "--ld-path="], &[' ', ',', '"']),
     ("apt apt-get aptitude", &["invoke=", "invoke::="], &[]),
     (
         "ssh scp sftp rsync git mosh autossh sshfs ssh-copy-id",
@@ -84,6 +89,10 @@ pub(super) fn settings(seen: &Seen<'_>, inside: &mut Inside) {
         "git" => git(seen.arguments, inside),
         "wget" => wget(seen.arguments, inside),
         "bind" => bound(seen.arguments, inside),
+        "coreutils" => one_of_many(seen.arguments, inside),
+        _ if has(COMPILERS, base) && seen.arguments.iter().any(|word| is_own_prefix(&word.text)) => {
+            inside.unseen = Some("a directory says which programs a compiler runs");
+        }
         "ssh" | "scp" | "sftp" if seen.arguments.iter().any(|word| word.text.starts_with("-F")) => {
             inside.unseen = Some("settings in a file say what it runs");
         }
@@ -208,10 +217,35 @@ fn bound(arguments: &[Argument], inside: &mut Inside) {
     }
 }
 
+/// `coreutils --coreutils-prog=…`, with the words of that program behind it.
+fn one_of_many(arguments: &[Argument], inside: &mut Inside) {
+    for (at, word) in arguments.iter().enumerate() {
+        let option = word.text.split_once('=').filter(|(name, _)| name.starts_with("--coreutils-prog"));
+        let Some((_, program)) = option else { continue };
+        let name = Argument { text: program.to_owned(), ..Argument::default() };
+        inside.commands.push([&[name], &arguments[at + 1..]].concat());
+    }
+}
+
+/// Whether a compiler gets the programs that it runs from a directory that is not one of the system.
+fn is_own_prefix(word: &str) -> bool {
+    word.strip_prefix("-B").is_some_and(|prefix| !prefix.is_empty() && !prefix.starts_with("/usr/"))
+}
+
 /// What programs run because a variable is set.
 pub(in crate::found) fn variable(name: &str, value: &str, inside: &mut Inside) {
     if names_program(name) {
         inside.scripts.push(value.trim_start_matches(['|', '!']).to_owned());
+    }
+    // The file that a shell runs first. Others are not told of this variable, and mean other things by it.
+    if name == "ENV" && !value.contains('\0') {
+        inside.scripts.push(value.to_owned());
+    }
+    if name.ends_with("FLAGS") {
+        let linker =
+            ["linker=", "-fuse-ld=", "--ld-path="].iter().find_map(|mark| split_at_text(value, mark));
+        let program = linker.and_then(|(_, program)| program.split([' ', '\x1f']).next());
+        inside.scripts.extend(program.map(str::to_owned));
     }
     if name == "TAR_OPTIONS" {
         inside.scripts.push(format!("tar {value}"));

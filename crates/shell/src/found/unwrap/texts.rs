@@ -70,6 +70,12 @@ pub(super) fn edited(arguments: &[Argument], inside: &mut Inside) {
     }
 }
 
+/// What a script of `sed` runs: a NUL, if anything.
+pub(super) fn edit_commands(script: &str) -> Vec<String> {
+    let runs = !is_plain_sed(script) && has_command_e(script);
+    runs.then(|| "\0".to_owned()).into_iter().collect()
+}
+
 fn edit_scripts(arguments: &[Argument]) -> Vec<&str> {
     let mut scripts = Vec::new();
     let mut operands = Vec::new();
