@@ -334,11 +334,11 @@ impl Walk {
     /// Lists a command, and what it runs, and what that runs.
     fn run(&mut self, arguments: Vec<Argument>, places: &Places, is_piped: bool) -> Consequence {
         let mut consequence = Consequence::default();
-        let mut pending = vec![arguments];
+        let mut pending = vec![(arguments, true)];
         let mut levels = 0;
         let mut first = None;
         let mut is_fed = is_piped;
-        while let Some(arguments) = pending.pop() {
+        while let Some((arguments, may_mention)) = pending.pop() {
             levels += 1;
             let Some(name) = arguments.first() else { continue };
             if name.text.contains('\0') || name.is_pattern {
@@ -367,6 +367,9 @@ impl Walk {
             if made::MAKERS.may_have(base) {
                 consequence.keeps.extend(self.made.command(base, arguments_of, places));
             }
+            if may_mention && inner.commands.is_empty() {
+                self.mention_words(base, arguments_of, places);
+            }
             // What comes in are words for these.
             is_fed &= !matches!(base, "xargs" | "parallel");
             self.mention(inner.mentions, places);
@@ -377,12 +380,27 @@ impl Walk {
             self.sets_anything |= inner.sets_anything;
             self.sets.extend(inner.sets);
             consequence.enters = consequence.enters.or(inner.enters);
-            pending.extend(inner.commands.into_iter().rev());
+            // Of several guesses, one that is known is right, and the others know nothing about its words.
+            let is_known =
+                |command: &Vec<Argument>| command.first().is_some_and(|name| files::is_known(&name.text));
+            let may_mention = !(inner.guesses && inner.commands.iter().any(is_known));
+            pending.extend(inner.commands.into_iter().rev().map(|command| (command, may_mention)));
             first.get_or_insert(arguments);
         }
         self.last = first.unwrap_or_default();
         self.input.add(consequence.input);
         consequence
+    }
+
+    /// Adds what the words of the last command may name, if nobody knows what it does with them.
+    fn mention_words(&mut self, base: &str, words: &[Argument], places: &Places) {
+        let mentioned = files::mentioned(base, words, places);
+        let budget = self.budget.checked_sub(mentioned.len());
+        let Some((command, budget)) = self.commands.last_mut().zip(budget) else {
+            return self.note_unseen("it holds too many words");
+        };
+        command.mentions.extend(mentioned);
+        self.budget = budget;
     }
 
     /// Reads a script into which something may be piped. Says what it does with that.

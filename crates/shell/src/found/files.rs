@@ -1,6 +1,10 @@
 //! Which files a program may read, write or remove, by its arguments. Too many is fine, too few is not.
 
 mod git;
+mod words;
+mod writers;
+
+pub(super) use words::{is_known, mentioned};
 
 use super::word::Argument;
 use super::{below, search, unwrap};
@@ -18,7 +22,10 @@ const READS: &str = "cat tac head tail less more most bat batcat nl sed grep egr
     iconv dos2unix xmllint envsubst find fd ls tree du realpath readlink install expand unexpand shuf tsort pygmentize patch tee \
     sqlite3 psql mysql dotenv cd pushd sponge ts hexyl xsv csvcut mlr pandoc strace chmod chown touch rm truncate mapfile readarray \
     [ test [[ export env make gmake cmake docker podman kubectl helm terraform ssh ssh-add ssh-keygen mail sendmail lp lpr print \
-    comm vimcat highlight ccat glow unzip zipinfo lsattr getfacl exiftool objdump nm readelf";
+    comm vimcat highlight ccat glow unzip zipinfo lsattr getfacl exiftool objdump nm readelf \
+    gcc g++ cc c++ clang clang++ rustc rustdoc go javac tsc protoc pytest py.test mypy pyright pylint flake8 tokei cloc scc shellcheck \
+    hadolint actionlint yamllint eslint prettier biome ruff black isort rustfmt stylua gofmt goimports clang-format clang-tidy cppcheck \
+    shfmt rubocop ctags delta difft ffprobe identify";
 
 /// Programs that change every file they are told.
 const WRITES: &str = "tee touch mkdir rm rmdir unlink truncate shred mkfifo mknod vim vi nvim view gvim rvim rview gview vimdiff gvimdiff nvimdiff nano emacs ed ex gzip gunzip bzip2 \
@@ -98,6 +105,7 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
         _ => Vec::new(),
     };
     command.writes.extend(outputs(base, &split, places));
+    writers::add(&mut command, base, &arguments[1..], places);
     if base == "curl" && split.reads_settings() {
         let anything = named("\0", false, places);
         command.reads.extend(anything.clone());
@@ -204,7 +212,10 @@ impl<'a> Split<'a> {
     }
 }
 
-/// Files that stand inside a word: `--file=x`, `@x`, `name=@x`, `if=x`, `file:///x`, `HEAD:x`, `-fx`.
+/// More parts of a word are not looked at.
+const EMBEDDED_MAX: usize = 8;
+
+/// Files that stand inside a word: `--file=x`, `@x`, `name=@x`, `name=<x`, `if=x`, `file:///x`, `HEAD:x`, `x:/y`, `-fx`.
 fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<NamedPath> {
     let text = word.text.as_str();
     let mut parts: Vec<&str> = Vec::new();
@@ -213,8 +224,14 @@ fn embedded(base: &str, word: &Argument, places: &Places) -> Vec<NamedPath> {
     }
     parts.extend(text.split_once('@').map(|(_, path)| path));
     parts.extend(split_at_text(text, "file://").map(|(_, path)| path));
-    if matches!(base, "git" | "scp" | "rsync" | "docker" | "podman" | "kubectl") {
-        parts.extend(text.split_once(':').map(|(_, path)| path));
+    match base {
+        "git" | "scp" | "rsync" => parts.extend(text.split_once(':').map(|(_, path)| path)),
+        "docker" | "podman" | "kubectl" | "helm" => {
+            parts
+                .extend(text.split([':', '=', ',']).take(EMBEDDED_MAX).filter(|part| !part.starts_with('-')));
+        }
+        "curl" => parts.extend(text.split(['=', '@', '<', ';']).skip(1).take(EMBEDDED_MAX)),
+        _ => {}
     }
     let is_letter = text.starts_with('-') && !text.starts_with("--");
     parts.extend(text.get(2..).filter(|_| is_letter));

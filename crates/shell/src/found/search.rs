@@ -134,6 +134,13 @@ pub(super) fn deleted(base: &str, arguments: &[Argument]) -> Vec<Argument> {
     search.roots.into_iter().map(removed).collect()
 }
 
+/// The directory in which something is.
+pub(super) fn root_of(found: Argument) -> Argument {
+    let Some(root) = found.text.strip_suffix("/\0").filter(|_| found.is_below) else { return found };
+    let text = if root.is_empty() { "/".to_owned() } else { root.to_owned() };
+    Argument { text, is_below: false, ..found }
+}
+
 /// The commands that are run: what was found stands for `{}`, or comes last in `fd` if that is not written.
 pub(super) fn executed(base: &str, arguments: &[Argument]) -> Vec<Vec<Argument>> {
     let search = Search::new(base, arguments);

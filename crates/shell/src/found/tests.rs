@@ -4,6 +4,7 @@ mod made;
 mod mentions;
 mod runners;
 mod variables;
+mod words;
 
 use crate::analyse;
 

@@ -44,6 +44,8 @@ pub(super) struct Seen<'a> {
 pub(super) struct Inside {
     /// Commands it runs.
     pub(super) commands: Vec<Vec<Argument>>,
+    /// Only one of these commands is run, whichever it is.
+    pub(super) guesses: bool,
     /// Texts it runs as scripts.
     pub(super) scripts: Vec<String>,
     /// Variables it sets.

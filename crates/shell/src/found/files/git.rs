@@ -22,8 +22,63 @@ pub(super) fn add(command: &mut FoundCommand, arguments: &[Argument], places: &P
     match texts.split_first() {
         Some((&"config", words)) => config(command, words, &places),
         Some((&("archive" | "format-patch" | "bundle"), _)) => command.writes.extend(outputs(rest, &places)),
+        Some((subcommand, _)) if has(CHANGES, subcommand) => changed(command, rest, &places),
         _ => {}
     }
+}
+
+/// Subcommands that change files of the work.
+const CHANGES: &str = "checkout restore rm mv clean apply am checkout-index worktree clone init submodule";
+
+/// Adds the files that a subcommand changes. What may be a branch as well is only mentioned.
+fn changed(command: &mut FoundCommand, words: &[Argument], places: &Places) {
+    const ONLY_SAYS: &str = "-n --dry-run --check --stat --numstat --summary -b -B --orphan";
+    let subcommand = words.first().map_or("", |word| word.text.as_str());
+    let has_any = |names: &str| words.iter().any(|word| has(names, &word.text));
+    let is_index_only = has_any("--cached --staged -S") && !has_any("--worktree -W");
+    if is_index_only || has_any(ONLY_SAYS) {
+        return;
+    }
+    let (operands, dashes) = operands(words.get(1..).unwrap_or_default());
+    let operands = &operands[..];
+    let first = operands.first().map_or("", |word| word.text.as_str());
+    let (mentioned, written) = match subcommand {
+        "checkout" => operands.split_at(branches(first, dashes).min(operands.len())),
+        "worktree" | "submodule" if !has("add move remove", first) => return,
+        "worktree" | "submodule" | "clone" => (&[][..], operands.get(1..).unwrap_or_default()),
+        "apply" | "am" => (&[][..], &[][..]),
+        _ => (&[][..], operands),
+    };
+    // What is in a patch is not known.
+    if has("apply am", subcommand) || (subcommand == "clean" && operands.is_empty()) {
+        command.writes.extend(below(named(".", false, places), true));
+    }
+    let mentioned = mentioned.iter().filter(|_| dashes.is_none());
+    command.mentions.extend(mentioned.flat_map(|word| path(word, places)));
+    command.writes.extend(below(written.iter().flat_map(|word| path(word, places)).collect(), true));
+}
+
+/// How many operands of `checkout` may be branches: a directory that is written as one is none.
+fn branches(first: &str, dashes: Option<usize>) -> usize {
+    dashes.unwrap_or_else(|| usize::from(!has(". ..", first) && !first.ends_with('/')))
+}
+
+/// The operands, and how many of them stand in front of two dashes, if there are any.
+fn operands(words: &[Argument]) -> (Vec<&Argument>, Option<usize>) {
+    const VALUED: &str =
+        "-s --source -b -B --orphan --conflict -e --exclude --directory -p --reference -o -c --depth";
+    let mut operands: Vec<&Argument> = Vec::new();
+    let mut dashes = None;
+    let mut before = "";
+    for word in words {
+        if word.text == "--" {
+            dashes.get_or_insert(operands.len());
+        } else if dashes.is_some() || !(word.text.starts_with('-') || has(VALUED, before)) {
+            operands.push(word);
+        }
+        before = word.text.as_str();
+    }
+    (operands, dashes)
 }
 
 /// Where it runs, and where its subcommand stands.

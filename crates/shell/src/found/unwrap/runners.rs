@@ -83,6 +83,7 @@ pub(super) fn runners(seen: &Seen<'_>, inside: &mut Inside) {
         None => &[],
     };
     inside.commands.extend(candidates(arguments).map(|at| arguments[at..].to_vec()));
+    inside.guesses = inside.commands.len() > 1;
     if has(RUNNERS_OF_TEXT, base) || opens_shell(seen) {
         let is_text = |word: &&Argument| word.text.contains([' ', '\t', '\n', ';']);
         let is_npm = has("npm pnpm", base);

@@ -1,0 +1,180 @@
+//! Programs that change files in place if they are told to, and those that are told where to write by an option.
+
+use super::super::word::Argument;
+use super::path;
+use crate::FoundCommand;
+use crate::found::{below, search};
+use crate::names::{Sieve, has_name as has};
+use crate::places::{Places, named};
+
+/// Programs that change all that they are told and all below it, by the words that make them do so; without any they always do.
+const FORMATTERS: &[(&str, &str)] = &[
+    ("prettier", "--write -w"),
+    (
+        "eslint xo standard semistandard ts-standard oxlint stylelint markdownlint markdownlint-cli2 standardrb",
+        "--fix",
+    ),
+    ("gofmt goimports gofumpt golines", "-w"),
+    (
+        "clang-format yapf autopep8 cmake-format docformatter ocamlformat swift-format nimpretty",
+        "-i --in-place --inplace",
+    ),
+    ("shfmt buf", "-w --write"),
+    ("biome rome", "--write --apply --apply-unsafe --fix"),
+    ("rubocop", "-a -A -x --auto-correct --autocorrect --auto-correct-all --autocorrect-all --fix-layout"),
+    ("ruff", "format --fix --fix-only --unsafe-fixes"),
+    ("black isort rustfmt stylua swiftformat phpcbf pyupgrade nixfmt alejandra mogrify", ""),
+    ("autoflake", "-i --in-place"),
+    ("terraform tofu dprint deno zig taplo", "fmt format"),
+    ("php-cs-fixer golangci-lint", "fix --fix"),
+    ("ktlint google-java-format", "-F --format -i -r --replace"),
+];
+
+/// Words with which they only say what they would do.
+const ONLY_SAYS: &str =
+    "--check --check-only -check --diff --dry-run --fix-dry-run --list-different --version --help -h -V";
+/// Words of theirs that are no paths.
+const SUBCOMMANDS: &str = "format fmt fix check lint ci run";
+/// Those that take the working directory if they are told none.
+const TAKE_ALL: &str = "ruff terraform tofu dprint rubocop standardrb biome rome php-cs-fixer golangci-lint xo standard deno taplo";
+
+/// Options that say where to write.
+const OUTPUTS: &[(&str, &str)] = &[
+    ("g++ c++ clang++ rustc go swiftc ghc nvcc ldc2", "-o --out-dir --outdir"),
+    ("javac kotlinc scalac", "-d"),
+    ("tsc", "--outDir --outFile --declarationDir"),
+    ("esbuild rollup webpack vite parcel", "--outfile --outdir --dir --output-path --outDir --dist-dir -o"),
+    ("pandoc dot neato bindgen cbindgen graphviz sass plantuml", "-o --output"),
+    ("curl", "--output-dir"),
+    ("7z 7za 7zz 7zr", "-o"),
+    ("bsdtar gtar", "-C --directory"),
+    ("cpio", "-D --directory"),
+    ("mktemp", "-p --tmpdir"),
+    ("patch", "-d --directory -o --output"),
+    ("npm pnpm yarn", "--pack-destination"),
+    ("find", "-fprint -fprint0 -fprintf -fls"),
+];
+
+/// Programs that write what they are told last.
+const LAST: &str = "ffmpeg avconv convert magick montage composite cwebp optipng";
+/// Programs that write every operand.
+const ALL: &str = "mktemp script scriptreplay";
+
+static MAY_WRITE: Sieve = Sieve::EMPTY
+    .with_rows(FORMATTERS)
+    .with_rows(OUTPUTS)
+    .with(LAST)
+    .with(ALL)
+    .with("awk gawk mawk nawk ruby yq mlr sqlite3 protoc cpio docker podman kubectl patch");
+
+/// Adds what a program changes.
+pub(super) fn add(command: &mut FoundCommand, base: &str, arguments: &[Argument], places: &Places) {
+    if !MAY_WRITE.may_have(base) {
+        return;
+    }
+    let operands: Vec<&Argument> = arguments.iter().filter(|word| !word.text.starts_with('-')).collect();
+    let mut write = |words: &[&Argument], is_recursive: bool| {
+        let paths = words.iter().flat_map(|word| path(word, places)).collect();
+        command.writes.extend(below(paths, is_recursive));
+    };
+    if let Some(formatted) = formatted(base, arguments) {
+        write(&formatted, true);
+        if formatted.is_empty() && has(TAKE_ALL, base) {
+            command.writes.extend(below(named(".", false, places), true));
+        }
+        return;
+    }
+    if let Some((_, names)) = OUTPUTS.iter().find(|(programs, _)| has(programs, base)) {
+        let outputs = values(names, arguments);
+        write(&outputs.iter().collect::<Vec<_>>(), base != "find");
+    }
+    let has_word = |names: &str| arguments.iter().any(|word| has(names, &word.text));
+    match base {
+        _ if has(LAST, base) => write(&operands[operands.len().saturating_sub(1)..], false),
+        _ if has(ALL, base) => write(&operands, false),
+        "awk" | "gawk" | "mawk" | "nawk" if edits_in_place(arguments) => write(&operands, false),
+        "ruby" if arguments.iter().any(|word| is_group_with_i(&word.text)) => write(&operands, false),
+        "yq" | "mlr" if has_word("-i -I --inplace --in-place") => write(&operands, false),
+        "sqlite3" if !has_word("-readonly --readonly") => write(&operands[..operands.len().min(1)], false),
+        "cpio" if arguments.iter().any(|word| copies_through(&word.text)) => write(&operands, true),
+        "protoc" => write(&generated(arguments).iter().collect::<Vec<_>>(), true),
+        "docker" | "podman" | "kubectl" if has_word("cp") => {
+            write(&operands[operands.len().saturating_sub(1)..], true);
+        }
+        "patch" if operands.is_empty() => command.writes.extend(below(named(".", false, places), true)),
+        "find" => {
+            let removed = search::deleted(base, arguments);
+            let roots: Vec<Argument> = removed.into_iter().map(search::root_of).collect();
+            write(&roots.iter().collect::<Vec<_>>(), true);
+        }
+        _ => {}
+    }
+}
+
+/// What a formatter changes, if it changes anything.
+fn formatted<'a>(base: &str, arguments: &'a [Argument]) -> Option<Vec<&'a Argument>> {
+    let (_, words) = FORMATTERS.iter().find(|(programs, _)| has(programs, base))?;
+    let has_word = |names: &str| arguments.iter().any(|word| has(names, name_of(word)));
+    let changes = (words.is_empty() || has_word(words)) && !has_word(ONLY_SAYS);
+    let is_path = |word: &&Argument| !word.text.starts_with('-') && !has(SUBCOMMANDS, &word.text);
+    changes.then(|| arguments.iter().filter(is_path).collect())
+}
+
+fn name_of(word: &Argument) -> &str {
+    word.text.split('=').next().unwrap_or_default()
+}
+
+/// The values of options, in the same word or the next.
+fn values(names: &str, arguments: &[Argument]) -> Vec<Argument> {
+    let mut values = Vec::new();
+    for (at, word) in arguments.iter().enumerate() {
+        if has(names, &word.text) {
+            values.extend(arguments.get(at + 1).cloned());
+            continue;
+        }
+        let (name, value) = match word.text.split_once('=') {
+            Some((name, value)) => (name, value),
+            None if !word.text.starts_with("--") => word.text.split_at_checked(2).unwrap_or_default(),
+            None => continue,
+        };
+        if has(names, name) && !value.is_empty() {
+            values.push(part(word, value));
+        }
+    }
+    values
+}
+
+/// A part of a word.
+fn part(word: &Argument, text: &str) -> Argument {
+    let is_home = text.starts_with("~/");
+    Argument { text: text.to_owned(), is_pattern: word.is_pattern, is_home, ..Argument::default() }
+}
+
+/// `-i inplace` in its spellings.
+fn edits_in_place(arguments: &[Argument]) -> bool {
+    values("-i --include -l --load", arguments).iter().any(|value| value.text.starts_with("inplace"))
+}
+
+/// `-i`, `-pi`, `-i.bak`.
+fn is_group_with_i(word: &str) -> bool {
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    let flags = letters.bytes().take_while(|byte| b"pnalsw0F".contains(byte)).count();
+    letters[flags..].starts_with('i')
+}
+
+/// `-p` of `cpio`, in a group.
+fn copies_through(word: &str) -> bool {
+    word == "--pass-through" || (word.starts_with('-') && !word.starts_with("--") && word.contains('p'))
+}
+
+/// Where `protoc` writes: `--go_out=plugins=grpc:dir`.
+fn generated(arguments: &[Argument]) -> Vec<Argument> {
+    let is_output = |name: &str| name.ends_with("_out") || name == "-o";
+    let value = |word: &Argument| {
+        let (_, value) = word.text.split_once('=').filter(|(name, _)| is_output(name))?;
+        Some(part(word, value.rsplit(':').next().unwrap_or(value)))
+    };
+    let attached = arguments.iter().filter_map(value);
+    let next = arguments.windows(2).filter(|two| is_output(&two[0].text)).map(|two| two[1].clone());
+    attached.chain(next).collect()
+}
