@@ -129,7 +129,11 @@ impl PathPattern {
 fn may_meet(form: &Form, text: &str, recursive: bool) -> bool {
     let mut walk = form.walk();
     let mut before = '/';
-    for c in text.chars() {
+    for (at, c) in text.char_indices() {
+        // It stands for directories at any depth.
+        if c == '*' && before == '/' && text[at..].starts_with("**/") {
+            return form.may_end_in(text.rsplit('/').next().unwrap_or_default());
+        }
         let goes_on = match c {
             '*' | '?' | '[' | ']' => walk.take_some_of_name(before == '/'),
             UNKNOWN_TEXT => return true,

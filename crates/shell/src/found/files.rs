@@ -22,10 +22,12 @@ const READS: &str = "cat tac head tail less more most bat batcat nl sed grep egr
     iconv dos2unix xmllint envsubst find fd ls tree du realpath readlink install expand unexpand shuf tsort pygmentize patch tee \
     sqlite3 psql mysql dotenv cd pushd sponge ts hexyl xsv csvcut mlr pandoc strace chmod chown touch rm truncate mapfile readarray \
     [ test [[ export env make gmake cmake docker podman kubectl helm terraform ssh ssh-add ssh-keygen mail sendmail lp lpr print \
-    comm vimcat highlight ccat glow unzip zipinfo lsattr getfacl exiftool objdump nm readelf \
-    gcc g++ cc c++ clang clang++ rustc rustdoc go javac tsc protoc pytest py.test mypy pyright pylint flake8 tokei cloc scc shellcheck \
-    hadolint actionlint yamllint eslint prettier biome ruff black isort rustfmt stylua gofmt goimports clang-format clang-tidy cppcheck \
-    shfmt rubocop ctags delta difft ffprobe identify";
+    comm vimcat highlight ccat glow unzip zipinfo lsattr getfacl exiftool objdump nm readelf";
+
+/// Programs that take in the files they are told and what those name, and no directories.
+const COMPILES: &str = "gcc g++ cc c++ clang clang++ rustc rustdoc go javac tsc protoc pytest py.test mypy pyright pylint flake8 tokei cloc \
+    scc shellcheck hadolint actionlint yamllint eslint prettier biome ruff black isort rustfmt stylua gofmt goimports clang-format \
+    clang-tidy cppcheck shfmt rubocop ctags delta difft ffprobe identify";
 
 /// Programs that change every file they are told.
 const WRITES: &str = "tee touch mkdir rm rmdir unlink truncate shred mkfifo mknod vim vi nvim view gvim rvim rview gview vimdiff gvimdiff nvimdiff nano emacs ed ex gzip gunzip bzip2 \
@@ -40,6 +42,7 @@ const LOOKS_FOR: &str = "grep egrep fgrep zgrep rg ag ack sed awk gawk mawk nawk
 const RECURSES: &str = "find fd rg ag ack tree du tar zip rsync mv";
 
 static MAY_READ: Sieve = Sieve::EMPTY.with(READS);
+static MAY_COMPILE: Sieve = Sieve::EMPTY.with(COMPILES);
 static MAY_WRITE: Sieve = Sieve::EMPTY.with(WRITES);
 
 /// The path an argument names, once for each directory it may be relative to.
@@ -72,7 +75,9 @@ pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
 /// A command with the files it may touch.
 pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> FoundCommand {
     let split = Split::new(&arguments[1..]);
-    let is_recursive = has(RECURSES, base) || split.has_letter("rRa") || split.has_long("recursive");
+    let compiles = MAY_COMPILE.may_have(base) && has(COMPILES, base);
+    let may_recurse = !compiles && (split.has_letter("rRa") || split.has_long("recursive"));
+    let is_recursive = has(RECURSES, base) || may_recurse;
     let all = |words: &[&Argument]| -> Vec<NamedPath> {
         below(words.iter().flat_map(|word| path(word, places)).collect(), is_recursive)
     };
@@ -82,7 +87,7 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
         directory: places.iter().next_back().cloned().unwrap_or_default(),
         ..FoundCommand::default()
     };
-    if MAY_READ.may_have(base) && has(READS, base) {
+    if compiles || (MAY_READ.may_have(base) && has(READS, base)) {
         let skip = usize::from(has(LOOKS_FOR, base) && !split.brings_text(base));
         let files = operands.get(skip..).unwrap_or_default();
         command.reads = all(files);

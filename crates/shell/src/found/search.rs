@@ -134,11 +134,21 @@ pub(super) fn deleted(base: &str, arguments: &[Argument]) -> Vec<Argument> {
     search.roots.into_iter().map(removed).collect()
 }
 
-/// The directory in which something is.
-pub(super) fn root_of(found: Argument) -> Argument {
+/// What `-delete` changes: what is removed, by its name if that is all that is asked for.
+pub(super) fn changed(arguments: &[Argument]) -> Vec<Argument> {
+    let removed = deleted("find", arguments);
+    let is_simple = !arguments.iter().any(|word| has(TURNS, &word.text));
+    let at = arguments.iter().position(|word| word.text == "-name").filter(|_| is_simple);
+    let name = at.and_then(|at| arguments.get(at + 1)).map_or("", |name| name.text.as_str());
+    removed.into_iter().map(|found| by_name(found, name)).collect()
+}
+
+/// Something in a directory, by the name that it must have, or else all of the directory.
+fn by_name(found: Argument, name: &str) -> Argument {
     let Some(root) = found.text.strip_suffix("/\0").filter(|_| found.is_below) else { return found };
-    let text = if root.is_empty() { "/".to_owned() } else { root.to_owned() };
-    Argument { text, is_below: false, ..found }
+    let is_named = !name.is_empty() && !name.contains(['\0', '/']);
+    let text = if is_named { format!("{root}/**/{name}") } else { format!("{root}/") };
+    Argument { text, is_pattern: is_named, is_below: false, ..found }
 }
 
 /// The commands that are run: what was found stands for `{}`, or comes last in `fd` if that is not written.

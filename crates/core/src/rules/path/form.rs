@@ -71,6 +71,21 @@ impl Form {
     }
 
     /// The walk of a path from its beginning.
+    /// Whether a name that the shell finds by a pattern may be the last one that is meant, or lie in the directory that is.
+    pub(super) fn may_end_in(&self, pattern: &str) -> bool {
+        let is_between = |token: &Token| matches!(token, Token::Char('/') | Token::Deep);
+        let last = self.tokens.rsplit(is_between).next().unwrap_or_default();
+        let plain = last.iter().rev().take_while(|token| matches!(token, Token::Char(_))).count();
+        let end = characters(&last[last.len() - plain..]);
+        let is_whole = plain == last.len();
+        if is_whole && end.starts_with('.') && !pattern.starts_with('.') {
+            return false;
+        }
+        let ending = pattern.rsplit(['*', '?', ']']).next().unwrap_or_default();
+        let may_be_directory = is_whole && !end.trim_start_matches('.').contains('.');
+        may_be_directory || end.ends_with(ending) || ending.ends_with(&end)
+    }
+
     pub(super) fn walk(&self) -> Walk<'_> {
         Walk::new(&self.tokens, 0, '/')
     }

@@ -131,6 +131,17 @@ fn what_a_command_names_by_pattern_or_below_may_be_meant() {
     check("secrets/**", "/srv/app/*/key", glob, false, May);
     check("secrets/**", "/srv/app/src/*", glob, false, May);
     check("./secrets/**", "/srv/app/src/*", glob, false, No);
+    check(".env", "/srv/app/**/*.py", glob, false, No);
+    check(".env", "/srv/app/**/.e*", glob, false, May);
+    check("*.pem", "/srv/app/**/*.py", glob, false, No);
+    check("*.py", "/srv/app/**/*.py", glob, false, Yes);
+    check("a*.py", "/srv/app/**/*.py", glob, false, May);
+    check("secret.txt", "/srv/app/**/*.py", glob, false, No);
+    check("./secret.txt", "/srv/app/**/*", glob, false, May);
+    check("./src/gen/**", "/srv/app/**/*.py", glob, false, May);
+    check("./src/gen/**", "/srv/app/src/**/*.py", glob, false, May);
+    check("./src/gen/**", "/srv/app/lib/**/*.py", glob, false, No);
+    check("gen", "/srv/app/src/**/*.py", glob, false, May);
     check(".env", "/srv/app", exact, true, May);
     check("./.env", "/srv/app/src", exact, true, No);
     check("./.env", "/srv/app", exact, true, May);

@@ -1,7 +1,7 @@
 //! Words of programs of which nobody knows what they do with them: each may name a file.
 
 use super::super::word::Argument;
-use super::{READS, WRITES, WRITES_BUT_FIRST, WRITES_LAST, path};
+use super::{COMPILES, READS, WRITES, WRITES_BUT_FIRST, WRITES_LAST, path};
 use crate::NamedPath;
 use crate::names::{Sieve, has_name as has};
 use crate::places::Places;
@@ -50,7 +50,7 @@ pub(in crate::found) fn mentioned(base: &str, arguments: &[Argument], places: &P
 /// Whether it is known what a program does with its words.
 pub(in crate::found) fn is_known(name: &str) -> bool {
     let base = name.rsplit('/').next().unwrap_or_default();
-    let lists = [READS, WRITES, WRITES_BUT_FIRST, WRITES_LAST, TAKE_TEXT];
+    let lists = [READS, COMPILES, WRITES, WRITES_BUT_FIRST, WRITES_LAST, TAKE_TEXT];
     IS_KNOWN.may_have(base) && lists.iter().any(|list| has(list, base))
 }
 

@@ -30,6 +30,31 @@ const FORMATTERS: &[(&str, &str)] = &[
     ("ktlint google-java-format", "-F --format -i -r --replace"),
 ];
 
+/// What the names end in of the files that they look for in directories; of the others, nobody knows.
+const ENDINGS: &[(&str, &str)] = &[
+    ("black isort ruff yapf autopep8 autoflake docformatter pyupgrade", "py pyi ipynb"),
+    (
+        "prettier eslint xo standard semistandard ts-standard oxlint biome rome deno dprint",
+        "js ts jsx tsx mjs cjs mts cts json css scss less html vue svelte md mdx yml yaml graphql toml",
+    ),
+    ("stylelint", "css scss less"),
+    ("markdownlint markdownlint-cli2", "md"),
+    ("gofmt goimports gofumpt golines golangci-lint", "go"),
+    ("rustfmt", "rs"),
+    ("clang-format", "c h cc cpp hpp cxx m java js proto"),
+    ("shfmt", "sh bash"),
+    ("buf", "proto"),
+    ("rubocop standardrb", "rb rake"),
+    ("stylua", "lua"),
+    ("swiftformat swift-format", "swift"),
+    ("terraform tofu", "tf tfvars hcl"),
+    ("php-cs-fixer phpcbf", "php"),
+    ("zig", "zig"),
+    ("taplo", "toml"),
+    ("ktlint", "kt kts"),
+    ("google-java-format", "java"),
+];
+
 /// Words with which they only say what they would do.
 const ONLY_SAYS: &str =
     "--check --check-only -check --diff --dry-run --fix-dry-run --list-different --version --help -h -V";
@@ -77,16 +102,19 @@ pub(super) fn add(command: &mut FoundCommand, base: &str, arguments: &[Argument]
         let paths = words.iter().flat_map(|word| path(word, places)).collect();
         command.writes.extend(below(paths, is_recursive));
     };
-    if let Some(formatted) = formatted(base, arguments) {
-        write(&formatted, true);
+    if let Some(mut formatted) = formatted(base, arguments) {
+        let whole = Argument { text: ".".to_owned(), ..Argument::default() };
         if formatted.is_empty() && has(TAKE_ALL, base) {
-            command.writes.extend(below(named(".", false, places), true));
+            formatted.push(&whole);
         }
-        return;
+        write(&formatted, false);
+        let directories: Vec<&Argument> = formatted.into_iter().filter(|word| !is_file(&word.text)).collect();
+        return write_below(command, base, &directories, places);
     }
     if let Some((_, names)) = OUTPUTS.iter().find(|(programs, _)| has(programs, base)) {
-        let outputs = values(names, arguments);
-        write(&outputs.iter().collect::<Vec<_>>(), base != "find");
+        for output in values(names, arguments) {
+            write(&[&output], !is_file(&output.text));
+        }
     }
     let has_word = |names: &str| arguments.iter().any(|word| has(names, &word.text));
     match base {
@@ -103,11 +131,32 @@ pub(super) fn add(command: &mut FoundCommand, base: &str, arguments: &[Argument]
         }
         "patch" if operands.is_empty() => command.writes.extend(below(named(".", false, places), true)),
         "find" => {
-            let removed = search::deleted(base, arguments);
-            let roots: Vec<Argument> = removed.into_iter().map(search::root_of).collect();
-            write(&roots.iter().collect::<Vec<_>>(), true);
+            let removed = search::changed(arguments);
+            write(&removed.iter().collect::<Vec<_>>(), true);
         }
         _ => {}
+    }
+}
+
+/// Whether a word is hardly the name of a directory.
+fn is_file(word: &str) -> bool {
+    let name = word.trim_start_matches('.').rsplit('/').next().unwrap_or_default();
+    name.trim_start_matches('.').contains('.')
+}
+
+/// Adds the files that a formatter finds in directories.
+fn write_below(command: &mut FoundCommand, base: &str, directories: &[&Argument], places: &Places) {
+    let endings = ENDINGS.iter().find(|(programs, _)| has(programs, base)).map(|(_, endings)| *endings);
+    for directory in directories {
+        let Some(endings) = endings else {
+            command.writes.extend(below(path(directory, places), true));
+            continue;
+        };
+        let root = directory.text.trim_end_matches('/');
+        for ending in endings.split(' ') {
+            let text = format!("{root}/**/*.{ending}");
+            command.writes.extend(path(&Argument { text, is_pattern: true, ..(*directory).clone() }, places));
+        }
     }
 }
 

@@ -89,14 +89,8 @@ fn programs_that_are_told_to_change_files() {
     let missed: Vec<_> = missed.into_iter().filter(is_missed).collect();
     assert!(missed.is_empty(), "{missed:#?}");
     for line in [
-        "prettier --write .",
-        "ruff format",
-        "ruff check --fix .",
-        "rubocop -a",
-        "dprint fmt",
-        "terraform fmt -recursive",
+        "mogrify .",
         "find . -delete",
-        "find . -name x -delete",
         "git checkout .",
         "git checkout main -- .",
         "git restore .",
@@ -105,6 +99,21 @@ fn programs_that_are_told_to_change_files() {
         "patch -p1 < p",
     ] {
         assert!(writes(line).contains(&(".".to_owned(), true)), "{line:?} writes {:?}", writes(line));
+    }
+    for (line, expected) in [
+        ("prettier --write .", "./**/*.ts"),
+        ("ruff format", "./**/*.py"),
+        ("ruff check --fix .", "./**/*.py"),
+        ("black src", "src/**/*.py"),
+        ("rubocop -a", "./**/*.rb"),
+        ("dprint fmt", "./**/*.json"),
+        ("terraform fmt -recursive", "./**/*.tf"),
+        ("find . -name '*.o' -delete", "./**/*.o"),
+        ("find a -type f -delete", "a/"),
+        ("find . -name x -o -name y -delete", "./"),
+    ] {
+        let writes = writes(line);
+        assert!(writes.iter().any(|(path, _)| path == expected), "{line:?} writes {writes:?}");
     }
 }
 
@@ -209,6 +218,17 @@ fn words_of_known_programs_are_what_they_are() {
         "foo --title 'Ignore .env'",
     ] {
         assert_eq!(mentions(line), [""; 0], "{line:?}");
+    }
+}
+
+#[test]
+fn options_of_compilers_mean_no_directories() {
+    for line in ["go test ./... -run x", "gcc -Wall a.c", "tsc -p a --rootDir b", "pytest -ra a"] {
+        let reads = texts(line, |command| command.reads);
+        assert!(
+            !reads.is_empty() && reads.iter().all(|(_, is_recursive)| !is_recursive),
+            "{line:?} {reads:?}"
+        );
     }
 }
 
