@@ -110,7 +110,7 @@ fn programs_that_are_told_to_change_files() {
         ("terraform fmt -recursive", "./**/*.tf"),
         ("find . -name '*.o' -delete", "./**/*.o"),
         ("find a -type f -delete", "a/"),
-        ("find . -name x -o -name y -delete", "./"),
+        ("find . -name x -o -name y -delete", "."),
     ] {
         let writes = writes(line);
         assert!(writes.iter().any(|(path, _)| path == expected), "{line:?} writes {writes:?}");
