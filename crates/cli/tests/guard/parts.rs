@@ -28,9 +28,11 @@ fn leaves_no_trace(line: &str) -> bool {
     !joins_on && !commands.iter().any(changes_shell)
 }
 
-/// Whether a line means something else behind a pipe: there the shell that it moves is another one.
+/// Whether a line means something else behind a pipe: there the shell that it moves, or sets a variable of, is another one.
 fn moves(line: &str) -> bool {
-    ["cd", "pushd", "popd"].iter().any(|mover| line.contains(mover))
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let sets = line.trim_start().trim_start_matches(is_name).starts_with('=');
+    sets || ["cd", "pushd", "popd"].iter().any(|mover| line.contains(mover))
 }
 
 #[test]

@@ -13,8 +13,13 @@ const TAKE_TEXT: &str = "echo printf true false : seq expr yes sleep basename di
     ping dig host nslookup hostname uname id whoami groups getent printenv pwd tty nproc arch uptime free df apt apt-get brew dnf yum \
     pacman apk systemctl journalctl service shopt bind complete compgen eval";
 
-static IS_KNOWN: Sieve =
-    Sieve::EMPTY.with(READS).with(WRITES).with(WRITES_BUT_FIRST).with(WRITES_LAST).with(TAKE_TEXT);
+static IS_KNOWN: Sieve = Sieve::EMPTY
+    .with(READS)
+    .with(COMPILES)
+    .with(WRITES)
+    .with(WRITES_BUT_FIRST)
+    .with(WRITES_LAST)
+    .with(TAKE_TEXT);
 
 /// What stands between two names in a word.
 const SEPARATORS: [char; 8] = ['=', '@', '<', '>', ':', ',', ';', '|'];
