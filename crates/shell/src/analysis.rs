@@ -190,7 +190,8 @@ pub struct FoundCommand {
     /// What it may remove: the operands of `rm` and `rmdir`, and what `find` removes. A directory with a name in it that may turn
     /// out to be empty is there itself as well.
     pub removes: Vec<NamedPath>,
-    /// What texts in its code may name. Whether they do, and what for, is not known.
+    /// What texts in its code may name, and its words if nobody knows what it does with them. Whether they do, and what for, is not
+    /// known.
     pub mentions: Vec<NamedPath>,
     /// Where it may run.
     pub directory: Place,

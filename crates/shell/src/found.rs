@@ -14,7 +14,7 @@ pub(crate) use unwrap::runs_in_awk;
 
 use crate::places::Places;
 use crate::{FoundCommand, NamedPath, PlainCommand};
-use made::{Handed, Made};
+use made::{Made, Streams};
 use variables::Variables;
 use word::{Argument, Draft};
 
@@ -256,7 +256,7 @@ impl Walk {
         if !targets.is_empty() || !consequence.keeps.is_empty() {
             let printed = made::output(if has_words { &self.last } else { &[] });
             let (has_document, piped) = (way.has_document, piped.as_deref());
-            self.make(&printed, &Handed { targets, places, has_document, piped }, &mut consequence);
+            self.make(&printed, &Streams { targets, places, has_document, piped }, &mut consequence);
         }
         consequence
     }
@@ -345,7 +345,9 @@ impl Walk {
                 self.note_unseen("the name of a command is only known at run time");
             }
             let base = name.text.rsplit('/').next().unwrap_or_default();
-            let is_listed = self.push(files::found(base, &arguments, places));
+            let command = files::found(base, &arguments, places);
+            let may_mention = may_mention && command.reads.is_empty();
+            let is_listed = self.push(command);
             if !is_listed || levels > 64 {
                 self.note_unseen("it holds too many commands inside commands");
                 break;

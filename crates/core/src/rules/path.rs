@@ -91,6 +91,9 @@ impl PathPattern {
             |name: &Spelling<'_>| self.tries(name, |form, text| may_meet(form, text, named.recursive));
         match named.naming {
             // It may be mere text.
+            Naming::Mentioned if names.lexical().text().contains("/**/") && may_be(names.lexical()) => {
+                Match::May
+            }
             Naming::Mentioned => Match::May.min(Match::sure(self.restricts(names))),
             _ if self.restricts(names) => Match::Yes,
             Naming::Unknown => Match::May,

@@ -116,6 +116,11 @@ impl Made {
         Vec::new()
     }
 
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let files = self.files.iter().map(|file| file.name.as_str());
+        files.chain(self.copies.iter().map(|copied| copied.name.as_str()))
+    }
+
     /// The files that are run by a name.
     fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (usize, &'a File)> {
         let names = self.originals(last_part(name)).into_iter();
@@ -223,7 +228,7 @@ pub(super) fn output(arguments: &[Argument]) -> Printed {
 }
 
 /// What a command is handed besides its words.
-pub(super) struct Handed<'a> {
+pub(super) struct Streams<'a> {
     pub(super) targets: &'a [Target],
     pub(super) places: &'a Places,
     pub(super) has_document: bool,
@@ -231,7 +236,7 @@ pub(super) struct Handed<'a> {
     pub(super) piped: Option<&'a str>,
 }
 
-impl Handed<'_> {
+impl Streams<'_> {
     /// The targets of redirections of some kinds.
     fn words(&self, kinds: &[&str]) -> Vec<Argument> {
         let meant = self.targets.iter().filter(|target| kinds.contains(&target.kind));
@@ -244,15 +249,15 @@ impl Handed<'_> {
 struct Seen {
     /// Files, how much was in them, and how they were run.
     files: BTreeSet<(usize, usize, &'static str)>,
-    /// Copies, and the commands that run them.
-    copies: BTreeSet<(usize, usize)>,
+    /// Copies, and the words of commands that run them.
+    copies: BTreeSet<(usize, Vec<String>)>,
 }
 
 impl Walk {
     /// Notes what the redirections of a command make, and what it does with what comes in.
-    pub(super) fn make(&mut self, printed: &Printed, handed: &Handed<'_>, consequence: &mut Consequence) {
-        let places = handed.places;
-        for file in handed.words(&[">", ">&"]).into_iter().filter(is_file) {
+    pub(super) fn make(&mut self, printed: &Printed, streams: &Streams<'_>, consequence: &mut Consequence) {
+        let places = streams.places;
+        for file in streams.words(&[">", ">&"]).into_iter().filter(is_file) {
             let name = file.text.as_str();
             match printed {
                 Printed::Text(text) => self.made.file(name, Some(text), places),
@@ -265,7 +270,7 @@ impl Walk {
                 Printed::Unknown => self.made.file(name, None, places),
             }
         }
-        let (texts, files) = (handed.words(&["<<<"]), handed.words(&["<"]));
+        let (texts, files) = (streams.words(&["<<<"]), streams.words(&["<"]));
         for name in &consequence.keeps {
             for word in &texts {
                 self.made.file(name, Some(&word.text), places);
@@ -273,8 +278,8 @@ impl Walk {
             for source in &files {
                 self.made.copy(name, source);
             }
-            if texts.is_empty() && files.is_empty() && !handed.has_document {
-                self.made.file(name, handed.piped, places);
+            if texts.is_empty() && files.is_empty() && !streams.has_document {
+                self.made.file(name, streams.piped, places);
             }
         }
         for file in files {
@@ -312,7 +317,12 @@ impl Walk {
     fn runs_of_made(&mut self, seen: &mut Seen) -> Vec<(String, How, Places)> {
         let mut runs = Vec::new();
         let mut is_open = false;
+        // Most names are of no file that was made.
+        let made: BTreeSet<&str> = self.made.names().collect();
         let mut run = |name: &str, how: How, is_told: bool| {
+            if !made.contains(last_part(name)) {
+                return;
+            }
             for (at, file) in self.made.named(name) {
                 is_open |= is_told && file.is_open;
                 let is_new = !file.text.is_empty() && seen.files.insert((at, file.text.len(), how.name()));
@@ -333,12 +343,12 @@ impl Walk {
     /// The commands whose programs are copies of others, by the names of those.
     fn renamed(&self, seen: &mut Seen) -> Vec<Vec<Argument>> {
         let mut commands = Vec::new();
-        for (at, command) in self.commands.iter().enumerate().filter(|_| !self.made.copies.is_empty()) {
+        for command in self.commands.iter().filter(|_| !self.made.copies.is_empty()) {
             let Some((name, words)) = command.words.split_first() else { continue };
             let copies = self.made.copies.iter().enumerate();
             for (copy, copied) in copies.filter(|(_, copied)| copied.name == last_part(name)) {
                 let rest = words.iter().map(|word| argument(word));
-                let is_new = seen.copies.insert((copy, at));
+                let is_new = seen.copies.insert((copy, words.to_vec()));
                 commands.extend(is_new.then(|| std::iter::once(copied.source.clone()).chain(rest).collect()));
             }
         }

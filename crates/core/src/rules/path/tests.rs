@@ -142,6 +142,9 @@ fn what_a_command_names_by_pattern_or_below_may_be_meant() {
     check("./src/gen/**", "/srv/app/src/**/*.py", glob, false, May);
     check("./src/gen/**", "/srv/app/lib/**/*.py", glob, false, No);
     check("gen", "/srv/app/src/**/*.py", glob, false, May);
+    check("./src/gen/**", "/srv/app/src/**/*.py", Naming::Mentioned, false, May);
+    check("./src/gen/**", "/srv/app/lib/**/*.py", Naming::Mentioned, false, No);
+    check("./src/gen/**", "/srv/app/src/*.py", Naming::Mentioned, false, No);
     check(".env", "/srv/app", exact, true, May);
     check("./.env", "/srv/app/src", exact, true, No);
     check("./.env", "/srv/app", exact, true, May);

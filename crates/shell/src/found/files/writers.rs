@@ -85,6 +85,8 @@ const LAST: &str = "ffmpeg avconv convert magick montage composite cwebp optipng
 /// Programs that write every operand.
 const ALL: &str = "mktemp script scriptreplay";
 
+static MAY_FORMAT: Sieve = Sieve::EMPTY.with_rows(FORMATTERS);
+static MAY_OUTPUT: Sieve = Sieve::EMPTY.with_rows(OUTPUTS);
 static MAY_WRITE: Sieve = Sieve::EMPTY
     .with_rows(FORMATTERS)
     .with_rows(OUTPUTS)
@@ -111,7 +113,9 @@ pub(super) fn add(command: &mut FoundCommand, base: &str, arguments: &[Argument]
         let directories: Vec<&Argument> = formatted.into_iter().filter(|word| !is_file(&word.text)).collect();
         return write_below(command, base, &directories, places);
     }
-    if let Some((_, names)) = OUTPUTS.iter().find(|(programs, _)| has(programs, base)) {
+    if MAY_OUTPUT.may_have(base)
+        && let Some((_, names)) = OUTPUTS.iter().find(|(programs, _)| has(programs, base))
+    {
         for output in values(names, arguments) {
             write(&[&output], !is_file(&output.text));
         }
@@ -131,8 +135,10 @@ pub(super) fn add(command: &mut FoundCommand, base: &str, arguments: &[Argument]
         }
         "patch" if operands.is_empty() => command.writes.extend(below(named(".", false, places), true)),
         "find" => {
-            let removed = search::changed(arguments);
+            let (named, removed): (Vec<_>, Vec<_>) =
+                search::changed(arguments).into_iter().partition(|word| word.text.contains("/**/"));
             write(&removed.iter().collect::<Vec<_>>(), true);
+            command.mentions.extend(named.iter().flat_map(|word| path(word, places)));
         }
         _ => {}
     }
@@ -144,7 +150,7 @@ fn is_file(word: &str) -> bool {
     name.trim_start_matches('.').contains('.')
 }
 
-/// Adds the files that a formatter finds in directories.
+/// Adds the files that a formatter finds in directories. Which those are is not known, so they are only mentioned.
 fn write_below(command: &mut FoundCommand, base: &str, directories: &[&Argument], places: &Places) {
     let endings = ENDINGS.iter().find(|(programs, _)| has(programs, base)).map(|(_, endings)| *endings);
     for directory in directories {
@@ -155,13 +161,18 @@ fn write_below(command: &mut FoundCommand, base: &str, directories: &[&Argument]
         let root = directory.text.trim_end_matches('/');
         for ending in endings.split(' ') {
             let text = format!("{root}/**/*.{ending}");
-            command.writes.extend(path(&Argument { text, is_pattern: true, ..(*directory).clone() }, places));
+            command
+                .mentions
+                .extend(path(&Argument { text, is_pattern: true, ..(*directory).clone() }, places));
         }
     }
 }
 
 /// What a formatter changes, if it changes anything.
 fn formatted<'a>(base: &str, arguments: &'a [Argument]) -> Option<Vec<&'a Argument>> {
+    if !MAY_FORMAT.may_have(base) {
+        return None;
+    }
     let (_, words) = FORMATTERS.iter().find(|(programs, _)| has(programs, base))?;
     let has_word = |names: &str| arguments.iter().any(|word| has(names, name_of(word)));
     let changes = (words.is_empty() || has_word(words)) && !has_word(ONLY_SAYS);

@@ -112,8 +112,8 @@ fn programs_that_are_told_to_change_files() {
         ("find a -type f -delete", "a/"),
         ("find . -name x -o -name y -delete", "."),
     ] {
-        let writes = writes(line);
-        assert!(writes.iter().any(|(path, _)| path == expected), "{line:?} writes {writes:?}");
+        let changes = texts(line, |command| [command.writes, command.mentions].concat());
+        assert!(changes.iter().any(|(path, _)| path == expected), "{line:?} changes {changes:?}");
     }
 }
 
