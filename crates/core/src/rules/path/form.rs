@@ -70,7 +70,6 @@ impl Form {
         Some((Walk::new(&self.tokens, self.literal, before), rest))
     }
 
-    /// The walk of a path from its beginning.
     /// Whether a name that the shell finds by a pattern may be the last one that is meant, or lie in the directory that is.
     pub(super) fn may_end_in(&self, pattern: &str) -> bool {
         let is_between = |token: &Token| matches!(token, Token::Char('/') | Token::Deep);
@@ -86,6 +85,7 @@ impl Form {
         may_be_directory || end.ends_with(ending) || ending.ends_with(&end)
     }
 
+    /// The walk of a path from its beginning.
     pub(super) fn walk(&self) -> Walk<'_> {
         Walk::new(&self.tokens, 0, '/')
     }
