@@ -562,6 +562,7 @@ const SEEN: &[&str] = &[
     "echo \"$(date)\"",
     "for f in *; do cat \"$f\"; done",
     "source venv/bin/activate",
+    "npx prettier --check .",
     "bash x.sh",
     "./build.sh",
     "make",
