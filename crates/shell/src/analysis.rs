@@ -116,8 +116,19 @@ pub struct NamedPath {
     pub is_recursive: bool,
     /// A redirection names it, not the program.
     pub is_redirected: bool,
+    /// Of what is below, only these files are meant.
+    pub only: Option<Only>,
     /// Another program lists what is below, and this one opens what it is told.
     pub handed: Option<Handed>,
+}
+
+/// Which files below a directory a search opens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Only {
+    /// Those that are neither hidden nor ignored.
+    pub visible: bool,
+    /// Those whose names fit one of these patterns; all if there is none.
+    pub patterns: Vec<String>,
 }
 
 /// How the names of what lies below a path get from the program that lists them to the one that opens them. A name is only text on

@@ -213,6 +213,7 @@ impl Context<'_> {
             is_pattern: false,
             is_recursive,
             is_redirected: false,
+            only: None,
             handed: None,
         };
         self.here.iter().map(path).collect()
@@ -273,6 +274,9 @@ impl Tool {
             matches!(self.operands, Operands::PathsOrHere | Operands::TextThenPathsOrHere) || is_recursive;
         if here && paths.is_empty() {
             reads.extend(context.here(is_recursive));
+        }
+        if is_recursive && let Some(only) = tools::only(self, parsed) {
+            reads.iter_mut().for_each(|path| path.only = Some(only.clone()));
         }
         Some(reads)
     }

@@ -215,8 +215,8 @@ impl Walk {
             return;
         }
         let item = |argument: Argument| {
-            let is_plain = !argument.is_pattern
-                && !argument.text.contains(['\0', '~', ' ', '\t', '\n', '*', '?', '[', '\\']);
+            let is_plain = !argument.text.contains(['\0', '~', ' ', '\t', '\n', '\\'])
+                && (argument.is_pattern || !argument.text.contains(['*', '?', '[']));
             is_plain.then_some(argument.text)
         };
         let items: Option<Vec<String>> = items.iter().flat_map(Draft::expand).map(item).collect();

@@ -13,13 +13,14 @@ mod names;
 mod places;
 mod plain;
 mod scan;
+mod search;
 mod told;
 mod view;
 mod visible;
 
 pub use analysis::{
-    Analysis, Effect, FoundCommand, Handed, Listed, NameEnd, NamedPath, NotPlain, Place, PlainCommand, Word,
-    analyse,
+    Analysis, Effect, FoundCommand, Handed, Listed, NameEnd, NamedPath, NotPlain, Only, Place, PlainCommand,
+    Word, analyse,
 };
 pub use changes::{ChangedPath, changed_paths};
 pub use scan::simple_command;

@@ -99,6 +99,7 @@ pub(crate) fn named(text: &str, is_pattern: bool, places: &Places) -> Vec<NamedP
         is_pattern,
         is_recursive: false,
         is_redirected: false,
+        only: None,
         handed: None,
     };
     if text.starts_with(['/', '~']) {

@@ -29,8 +29,8 @@ pub(crate) use host::is_private;
 pub(crate) use input::runs_input;
 pub(crate) use path::PathPattern;
 pub use reach::{Hosts, Reach};
-use subject::Names;
 pub(crate) use subject::Subject;
+use subject::{Names, Touched};
 pub(crate) use text::{covers as text_covers, fold};
 use tool::ToolPattern;
 pub(crate) use tool::{has_value, skill_text};
@@ -348,7 +348,9 @@ fn restricts_paths(access: Access, pattern: &PathPattern, subject: &Subject<'_>)
 
 fn restricts_commands(access: Access, pattern: &PathPattern, subject: &Subject<'_>) -> Match {
     let meant = subject.touched().iter().filter(|path| access == Access::Read || path.access == Access::Edit);
-    let matches = meant.map(|path| pattern.restricts_named(path.named, &path.names));
+    // Who changes everything below a directory shows nothing of it; what may not be read there is listed beside it.
+    let is_deep = |path: &Touched<'_>| path.named.recursive && path.access == access;
+    let matches = meant.map(|path| pattern.restricts_named(path.named, &path.names, is_deep(path)));
     matches.max().unwrap_or(Match::No)
 }
 

@@ -86,9 +86,8 @@ impl PathPattern {
     }
 
     /// Whether a restriction means a path that a command names, or may mean it.
-    pub(crate) fn restricts_named(&self, named: &NamedPath, names: &Names<'_>) -> Match {
-        let may_be =
-            |name: &Spelling<'_>| self.tries(name, |form, text| may_meet(form, text, named.recursive));
+    pub(crate) fn restricts_named(&self, named: &NamedPath, names: &Names<'_>, is_deep: bool) -> Match {
+        let may_be = |name: &Spelling<'_>| self.tries(name, |form, text| may_meet(form, text, is_deep));
         match named.naming {
             // It may be mere text.
             Naming::Mentioned if names.lexical().text().contains("/**/") && may_be(names.lexical()) => {
@@ -98,7 +97,7 @@ impl PathPattern {
             _ if self.restricts(names) => Match::Yes,
             Naming::Unknown => Match::May,
             Naming::Pattern if may_be(names.lexical()) => Match::May,
-            Naming::Exact if named.recursive && names.each().any(may_be) => Match::May,
+            Naming::Exact if is_deep && names.each().any(may_be) => Match::May,
             Naming::Pattern | Naming::Exact => Match::No,
         }
     }

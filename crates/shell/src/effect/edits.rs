@@ -83,7 +83,11 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
     if name == "tee" && parsed.operands.iter().all(|word| word.text == "/dev/null") {
         return Some(looks(Vec::new()));
     }
-    // What is changed must be known.
+    // What is changed must be known, and be a file.
+    let is_none = |word: &&Word| matches!(word.text.as_str(), "/dev/null" | "-");
+    if name != "tee" && parsed.operands.iter().any(is_none) {
+        return None;
+    }
     if parsed.operands.is_empty() || parsed.operands.iter().any(|word| is_uncertain(word)) {
         return None;
     }

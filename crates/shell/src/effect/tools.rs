@@ -6,7 +6,7 @@
 
 use super::options::{Given, Operands, Parsed, READS, Tool};
 use crate::names::{Sieve, has_name};
-use crate::{Handed, Listed, NameEnd};
+use crate::{Handed, Listed, NameEnd, Only, search};
 
 /// A program whose words are not files, and that has no option which does harm.
 const SAYS: Tool = Tool { operands: Operands::Text, ..READS };
@@ -498,6 +498,13 @@ pub(super) fn follows_links(tool: &Tool, parsed: &Parsed<'_>) -> bool {
         "cp" => parsed.has("R r recursive") && parsed.has("L dereference"),
         _ => false,
     }
+}
+
+/// Which files a search opens, if not all.
+pub(super) fn only(tool: &Tool, parsed: &Parsed<'_>) -> Option<Only> {
+    let given =
+        parsed.options.iter().map(|(name, value)| (name.as_str(), value.as_deref().unwrap_or_default()));
+    search::only(tool.names.split(' ').next().unwrap_or_default(), given)
 }
 
 /// Which names a search lists. One that shows what is in files follows no links.

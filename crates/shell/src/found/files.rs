@@ -38,6 +38,13 @@ const WRITES_BUT_FIRST: &str = "chmod chown chgrp setfacl chattr";
 const WRITES_LAST: &str = "cp rsync scp uniq xxd zip";
 /// Programs whose first operand says what to look for, unless an option does.
 const LOOKS_FOR: &str = "grep egrep fgrep zgrep rg ag ack sed awk gawk mawk nawk jq yq xq perl fd";
+/// Programs that look at everything below a directory by letters among their options.
+const RECURSES_BY: &[(&str, &str)] = &[
+    ("cp gcp", "rRa"),
+    ("rm scp grep egrep fgrep zgrep zip", "rR"),
+    ("diff", "r"),
+    ("ls chmod chown chgrp setfacl chattr lsattr getfacl", "R"),
+];
 /// Programs that look at everything below a directory.
 const RECURSES: &str = "find fd rg ag ack tree du tar zip rsync mv";
 
@@ -54,6 +61,7 @@ pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
     if !argument.choices.is_empty() {
         let whole = |choice: &String| Argument {
             text: text.replacen('\0', choice, 1),
+            is_pattern: argument.is_pattern || choice.contains(['*', '?', '[']),
             choices: Vec::new(),
             ..argument.clone()
         };
@@ -76,8 +84,8 @@ pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
 pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> FoundCommand {
     let split = Split::new(&arguments[1..]);
     let compiles = MAY_COMPILE.may_have(base) && has(COMPILES, base);
-    let may_recurse = !compiles && (split.has_letter("rRa") || split.has_long("recursive"));
-    let is_recursive = has(RECURSES, base) || may_recurse;
+    let recurses = |(names, letters): &(&str, &str)| has(names, base) && split.has_letter(letters);
+    let is_recursive = has(RECURSES, base) || RECURSES_BY.iter().any(recurses) || split.has_long("recursive");
     let all = |words: &[&Argument]| -> Vec<NamedPath> {
         below(words.iter().flat_map(|word| path(word, places)).collect(), is_recursive)
     };
@@ -94,9 +102,16 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
         for value in split.values.iter().chain(operands) {
             command.reads.extend(embedded(base, value, places));
         }
+        if has(TAKES_MORE, base) && !names_files(base, &split) {
+            command.reads.retain(|path| !path.is_unknown());
+        }
         if is_recursive && files.is_empty() && has("grep egrep rg ag ack find fd ls tree du", base) {
             command.reads.extend(below(named(".", false, places), true));
         }
+    }
+    if is_recursive && has("grep egrep rg", base) {
+        let only = search::only(base, &arguments[1..]);
+        command.reads.iter_mut().for_each(|path| path.only.clone_from(&only));
     }
     command.reads.extend(named_by_options(base, &arguments[1..], places));
     command.writes = match base {
@@ -158,6 +173,21 @@ fn inside(operands: &[&Argument], places: &Places) -> Vec<NamedPath> {
         paths.extend(path(&Argument { text, is_pattern: source.is_pattern, ..(*target).clone() }, places));
     }
     paths
+}
+
+/// Programs most of whose words are no files, so that one which is not known need not be one.
+const TAKES_MORE: &str = "git make gmake cmake docker podman kubectl helm terraform ssh node nodejs deno bun php lua python python2 python3 \
+    perl ruby [ test [[ export env dotenv mail code open xdg-open";
+
+/// Whether an option or a subcommand of such a program says that files of this machine are taken.
+fn names_files(base: &str, split: &Split<'_>) -> bool {
+    let names = match base {
+        "docker" | "podman" => "-v --volume --mount --env-file cp",
+        "kubectl" => "-f --filename --from-file --from-env-file cp",
+        _ => return false,
+    };
+    let is_one = |word: &&&Argument| has(names, word.text.split('=').next().unwrap_or_default());
+    split.options.iter().chain(&split.operands).any(|word| is_one(&word))
 }
 
 /// Arguments taken apart without knowing the program.

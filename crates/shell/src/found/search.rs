@@ -1,6 +1,7 @@
 //! Programs that look for files and do something with each: `find` and `fd`.
 
 use super::word::Argument;
+use crate::Only;
 use crate::names::has_name as has;
 
 /// So many places where a search begins are told apart.
@@ -193,4 +194,34 @@ fn put(word: &Argument, found: &Argument) -> Argument {
         is_other_home: word.is_other_home || (is_name && found.is_other_home),
         ..word.clone()
     }
+}
+
+/// Which files a search opens, if not all.
+pub(super) fn only(base: &str, arguments: &[Argument]) -> Option<Only> {
+    let long = |word: &'_ Argument| {
+        let option = word.text.strip_prefix("--")?;
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        Some((name.to_owned(), value.to_owned()))
+    };
+    let options: Vec<(String, String)> = arguments
+        .iter()
+        .flat_map(|word| match word.text.strip_prefix('-') {
+            Some(letters) if !letters.starts_with('-') => {
+                letters.chars().map(|letter| (letter.to_string(), String::new())).collect()
+            }
+            _ => long(word).into_iter().collect::<Vec<_>>(),
+        })
+        .collect();
+    // A pattern in a word of its own is not told apart from what follows.
+    if options.iter().any(|(name, value)| name == "include" && (value.is_empty() || value.contains('\0'))) {
+        return None;
+    }
+    let only = crate::search::only(base, options.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    // Abbreviations and words that nobody knows may be any option.
+    let is_open = |word: &Argument| {
+        word.text.starts_with('\0')
+            || "--hidden".starts_with(&word.text)
+            || "--no-ignore".starts_with(&word.text)
+    };
+    only.filter(|_| !arguments.iter().any(is_open))
 }

@@ -257,7 +257,6 @@ fn input(seen: &Seen<'_>, inside: &mut Inside) {
 
 /// `source` of a file is like running the file; of anything else it is not known what runs.
 fn sourced(seen: &Seen<'_>, inside: &mut Inside) {
-    inside.enters = Some(Places::unknown());
     // Without a file it only complains; behind a runner a dot is a directory.
     let file = seen.arguments.first().map_or("", |file| file.text.as_str());
     if file.contains('\0') || file.starts_with("/dev/") || file.starts_with("/proc/") {

@@ -3,13 +3,13 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use windlass_ports::Hidden;
 use windlass_protocol::{
     CommandEffect, CommandFacts, FoundCommand, NamedPath, Naming, PathFact, PlainCommand, UNKNOWN_TEXT,
 };
-use windlass_shell::{Analysis, Effect, Place, Word, analyse};
+use windlass_shell::{Analysis, Effect, Only, Place, Word, analyse};
 
 use super::{git_config, handed};
 use crate::git_directory::{is_git_directory, is_guide_of_git};
@@ -44,8 +44,22 @@ fn command_facts(line: &str, place: Surroundings<'_>) -> CommandFacts {
         Ok(commands) => Ok(look.all_plain(line, &commands)),
         Err(why) => Err(why.to_string()),
     };
-    let found = found.into_iter().map(|command| look.found(command)).collect();
+    let mut found: Vec<FoundCommand> = found.into_iter().map(|command| look.found(command)).collect();
+    if knows_all(&plain) {
+        // What one reading only knows to be unknown, the other names.
+        for command in &mut found {
+            let is_known = |named: &NamedPath| named.naming != Naming::Unknown;
+            command.reads.retain(is_known);
+            command.writes.retain(is_known);
+        }
+    }
     CommandFacts { line: line.into(), plain, found, unseen, hidden: unreadable }
+}
+
+/// Whether everything that a line reads and writes is named.
+fn knows_all(plain: &Result<Vec<PlainCommand>, String>) -> bool {
+    let is_known = |command: &PlainCommand| command.effect != CommandEffect::Unknown;
+    plain.as_ref().is_ok_and(|commands| commands.iter().all(is_known))
 }
 
 /// Whether every command of a line only looks.
@@ -74,6 +88,23 @@ pub(crate) fn changed(facts: &CommandFacts) -> impl Iterator<Item = &PathFact> {
     let plain = facts.plain.iter().flatten().flat_map(|command| &command.writes);
     let found = facts.found.iter().flat_map(|command| &command.writes);
     plain.chain(found).map(|named| &named.path)
+}
+
+/// What is below a directory of what may not be read.
+enum Below {
+    Nothing,
+    /// This, and perhaps more.
+    Hidden(PathBuf),
+    Unknown,
+}
+
+/// What fits one of some patterns, if there are any and all are understood.
+fn patterns(texts: &[String]) -> Option<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for text in texts {
+        set.add(Glob::new(text).ok()?);
+    }
+    set.build().ok().filter(|set| !set.is_empty())
 }
 
 struct Look<'a> {
@@ -143,7 +174,7 @@ impl Look<'_> {
                 Effect::LooksAtStart | Effect::Unknown => CommandEffect::Unknown,
             },
             reads: self.read(&command.reads, lists),
-            writes: [self.named(&command.writes), self.handed(&command.writes)].concat(),
+            writes: self.written(&command.writes),
             network: command.network.is_some(),
         }
     }
@@ -167,7 +198,7 @@ impl Look<'_> {
         reads.extend(self.mentioned(&command.mentions));
         FoundCommand {
             reads,
-            writes: self.named(&command.writes),
+            writes: self.written(&command.writes),
             removes: self.named(&command.removes),
             words: command.words,
         }
@@ -175,10 +206,29 @@ impl Look<'_> {
 
     /// What is read. Whoever reads everything below a directory reads what may not be read only if it is there.
     fn read(&mut self, list: &[windlass_shell::NamedPath], names_only: bool) -> Vec<NamedPath> {
-        let mut named = self.named(list);
-        for path in named.iter_mut().filter(|path| path.recursive) {
-            path.recursive = !names_only && self.holds_hidden(&path.path);
+        let mut named = Vec::new();
+        for listed in list {
+            let mut paths = self.named(std::slice::from_ref(listed));
+            for path in paths.iter_mut().filter(|path| path.recursive) {
+                path.recursive = !names_only && self.holds_hidden(&path.path, listed.only.as_ref());
+            }
+            named.extend(paths);
         }
+        named.extend(self.handed(list));
+        named
+    }
+
+    /// What is changed, and what may not be read in a directory that is changed with all that is in it.
+    fn written(&mut self, list: &[windlass_shell::NamedPath]) -> Vec<NamedPath> {
+        let mut named = self.named(list);
+        let mut inside = Vec::new();
+        for path in named.iter().filter(|path| path.recursive && path.path.is_directory) {
+            if let Below::Hidden(hidden) = self.below(&path.path, None) {
+                let (path, naming) = self.exact(hidden);
+                inside.push(NamedPath { path, naming, recursive: false, redirected: false });
+            }
+        }
+        named.extend(inside);
         named.extend(self.handed(list));
         named
     }
@@ -242,19 +292,37 @@ impl Look<'_> {
 
     /// Whether something below a directory may not be read. If there is too much to look through, or if it cannot be looked
     /// into, there may be.
-    fn holds_hidden(&mut self, path: &PathFact) -> bool {
+    fn holds_hidden(&mut self, path: &PathFact, only: Option<&Only>) -> bool {
+        !matches!(self.below(path, only), Below::Nothing)
+    }
+
+    /// What is below a directory that may not be read.
+    fn below(&mut self, path: &PathFact, only: Option<&Only>) -> Below {
         if self.hidden.is_empty() {
-            return false;
+            return Below::Nothing;
         }
-        let Some(root) = path.resolved.as_ref() else { return true };
-        for entry in WalkBuilder::new(root).standard_filters(false).build() {
-            let (Ok(entry), Some(left)) = (entry, self.entries.checked_sub(1)) else { return true };
+        let Some(root) = path.resolved.as_ref() else { return Below::Unknown };
+        // What is not there, in a place that is, holds nothing.
+        if self.cwd.is_dir() && root.symlink_metadata().is_err() && root.parent().is_some_and(Path::is_dir) {
+            return Below::Nothing;
+        }
+        let is_visible = only.is_some_and(|only| only.visible);
+        let mut walk = WalkBuilder::new(root);
+        walk.standard_filters(is_visible);
+        if is_visible {
+            walk.add_custom_ignore_filename(".rgignore");
+        }
+        let meant = only.and_then(|only| patterns(&only.patterns));
+        for entry in walk.build() {
+            let (Ok(entry), Some(left)) = (entry, self.entries.checked_sub(1)) else { return Below::Unknown };
             self.entries = left;
-            if self.hidden.hides(entry.path()) {
-                return true;
+            let is_file = entry.file_type().is_some_and(|kind| !kind.is_dir());
+            let is_meant = !is_file || meant.as_ref().is_none_or(|meant| meant.is_match(entry.file_name()));
+            if is_meant && self.hidden.hides(entry.path()) {
+                return Below::Hidden(entry.into_path());
             }
         }
-        false
+        Below::Nothing
     }
 
     /// What a path that a command names is, or may be.

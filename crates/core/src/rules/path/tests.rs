@@ -112,7 +112,7 @@ fn what_a_command_names_by_pattern_or_below_may_be_meant() {
     let check = |rule: &str, path: &str, naming, recursive, expected| {
         let named = NamedPath { path: place(path), naming, recursive, redirected: false };
         assert_eq!(
-            pattern(rule, Behaviour::Deny).restricts_named(&named, &Names::of(&named.path)),
+            pattern(rule, Behaviour::Deny).restricts_named(&named, &Names::of(&named.path), named.recursive),
             expected,
             "{rule} {path}"
         );

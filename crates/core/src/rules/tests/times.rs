@@ -123,7 +123,7 @@ fn long_paths_and_patterns_end_in_time() {
                 deny.restricts(&Names::of(&named.path))
             });
             in_time(&format!("{}… {}…", &text[..8], &path[..8]), || {
-                deny.restricts_named(&named, &Names::of(&named.path))
+                deny.restricts_named(&named, &Names::of(&named.path), named.recursive)
             });
         }
     }
