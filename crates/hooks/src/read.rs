@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use windlass_protocol::{HookEvent, KNOWN_TOOLS, blocks_on_failure};
+use windlass_protocol::{HookEvent, KNOWN_TOOLS, blocks_on_failure, is_failure_policy};
 
 use crate::condition::Condition;
 use crate::events::{self, Matching, Row};
@@ -240,7 +240,8 @@ impl Reader<'_> {
 
     /// A policy that is not understood is the stricter one.
     fn blocks_on_failure(&mut self, fields: &Fields<'_>) -> Result<bool, HookProblem> {
-        let policy = fields.text("onFailure")?;
+        let name = fields.0.keys().find(|name| is_failure_policy(name)).map_or("onFailure", String::as_str);
+        let policy = fields.text(name)?;
         let blocks = policy.as_deref().is_some_and(|policy| policy != "continue");
         if let Some(policy) = policy.filter(|policy| !["block", "continue"].contains(&policy.as_str())) {
             let what = format!("\"onFailure\" is {policy:?}");

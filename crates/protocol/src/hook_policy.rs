@@ -8,12 +8,19 @@ use serde_json::Value;
 pub fn blocks_on_failure(configured: &Value) -> bool {
     match configured {
         Value::Object(fields) => {
-            fields.get("onFailure").is_some_and(|policy| policy != "continue")
+            fields.iter().any(|(name, policy)| is_failure_policy(name) && policy != "continue")
                 || fields.values().any(blocks_on_failure)
         }
         Value::Array(items) => items.iter().any(blocks_on_failure),
         _ => false,
     }
+}
+
+/// Whether a field says what follows when a hook fails, however that is spelt: a guard must not become none by a letter.
+#[must_use]
+pub fn is_failure_policy(name: &str) -> bool {
+    let letters: String = name.chars().filter(char::is_ascii_alphabetic).collect();
+    ["onfailure", "onfail", "onerror"].contains(&letters.to_ascii_lowercase().as_str())
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub use hook::{
     HookScene, LoadReason, PromptId, StartSource,
 };
 pub use hook_news::{HookEnding, HookMoment, HookNews, HookPrinted};
-pub use hook_policy::blocks_on_failure;
+pub use hook_policy::{blocks_on_failure, is_failure_policy};
 pub use ids::{
     CallId, ForkId, HookId, LookId, MessageId, RequestId, SessionKey, SessionSeed, StoreId, TimerId,
 };

@@ -163,8 +163,12 @@ pub enum Listed {
 pub enum NameEnd {
     /// At a blank, unless it is quoted.
     Blank,
+    /// At a blank; and where it is a pattern, other names take its place.
+    Word,
     /// At the end of a line.
     Line,
+    /// There too, and the blanks around it do not belong to it.
+    Trimmed,
     /// At a NUL, which is in no name.
     Nul,
 }

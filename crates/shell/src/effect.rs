@@ -222,11 +222,22 @@ impl Context<'_> {
 
 impl Tool {
     fn judge(&self, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
+        // There `@file` is more arguments, wherever it stands.
+        let takes_lists = has_name("strings nm readelf objdump size", self.names);
+        if takes_lists && arguments.iter().any(|word| word.text.starts_with(['@', '\0'])) {
+            return None;
+        }
         let parsed = if self.takes_any_word() {
             Parsed { operands: arguments.iter().collect(), ..Parsed::default() }
         } else {
             self.parse(arguments).filter(|parsed| !tools::follows_links(self, parsed))?
         };
+        // Those look for another name if there is no file of this one.
+        let is_whole =
+            |word: &&Word| special::has_ending(word, "gz tgz Z bz2 tbz2 xz txz lzma zst") || word.text == "-";
+        if has_name(self.names, "zcat") && !parsed.operands.iter().all(is_whole) {
+            return None;
+        }
         let reads = self.reads(&parsed, context)?;
         let mut facts = looks(reads);
         facts.names = self.names_printed(&parsed, context, &facts.reads);
@@ -242,12 +253,6 @@ impl Tool {
     fn reads(&self, parsed: &Parsed<'_>, context: &Context<'_>) -> Option<Vec<NamedPath>> {
         let is_recursive = self.recursive == "*" || parsed.has(self.recursive);
         let operands = &parsed.operands[..];
-        // There `@file` is more arguments.
-        if has_name("strings nm readelf objdump size", self.names)
-            && operands.iter().any(|word| word.text.starts_with(['@', '\0']))
-        {
-            return None;
-        }
         let has_text = parsed.has(self.text_options);
         let first = operands.first();
         let paths = match self.operands {

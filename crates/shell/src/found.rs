@@ -234,6 +234,10 @@ impl Walk {
             let mut inside = unwrap::Inside::default();
             unwrap::variable(&name, &value, &mut inside);
             self.take_in(inside, places);
+            if matches!(name.as_str(), "BASH_ENV" | "ENV") {
+                let reads = files::path(&Argument { text: value.clone(), ..Argument::default() }, places);
+                self.push(FoundCommand { reads, ..FoundCommand::default() });
+            }
             if assignments == words.len() && targets.is_empty() && way.is_certain && self.depth == 0 {
                 self.variables.set(&name, &value);
             }

@@ -11,6 +11,7 @@ pub(crate) mod commands;
 mod git_config;
 mod git_index;
 mod handed;
+mod moved;
 mod place;
 mod prompt;
 mod run;

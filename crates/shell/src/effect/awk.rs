@@ -33,7 +33,7 @@ pub(crate) fn is_plain_program(program: &str) -> bool {
     if REFUSED.iter().any(|word| program.contains(word)) {
         return false;
     }
-    let mut scan = Scan { rest: program, before: '\n', is_keyword: false, in_print: false };
+    let mut scan = Scan { rest: program, before: '\n', is_keyword: false, is_length: false, in_print: false };
     while !scan.rest.is_empty() {
         if scan.token().is_none() {
             return false;
@@ -48,6 +48,8 @@ struct Scan<'a> {
     before: char,
     /// The last word was one of the language, behind which a value may begin.
     is_keyword: bool,
+    /// The name of that function came last.
+    is_length: bool,
     in_print: bool,
 }
 
@@ -69,6 +71,8 @@ impl Scan<'_> {
             }
             // A list goes on in the next line.
             '\n' if ",&|".contains(self.before) => return Some(()),
+            // Some kinds of it go on there too.
+            '\n' if "?:".contains(self.before) => return None,
             '"' => self.quoted('"')?,
             '/' => self.slash()?,
             '|' => self.rest = self.rest.strip_prefix('|')?,
@@ -79,6 +83,7 @@ impl Scan<'_> {
             _ => {}
         }
         self.is_keyword &= c.is_ascii_alphabetic();
+        self.is_length &= c.is_ascii_alphabetic();
         self.before = c;
         Some(())
     }
@@ -89,6 +94,10 @@ impl Scan<'_> {
             return self.quoted('/');
         }
         let is_value = self.before.is_ascii_alphanumeric() || "_]\"".contains(self.before);
+        // Without parentheses, some kinds of it do not take that for a value.
+        if self.is_length {
+            return None;
+        }
         // The last slash of all cannot begin an expression, since nothing would end it.
         ((is_value && !self.is_keyword) || !self.rest.contains('/')).then_some(())
     }
@@ -102,6 +111,7 @@ impl Scan<'_> {
         let word = format!("{first}{tail}");
         self.is_keyword = KEYWORDS.contains(&word.as_str());
         self.in_print |= matches!(word.as_str(), "print" | "printf");
+        self.is_length = word == "length";
         self.rest = rest;
     }
 
@@ -182,6 +192,10 @@ mod tests {
             "{print 1 ||\n 2 > \"f\"}",
             "{ print /\"/ > \"out\" /\"/ }",
             "{ return /\"/ }",
+            "BEGIN{print \"touch x;\" length /\"/ | \"sh\" ; x = \"/\" } #\"",
+            "BEGIN{print length/2}",
+            "BEGIN{print 1 ?\n\"a\" : 3 > \"f\"}",
+            "BEGIN{print 1 ? 2 : \n 3 > \"f\"}",
             "{ x = /\"/ }",
             "{ if (1) /\"/ ; print > \"out\" /\"/ }",
         ] {

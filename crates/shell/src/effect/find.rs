@@ -116,8 +116,11 @@ fn is_unknown(word: &Word) -> bool {
     word.is_unknown
 }
 
-/// Which names are printed, by the tests that all of them pass.
+/// Which names are printed, by the tests that all of them pass. A test behind an action holds nothing back.
 fn handed(tests: &[Word]) -> Handed {
+    let is_action = |word: &Word| has_name("-print -print0 -exec", &word.text);
+    let ends_with_nul = tests.iter().any(|word| matches!(word.text.as_str(), "-print0" | "-exec"));
+    let tests = &tests[..tests.iter().position(is_action).unwrap_or(tests.len())];
     let is_either = |word: &Word| has_name("-o -or ! -not ( ) ,", &word.text);
     let value = |test: &str| {
         let at = tests.iter().position(|word| word.text == test)?;
@@ -125,7 +128,6 @@ fn handed(tests: &[Word]) -> Handed {
     };
     let is_certain = !tests.iter().any(is_either);
     let listed = if is_certain && value("-type") == Some("f") { Listed::Files } else { Listed::All };
-    let ends_with_nul = tests.iter().any(|word| matches!(word.text.as_str(), "-print0" | "-exec"));
     let end = if ends_with_nul { NameEnd::Nul } else { NameEnd::Line };
     let pattern = value("-name").filter(|_| is_certain).map(str::to_owned);
     Handed { listed, end, is_led: true, pattern }

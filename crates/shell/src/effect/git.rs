@@ -125,7 +125,7 @@ const SUBCOMMANDS: &[Tool] = &[
     },
     Tool {
         names: "grep",
-        flags: "aEFGhHIiLlnopPqrvWwz",
+        flags: "acEFGhHIiLlnopPqrvWwz",
         valued: "ABCem",
         long: "all-match and basic-regexp cached column count extended-regexp files-with-matches files-without-match \
                fixed-strings full-name function-context heading ignore-case invert-match line-number name-only no-color not null \
@@ -406,7 +406,7 @@ fn config_files(parsed: &Parsed<'_>, arguments: &[Word], context: &Context<'_>) 
         |word: &Word| word.text.split_once('.').is_some_and(|(section, _)| has_name(PUBLIC, section));
     let key = arguments.iter().find(|word| !word.text.starts_with('-') && word.text != "get");
     let is_named = parsed.has("local worktree system")
-        || (!parsed.has("l list get-regexp get-urlmatch") && key.is_some_and(is_public));
+        || (!parsed.has("l list get-regexp get-urlmatch default type") && key.is_some_and(is_public));
     let own = Word { text: "~/.gitconfig".to_owned(), is_home: true, ..Word::default() };
     if is_named { Vec::new() } else { context.paths([&own], false) }
 }

@@ -240,7 +240,16 @@ fn zip_list(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     let (archive, members) =
         rest.split_first().filter(|_| !options.is_empty() && options.iter().all(lists))?;
     let is_name = |word: &Word| !word.text.starts_with('-') && literal(word).is_some();
-    (is_name(archive) && members.iter().all(is_name)).then(|| looks(context.paths([archive], false)))
+    // It looks for another name, and for several by a pattern of its own.
+    let is_whole =
+        has_ending(archive, "zip jar war whl apk epub docx xlsx") && !archive.text.contains(['*', '?', '[']);
+    (is_name(archive) && is_whole && members.iter().all(is_name))
+        .then(|| looks(context.paths([archive], false)))
+}
+
+/// Whether the name of a file ends with one of these endings.
+pub(super) fn has_ending(word: &Word, endings: &str) -> bool {
+    word.text.rsplit_once('.').is_some_and(|(name, end)| !name.is_empty() && has_name(endings, end))
 }
 
 /// Which packages are installed.
@@ -291,7 +300,10 @@ fn jq(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     let mut rest = Vec::new();
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
-        if matches!(word.text.as_str(), "--arg" | "--argjson") {
+        if word.text == "--" {
+            rest.push(word.clone());
+            rest.extend(words.by_ref().cloned());
+        } else if matches!(word.text.as_str(), "--arg" | "--argjson") {
             let name = words.next()?;
             let value = words.next()?;
             if name.is_split || name.is_pattern || value.is_split || value.is_pattern {
@@ -367,7 +379,8 @@ fn xargs(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
     while let Some(option) = arguments.get(at).filter(|word| word.text.starts_with('-')) {
         at += match literal(option)? {
             "-0" | "-r" | "-t" | "-x" | "--null" | "--no-run-if-empty" | "--verbose" => 1,
-            "-n" | "-L" | "-P" | "-s" | "-I" | "-d" => {
+            "-d" => matches!(literal(arguments.get(at + 1)?)?, "\\n" | "\n").then_some(2)?,
+            "-n" | "-L" | "-P" | "-s" | "-I" => {
                 literal(arguments.get(at + 1)?)?;
                 2
             }

@@ -20,7 +20,7 @@ const READS: &str = "cat tac head tail less more most bat batcat nl sed grep egr
     node nodejs deno bun php lua bash sh zsh dash ksh ash fish vim vi nvim view gvim rvim rview gview gvimdiff nvimdiff nano emacs ed ex code open xdg-open cp mv ln rsync scp sftp \
     tar zip gzip gunzip zcat bzip2 bzcat xz xzcat zstd zstdcat 7z 7za openssl gpg age curl wget nc ncat socat git dd split csplit pr look \
     iconv dos2unix xmllint envsubst find fd ls tree du realpath readlink install expand unexpand shuf tsort pygmentize patch tee \
-    sqlite3 psql mysql dotenv cd pushd sponge ts hexyl xsv csvcut mlr pandoc strace chmod chown touch rm truncate mapfile readarray \
+    sqlite3 psql mysql dotenv cd pushd sponge ts hexyl xsv csvcut mlr pandoc strace mapfile readarray \
     [ test [[ export env make gmake cmake docker podman kubectl helm terraform ssh ssh-add ssh-keygen mail sendmail lp lpr print \
     comm vimcat highlight ccat glow unzip zipinfo lsattr getfacl exiftool objdump nm readelf";
 
@@ -35,7 +35,7 @@ const WRITES: &str = "tee touch mkdir rm rmdir unlink truncate shred mkfifo mkno
 /// Programs that change every file but the first operand, which says how.
 const WRITES_BUT_FIRST: &str = "chmod chown chgrp setfacl chattr";
 /// Programs that change the last operand.
-const WRITES_LAST: &str = "cp rsync scp uniq xxd zip";
+const WRITES_LAST: &str = "cp rsync scp uniq xxd";
 /// Programs whose first operand says what to look for, unless an option does.
 const LOOKS_FOR: &str = "grep egrep fgrep zgrep rg ag ack sed awk gawk mawk nawk jq yq xq perl fd";
 /// Programs that look at everything below a directory by letters among their options.
@@ -96,7 +96,8 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
         ..FoundCommand::default()
     };
     if compiles || (MAY_READ.may_have(base) && has(READS, base)) {
-        let skip = usize::from(has(LOOKS_FOR, base) && !split.brings_text(base));
+        let has_letters = base == "tar" && !arguments.get(1).is_some_and(|word| word.text.starts_with('-'));
+        let skip = usize::from(has_letters || (has(LOOKS_FOR, base) && !split.brings_text(base)));
         let files = operands.get(skip..).unwrap_or_default();
         command.reads = all(files);
         for value in split.values.iter().chain(operands) {
@@ -121,6 +122,7 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
         _ if has(WRITES_LAST, base) => {
             [all(&operands[operands.len().saturating_sub(1)..]), inside(operands, places)].concat()
         }
+        "zip" => all(&operands[..operands.len().min(1)]),
         "sed" | "perl" if split.has_letter("i") || split.has_long("in-place") => all(operands),
         _ => Vec::new(),
     };
@@ -316,8 +318,12 @@ fn named_by_options(base: &str, arguments: &[Argument], places: &Places) -> Vec<
 /// Files that options say to write.
 fn outputs(base: &str, split: &Split<'_>, places: &Places) -> Vec<NamedPath> {
     let names = match base {
-        "sort" | "shuf" | "curl" | "gpg" | "gcc" | "cc" | "clang" | "openssl" | "tree" | "sdiff"
-        | "objcopy" | "ld" => "-o --output -out",
+        "curl" => {
+            "-o --output -D --dump-header -c --cookie-jar --trace --trace-ascii --stderr --etag-save --hsts --alt-svc"
+        }
+        "time" | "strace" | "ltrace" | "iconv" | "xmllint" | "xsltproc" => "-o --output",
+        "sort" | "shuf" | "gpg" | "gcc" | "cc" | "clang" | "openssl" | "tree" | "sdiff" | "objcopy"
+        | "ld" => "-o --output -out",
         "wget" => "-O --output-document -P --directory-prefix -o --output-file",
         "tar" | "unzip" | "7z" => "-C -d --directory -f --file",
         "cp" | "mv" | "ln" | "install" => "-t --target-directory",

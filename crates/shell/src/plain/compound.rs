@@ -139,7 +139,7 @@ impl Reader<'_> {
         let [variable] = &variables[..] else { return Ok(()) };
         let is_whole = arguments[0].text == "-r" && arguments.len() == 2 && name.text == "read";
         let names = std::mem::take(&mut self.incoming);
-        let names: Vec<NamedPath> = effect::taken(&names, NameEnd::Line).collect();
+        let names: Vec<NamedPath> = effect::taken(&names, NameEnd::Trimmed).collect();
         if is_whole && !names.is_empty() {
             let binding =
                 Binding { name: variable.text.clone(), words: Vec::new(), names, here: self.here.clone() };
@@ -239,7 +239,7 @@ impl Binding {
             return;
         }
         if word.text == "\0" && *here == self.here {
-            let end = if word.is_split { NameEnd::Blank } else { NameEnd::Nul };
+            let end = if word.is_split { NameEnd::Word } else { NameEnd::Nul };
             word.choices.extend(effect::taken(&self.names, end));
         }
         for value in &self.words {

@@ -163,7 +163,7 @@ impl RawWord {
         }
         let text = self.text();
         let choices: Vec<NamedPath> =
-            if text == "\0" { taken(&self.names, NameEnd::Blank).collect() } else { Vec::new() };
+            if text == "\0" { taken(&self.names, NameEnd::Word).collect() } else { Vec::new() };
         let is_list = !choices.is_empty();
         Ok(Word {
             is_unknown: text.contains('\0'),

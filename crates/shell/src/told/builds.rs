@@ -1,6 +1,6 @@
 //! Programs that build: settings that name another compiler, runner or shell. What the project itself says is run is its own matter.
 
-use super::{Telling, Value, harmless, long_option, name_and_value};
+use super::{Telling, harmless, long_option, name_and_value, short_option};
 use crate::names::has_name as has;
 
 pub(super) const NAMES: &str = "make gmake cargo go rustc mvn mvnw mvnd";
@@ -29,8 +29,12 @@ fn make(telling: &mut Telling<'_>) {
     for (at, word) in telling.arguments() {
         if let Some(value) = long_option(word, "eval") {
             telling.tells_value(at, value, harmless::never);
-        } else if let Some(rule) = word.strip_prefix("-E") {
-            telling.tells_value(at, Value::behind(rule), harmless::never);
+        } else if let Some(value) = short_option(word, "E", "CfIjloW") {
+            telling.tells_value(at, value, harmless::never);
+        } else if let Some(value) =
+            long_option(word, "file makefile").or_else(|| short_option(word, "f", "CEIjloW"))
+        {
+            telling.tells_value(at, value, is_makefile);
         } else if let Some((name, value)) = word.split_once('=')
             && (name.ends_with('!') || !is_usual_variable(name.trim_end_matches([':', '?', '+', ' ']), value))
         {
@@ -39,11 +43,17 @@ fn make(telling: &mut Telling<'_>) {
     }
 }
 
+/// A file that is there, and not what comes in or what a command prints.
+fn is_makefile(name: &str) -> bool {
+    name != "-" && !name.starts_with("/dev/") && !name.starts_with("/proc/") && !name.contains('\0')
+}
+
 fn is_usual_variable(name: &str, value: &str) -> bool {
-    let evaluates =
-        value.contains('$') && ["shell", "eval", "guile"].iter().any(|function| value.contains(function));
+    let evaluates = value.contains('$')
+        && ["shell", "eval", "guile", "file", "load", "call"].iter().any(|function| value.contains(function));
     match name {
         _ if evaluates => false,
+        ".SHELLFLAGS" | "MAKEFILES" => false,
         "SHELL" => harmless::shell(value),
         "MAKEFLAGS" | "GNUMAKEFLAGS" | "MFLAGS" => {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || " -=".contains(c);

@@ -22,6 +22,8 @@ const TAR_VALUED: &str = "bCfgHKLNTVX";
 const SSH_VALUED: &str = "BbcDEeFiJLlmOoPpQRSWw";
 
 const ROWS: &[Row] = &[
+    Row { names: "npm pnpm", long: "script-shell", is_harmless: harmless::shell, ..NONE },
+    Row { names: "npm pnpm", long: "node-options userconfig globalconfig", ..NONE },
     Row { names: "rg", long: "pre hostname-bin", ..NONE },
     Row { names: "sort gsort", long: "compress-program", is_harmless: harmless::compressor, ..NONE },
     Row {

@@ -11,7 +11,7 @@ use windlass_protocol::{
 };
 use windlass_shell::{Analysis, Effect, Only, Place, Word, analyse};
 
-use super::{git_config, handed};
+use super::{git_config, handed, moved};
 use crate::git_directory::{is_git_directory, is_guide_of_git};
 use crate::paths::{Lookup, clean, resolve};
 
@@ -45,6 +45,8 @@ fn command_facts(line: &str, place: Surroundings<'_>) -> CommandFacts {
         Err(why) => Err(why.to_string()),
     };
     let mut found: Vec<FoundCommand> = found.into_iter().map(|command| look.found(command)).collect();
+    let mut plain = plain;
+    moved::doubt(&mut plain, &mut found);
     if knows_all(&plain) {
         // What one reading only knows to be unknown, the other names.
         for command in &mut found {
@@ -96,6 +98,23 @@ enum Below {
     /// This, and perhaps more.
     Hidden(PathBuf),
     Unknown,
+}
+
+/// What a search opens below a directory, as patterns.
+fn searched(root: &Path, patterns: &[String]) -> Vec<NamedPath> {
+    let pattern = |text: &String| {
+        let lexical = root.join("**").join(text);
+        let path = PathFact { lexical, resolved: None, is_directory: false };
+        NamedPath { path, naming: Naming::Pattern, recursive: false, redirected: false }
+    };
+    patterns.iter().map(pattern).collect()
+}
+
+/// Whether a path that is not there would be that of a file: `src/a.ts`.
+fn is_named_like_file(path: &Path) -> bool {
+    let is_plain =
+        |end: &str| (1..=5).contains(&end.len()) && end.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    path.extension().and_then(std::ffi::OsStr::to_str).is_some_and(is_plain)
 }
 
 /// What fits one of some patterns, if there are any and all are understood.
@@ -164,7 +183,7 @@ impl Look<'_> {
             words: command.words.iter().map(word).chain(more).collect(),
             whole: command.whole.iter().map(word).collect(),
             exact_only: command.exact_only,
-            spelled: command.spelled,
+            spelled: if self.may_add_option(command) { Some(command.words.len()) } else { command.spelled },
             effect: match command.effect {
                 Effect::Looks => CommandEffect::Looks,
                 Effect::LooksAtStart if self.is_start(&command.directory, enters(&command.words)) => {
@@ -177,6 +196,18 @@ impl Look<'_> {
             writes: self.written(&command.writes),
             network: command.network.is_some(),
         }
+    }
+
+    /// Whether a pattern of names stands for one that a program takes for an option.
+    fn may_add_option(&mut self, command: &windlass_shell::PlainCommand) -> bool {
+        let is_open = |word: &Word| word.is_pattern && word.text.starts_with(['*', '?', '[']);
+        let options = command.words.iter().take_while(|word| word.text != "--");
+        if !options.into_iter().any(is_open) {
+            return false;
+        }
+        let Some(directory) = self.base(&command.directory) else { return true };
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.take(ENTRIES_MAX).any(|entry| entry.file_name().as_encoded_bytes().starts_with(b"-"))
     }
 
     /// Whether a directory turns out to be the one that the line starts in, and in the repository that the session started in:
@@ -210,7 +241,16 @@ impl Look<'_> {
         for listed in list {
             let mut paths = self.named(std::slice::from_ref(listed));
             for path in paths.iter_mut().filter(|path| path.recursive) {
-                path.recursive = !names_only && self.holds_hidden(&path.path, listed.only.as_ref());
+                let below =
+                    if names_only { Below::Nothing } else { self.below(&path.path, listed.only.as_ref()) };
+                path.recursive = !matches!(below, Below::Nothing);
+                // Where nobody can look, what it looks for is still known.
+                if let (Below::Unknown, Some(only)) = (below, &listed.only)
+                    && !only.patterns.is_empty()
+                {
+                    path.recursive = false;
+                    named.extend(searched(&path.path.lexical, &only.patterns));
+                }
             }
             named.extend(paths);
         }
@@ -290,20 +330,17 @@ impl Look<'_> {
         named
     }
 
-    /// Whether something below a directory may not be read. If there is too much to look through, or if it cannot be looked
-    /// into, there may be.
-    fn holds_hidden(&mut self, path: &PathFact, only: Option<&Only>) -> bool {
-        !matches!(self.below(path, only), Below::Nothing)
-    }
-
-    /// What is below a directory that may not be read.
+    /// What is below a directory that may not be read. If there is too much to look through, or if it cannot be looked into, nobody
+    /// knows.
     fn below(&mut self, path: &PathFact, only: Option<&Only>) -> Below {
         if self.hidden.is_empty() {
             return Below::Nothing;
         }
         let Some(root) = path.resolved.as_ref() else { return Below::Unknown };
-        // What is not there, in a place that is, holds nothing.
-        if self.cwd.is_dir() && root.symlink_metadata().is_err() && root.parent().is_some_and(Path::is_dir) {
+        // What is not there, in a place that is, holds nothing; nor does a file.
+        let is_missing = root.symlink_metadata().is_err();
+        let is_known = self.cwd.is_dir() && root.parent().is_some_and(Path::is_dir);
+        if is_missing && (is_known || is_named_like_file(root)) {
             return Below::Nothing;
         }
         let is_visible = only.is_some_and(|only| only.visible);

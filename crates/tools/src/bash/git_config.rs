@@ -50,6 +50,11 @@ pub(super) fn names_program(dot_git: &Path) -> bool {
             }
         }
     }
+    // Another place of the work, or a file that is shown when it is not understood.
+    let own = [directory.join("config.worktree"), common.join("config")];
+    if own.iter().any(|file| may_set(file, &["worktree", "ignorerevsfile"])) {
+        return true;
+    }
     let enters = |file: &Path| may_set(file, &["ignore"]);
     files.iter().any(|file| may_set(file, &KEYS) || enters(file))
         || enters(&dot_git.with_file_name(".gitmodules"))

@@ -92,11 +92,17 @@ impl List<'_> {
 /// What a name falls apart into, if it does. Nothing if a piece may be something else than a path.
 fn pieces(name: &str, end: NameEnd) -> Option<Vec<&str>> {
     let ends: &[char] = match end {
-        NameEnd::Blank => &[' ', '\t', '\n'],
-        NameEnd::Line => &['\n'],
+        NameEnd::Blank | NameEnd::Word => &[' ', '\t', '\n'],
+        NameEnd::Line | NameEnd::Trimmed => &['\n'],
         NameEnd::Nul => &[],
     };
-    if name.starts_with('-') || (end == NameEnd::Blank && name.contains(['\'', '"', '\\'])) {
+    let is_read_otherwise = match end {
+        NameEnd::Blank => name.contains(['\'', '"', '\\']),
+        NameEnd::Word => name.contains(['*', '?', '[', '\\']),
+        NameEnd::Trimmed => name.trim() != name,
+        NameEnd::Line | NameEnd::Nul => false,
+    };
+    if name.starts_with('-') || is_read_otherwise {
         return None;
     }
     if !name.contains(ends) {
@@ -129,6 +135,12 @@ mod tests {
         check("-f", NameEnd::Nul, None);
         check("it's", NameEnd::Blank, None);
         check("it's", NameEnd::Line, Some(&[]));
+        check("it's", NameEnd::Word, Some(&[]));
+        check("l*/a", NameEnd::Word, None);
+        check("l*/a", NameEnd::Blank, Some(&[]));
+        check("link ", NameEnd::Trimmed, None);
+        check("link ", NameEnd::Line, Some(&[]));
+        check("link ", NameEnd::Nul, Some(&[]));
     }
 
     /// Which paths outside of the directory a line reads; nothing if nobody can say.
@@ -211,7 +223,9 @@ mod tests {
         check("rg -l x | xargs cat", Some(&["/etc/hosts"]));
         check("find . -print0 | xargs -0 cat", Some(&[]));
         check("find . | xargs -d '\\n' cat", Some(&[]));
-        check("find . | while read -r f; do cat \"$f\"; done", Some(&[]));
+        // A directory whose name ends with a blank is another one to a shell.
+        check("find . | while read -r f; do cat \"$f\"; done", None);
+        check("find . -type f | while read -r f; do cat \"$f\"; done", Some(&[]));
         check("find . | while read -r f; do cat $f; done", Some(&["/etc", "/etc/hosts"]));
         check("git ls-files | xargs cat", Some(&[]));
         git(&cwd, &["add", "."]);

@@ -19,14 +19,18 @@ pub(super) fn add(command: &mut FoundCommand, arguments: &[Argument], places: &P
         let whole = shown.is_whole.then(|| below(named(".", false, &places), true));
         command.reads.extend(whole.into_iter().flatten());
     }
+    if texts.first().is_some_and(|subcommand| has(WRITES, subcommand)) {
+        command.writes.extend(outputs(rest, &places));
+    }
     match texts.split_first() {
         Some((&"config", words)) => config(command, words, &places),
-        Some((&("archive" | "format-patch" | "bundle"), _)) => command.writes.extend(outputs(rest, &places)),
         Some((subcommand, _)) if has(CHANGES, subcommand) => changed(command, rest, &places),
         _ => {}
     }
 }
 
+/// Subcommands that are told where to write.
+const WRITES: &str = "archive format-patch bundle fast-export fast-import checkout-index";
 /// Subcommands that change files of the work.
 const CHANGES: &str = "checkout restore rm mv clean apply am checkout-index worktree clone init submodule";
 
@@ -138,8 +142,9 @@ fn outputs(words: &[Argument], places: &Places) -> Vec<NamedPath> {
     let mut paths = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let text = word.text.as_str();
-        let value =
-            ["--output=", "--output-directory=", "-o"].iter().find_map(|name| text.strip_prefix(name));
+        let value = ["--output=", "--output-directory=", "--export-marks=", "--prefix=", "-o"]
+            .iter()
+            .find_map(|name| text.strip_prefix(name));
         let attached = value.filter(|value| !value.is_empty());
         let next = words.get(at + 1).filter(|_| has("-o --output --output-directory create", text));
         let attached = attached.map(|text| Argument { text: text.to_owned(), ..Argument::default() });
