@@ -142,7 +142,19 @@ fn calls_are_decided_as_the_page_says() {
 
 /// What may stand behind the name of a command that only looks.
 const WAYS: [&str; 14] = [
-    "", " a", " a b", " status", " ps", " -a", " cols", " -e", " -v a", " a ]", " <<< a", " -l a.zip", " -tf a",
+    "",
+    " a",
+    " a b",
+    " status",
+    " ps",
+    " -a",
+    " cols",
+    " -e",
+    " -v a",
+    " a ]",
+    " <<< a",
+    " -l a.zip",
+    " -tf a",
     " list",
 ];
 

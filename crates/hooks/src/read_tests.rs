@@ -309,6 +309,8 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
     let block = "block";
     let text = json!({"type": "command", "command": "exit 2", "timeout": "5", "onFailure": block});
     hook("PreToolUse", &text, "\"timeout\" is a text", true);
+    let misspelt = json!({"type": "command", "command": "exit 2", "timeout": "5", "on_failure": block});
+    hook("PreToolUse", &misspelt, "\"timeout\" is a text", true);
     hook("PreToolUse", &json!({"type": "comand", "onFailure": block}), "there is no type of hook", true);
     hook("PreToolUse", &json!({"type": "mcp_tool", "onFailure": block}), "not supported yet", true);
     hook("PreToolUse", &json!({"type": "command", "command": "x", "onFailure": 5}), "is a number", true);

@@ -41,6 +41,9 @@ mod tests {
         check(&json!({"onFailure": "continue"}), false);
         check(&json!({"type": "command"}), false);
         check(&json!("onFailure"), false);
+        check(&json!({"on_failure": "block"}), true);
+        check(&json!({"OnFail": "block"}), true);
+        check(&json!({"on-failure": "continue"}), false);
         check(&json!([{"hooks": [{"onFailure": "continue"}, {"onFailure": "block"}]}]), true);
         check(&json!({"PreToolUse": {"hooks": [{"onFailure": "continue"}]}}), false);
     }

@@ -281,7 +281,9 @@ impl Tool {
             reads.extend(context.here(is_recursive));
         }
         if is_recursive && let Some(only) = tools::only(self, parsed) {
-            reads.iter_mut().for_each(|path| path.only = Some(only.clone()));
+            for path in &mut reads {
+                path.only = Some(only.clone());
+            }
         }
         Some(reads)
     }

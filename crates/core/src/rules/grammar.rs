@@ -170,6 +170,9 @@ fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Re
         "Cd" => Ok(named(inside)),
         _ => match parameter(inside, |_| true) {
             Some(parameter) => restricted(parameter, behaviour),
+            None if !KNOWN.contains(&name) && !name.starts_with("mcp__") => Err(format!(
+                "no tool is called {name}; those with something in parentheses are Bash, Read, Edit, WebFetch, Agent and Skill"
+            )),
             None => Err(format!(
                 "{name} takes no pattern; write {name} for every use of it, or {name}(parameter:value) to deny or ask"
             )),

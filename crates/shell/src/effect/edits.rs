@@ -166,7 +166,7 @@ fn written(
     // A name that ends with a slash may become a copy of the source itself.
     let is_directory = !parsed.has("T no-target-directory")
         && (parsed.has("t target-directory")
-            || matches!(target.text.as_str(), "." | "..")
+            || matches!(target.text.as_str(), "." | ".." | "./" | "../")
             || target.text.ends_with("/.")
             || (target.text.ends_with('/') && !is_recursive));
     let has_name = |source: &Word| {

@@ -80,6 +80,37 @@ pub(super) fn path(argument: &Argument, places: &Places) -> Vec<NamedPath> {
     named(&text, argument.is_pattern, places)
 }
 
+/// The files that a program shows or takes in.
+fn read(
+    base: &str,
+    split: &Split<'_>,
+    arguments: &[Argument],
+    places: &Places,
+    is_recursive: bool,
+) -> Vec<NamedPath> {
+    let operands = &split.operands[..];
+    let has_letters = base == "tar" && !arguments.get(1).is_some_and(|word| word.text.starts_with('-'));
+    let skip = usize::from(has_letters || (has(LOOKS_FOR, base) && !split.brings_text(base)));
+    let files = operands.get(skip..).unwrap_or_default();
+    let mut reads = below(files.iter().flat_map(|word| path(word, places)).collect(), is_recursive);
+    for value in split.values.iter().chain(operands) {
+        reads.extend(embedded(base, value, places));
+    }
+    if has(TAKES_MORE, base) && !names_files(base, split) {
+        reads.retain(|path| !path.is_unknown());
+    }
+    if is_recursive && files.is_empty() && has("grep egrep rg ag ack find fd ls tree du", base) {
+        reads.extend(below(named(".", false, places), true));
+    }
+    if is_recursive && has("grep egrep rg", base) {
+        let only = search::only(base, &arguments[1..]);
+        for path in &mut reads {
+            path.only.clone_from(&only);
+        }
+    }
+    reads
+}
+
 /// A command with the files it may touch.
 pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> FoundCommand {
     let split = Split::new(&arguments[1..]);
@@ -96,23 +127,7 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
         ..FoundCommand::default()
     };
     if compiles || (MAY_READ.may_have(base) && has(READS, base)) {
-        let has_letters = base == "tar" && !arguments.get(1).is_some_and(|word| word.text.starts_with('-'));
-        let skip = usize::from(has_letters || (has(LOOKS_FOR, base) && !split.brings_text(base)));
-        let files = operands.get(skip..).unwrap_or_default();
-        command.reads = all(files);
-        for value in split.values.iter().chain(operands) {
-            command.reads.extend(embedded(base, value, places));
-        }
-        if has(TAKES_MORE, base) && !names_files(base, &split) {
-            command.reads.retain(|path| !path.is_unknown());
-        }
-        if is_recursive && files.is_empty() && has("grep egrep rg ag ack find fd ls tree du", base) {
-            command.reads.extend(below(named(".", false, places), true));
-        }
-    }
-    if is_recursive && has("grep egrep rg", base) {
-        let only = search::only(base, &arguments[1..]);
-        command.reads.iter_mut().for_each(|path| path.only.clone_from(&only));
+        command.reads = read(base, &split, arguments, places, is_recursive);
     }
     command.reads.extend(named_by_options(base, &arguments[1..], places));
     command.writes = match base {

@@ -10,41 +10,48 @@ const ENTRIES_MAX: usize = 5_000;
 
 /// Nobody knows what a path is by then that lies in such a place.
 pub(super) fn doubt(plain: &mut Result<Vec<PlainCommand>, String>, found: &mut [FoundCommand]) {
-    let places: Vec<PathBuf> = found.iter().flat_map(|command| made(command)).collect();
+    let places: Vec<PathBuf> = found.iter().flat_map(made).collect();
     if places.is_empty() {
         return;
     }
-    let doubt = |named: &mut NamedPath| {
-        // The command that makes the place names it as well.
-        let lies_there =
-            |place: &PathBuf| named.path.lexical.starts_with(place) && named.path.lexical != *place;
-        if places.iter().any(lies_there) {
+    for command in plain.iter_mut().flatten() {
+        doubt_each(&places, &mut command.reads, &mut command.writes);
+    }
+    for command in found {
+        doubt_each(&places, &mut command.reads, &mut command.writes);
+    }
+}
+
+fn doubt_each(places: &[PathBuf], reads: &mut [NamedPath], writes: &mut [NamedPath]) {
+    // The command that makes a place knows what it does there; a redirection to it makes none.
+    let makes = writes.iter().any(|named| !named.redirected && places.contains(&named.path.lexical));
+    if makes {
+        return;
+    }
+    for named in reads.iter_mut().chain(writes) {
+        if places.iter().any(|place| named.path.lexical.starts_with(place)) {
             named.naming = Naming::Unknown;
         }
-    };
-    let in_plain = plain.iter_mut().flatten();
-    in_plain.flat_map(|command| command.reads.iter_mut().chain(&mut command.writes)).for_each(doubt);
-    found.iter_mut().flat_map(|command| command.reads.iter_mut().chain(&mut command.writes)).for_each(doubt);
+    }
 }
 
 /// The places that lead elsewhere behind a command.
 fn made(command: &FoundCommand) -> Vec<PathBuf> {
     let name = command.words.first().map_or("", |name| name.rsplit('/').next().unwrap_or_default());
-    let makes_links = match name {
-        "ln" | "link" => true,
-        "cp" | "gcp" => command.words.iter().any(|word| is_link_option(word)),
-        _ => false,
-    };
-    let carries_links = || matches!(name, "mv" | "cp" | "rsync") && command.reads.iter().any(holds_link);
-    let targets = command.writes.iter().map(|named| named.path.lexical.clone());
-    if makes_links || carries_links() { targets.collect() } else { Vec::new() }
+    let mut targets =
+        command.writes.iter().filter(|named| !named.redirected).map(|named| named.path.lexical.clone());
+    match name {
+        // What it leads to comes first.
+        "ln" | "link" => targets.next_back().into_iter().collect(),
+        "cp" if command.words.iter().any(|word| is_link_option(word)) => targets.collect(),
+        "mv" | "cp" | "rsync" if command.reads.iter().any(holds_link) => targets.collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn is_link_option(word: &str) -> bool {
     let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-    letters.is_some_and(|letters| letters.contains('s'))
-        || word.starts_with("--sym")
-        || word.starts_with("--link")
+    letters.is_some_and(|letters| letters.contains('s')) || word.starts_with("--sym")
 }
 
 /// Whether something is a link, or a directory with one in it. Too much to look through may hold one.
@@ -52,4 +59,35 @@ fn holds_link(named: &NamedPath) -> bool {
     let path: &Path = &named.path.lexical;
     let mut entries = WalkBuilder::new(path).standard_filters(false).build().enumerate();
     entries.any(|(count, entry)| count > ENTRIES_MAX || entry.is_ok_and(|entry| entry.path_is_symlink()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::commands::{Judged, Surroundings, shared};
+    use super::*;
+
+    #[test]
+    fn nobody_knows_what_lies_behind_a_link_that_the_line_makes_or_moves() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(cwd.join("linked")).unwrap();
+        std::fs::create_dir_all(cwd.join("plain")).unwrap();
+        std::os::unix::fs::symlink("/etc", cwd.join("linked/out")).unwrap();
+        let check = |line: &str, expected: bool| {
+            let hidden = windlass_ports::Hidden::default();
+            let place = Surroundings { cwd: &cwd, root: &cwd, hidden: &hidden };
+            let facts = shared(line, place, Judged::ByWords);
+            let commands = facts.plain.as_ref().unwrap();
+            let mut named = commands.iter().flat_map(|command| command.reads.iter().chain(&command.writes));
+            assert_eq!(named.any(|named| named.naming == Naming::Unknown), expected, "{line}");
+        };
+        check("mv linked e && echo y > e/out/f", true);
+        check("mv linked e && cat e/out/hostname", true);
+        check("cp -a linked e && cat e/out/hostname", true);
+        check("ln -s plain z && cat z/a", true);
+        check("mv linked e", false);
+        check("mv linked e && cat f", false);
+        check("mv plain e && echo y > e/f", false);
+        check("cp -r plain e && cat e/f", false);
+    }
 }
