@@ -277,7 +277,7 @@ fn critical_removal(case: &Matter<'_>) -> Option<Ruling> {
             format!("{} would remove {shown}, which holds more than the work at hand.", case.tool)
         }
     };
-    Some(ask_because(case, reason, || "removing it by hand".into()))
+    Some(ask_because(case, reason, || Way::Hand))
 }
 
 /// What only this machine and its network can reach needs a rule that names the very host.
@@ -374,6 +374,8 @@ enum Way {
     User(String),
     /// Rules of the administrator, and no others.
     Administrator,
+    /// No rule allows it.
+    Hand,
 }
 
 impl From<String> for Way {
@@ -395,6 +397,9 @@ fn ask_because(case: &Case<'_>, reason: String, way: impl FnOnce() -> Way) -> Ru
         Asking::Person => unanswered(format!("{reason} The mode dontAsk denies what would be asked.")),
         Asking::Nobody => unanswered(match way() {
             Way::User(way) => format!("{reason} Nobody is there to ask; the user can allow it with {way}."),
+            Way::Hand => {
+                format!("{reason} Nobody is there to ask, and no rule allows it: it has to be done by hand.")
+            }
             Way::Administrator => format!("{reason} Nobody is there to ask, and {MANAGED_ONLY}."),
         }),
     }

@@ -23,9 +23,15 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     if !is_plain_program(literal(program)?) {
         return None;
     }
-    // `name=value` is no file.
-    let files = files.iter().copied().filter(|word| !word.text.contains('=') || word.text.contains('/'));
+    let files = files.iter().copied().filter(|word| !is_assignment(&word.text));
     Some(looks(context.paths(files, false)))
+}
+
+/// `name=value` is no file if that is a name.
+fn is_assignment(word: &str) -> bool {
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_name && name.starts_with(|c: char| !c.is_ascii_digit()) && !word.contains('/')
 }
 
 /// Whether a program neither runs nor writes anything.

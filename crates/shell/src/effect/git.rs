@@ -15,7 +15,7 @@ const LOOKS: Tool = Tool { long: "", operands: Operands::Text, is_harmless: fals
 /// Options that shape a difference.
 const DIFF_LONG: &str = "binary cached check compact-summary cumulative exit-code find-copies-harder full-index \
     function-context histogram ignore-all-space ignore-blank-lines ignore-cr-at-eol ignore-space-at-eol ignore-space-change \
-    indent-heuristic merge-base minimal name-only name-status no-color no-color-moved no-ext-diff no-indent-heuristic no-patch \
+    indent-heuristic merge-base minimal name-only name-status no-color no-color-moved no-commit-id no-ext-diff no-indent-heuristic no-patch \
     no-prefix no-relative no-rename-empty no-renames no-textconv numstat patch patch-with-raw patch-with-stat patience quiet raw \
     shortstat staged summary text";
 const DIFF_VALUED: &str = "diff-algorithm diff-filter dst-prefix inter-hunk-context line-prefix output-indicator-context \
@@ -99,6 +99,7 @@ const SUBCOMMANDS: &[Tool] = &[
         long_attached: "abbrev-ref short",
         ..LOOKS
     },
+    Tool { names: "cherry", flags: "v", long: "verbose", long_valued: "abbrev", ..LOOKS },
     Tool { names: "merge-base", flags: "a", long: "all fork-point independent is-ancestor octopus", ..LOOKS },
     Tool { names: "name-rev", long: "all always name-only tags", long_valued: "refs exclude", ..LOOKS },
     Tool {

@@ -106,7 +106,7 @@ fn what_is_looked_at_is_named() {
     check_looks("for f in a b; do wc -l < \"$f\"; done", "a b");
     check_looks("for f in $(ls); do cat \"$f\"; done", "?");
     check_looks("find a | while read -r f; do cat \"$f\"; done", "a/**");
-    check_looks("find a | while read f; do cat \"$f\"; done", "?");
+    check_looks("find a | while read f; do cat \"$f\"; done", "a/**");
     check_looks("echo a b > /dev/null", "");
     check_looks("echo ~/.ssh/* a", "~~/.ssh/*");
     check_looks("echo ../*", "~../*");
@@ -302,6 +302,12 @@ fn what_runs_its_arguments_needs_an_exact_rule() {
 #[test]
 fn archives_objects_and_the_system_are_looked_at() {
     check_looks("tar tf a.tar.gz", "a.tar.gz");
+    check_looks("awk '{print n}' n=1 1=n f", "1=n f");
+    check_looks("zcat a.gz", "a.gz");
+    check_looks("git cherry -v main", "main");
+    check_looks("git diff-tree --no-commit-id --name-only -r HEAD", "HEAD");
+    check_looks("rustc -vV", "");
+    check_looks("find . -name '*.rs' -print | head", "");
     check_looks("tar -tzvf a.tgz b/c", "a.tgz");
     check_looks("unzip -l a.zip", "a.zip");
     check_looks("nm -C a.o", "a.o");
@@ -324,6 +330,10 @@ fn archives_objects_and_the_system_are_looked_at() {
         assert_eq!(last.effect, Effect::Unknown, "{line:?}");
     };
     check("tar xf a.tar");
+    check("zcat a");
+    check("unzip -l a");
+    check("unzip -l 'a*.zip'");
+    check("nm -f @a b.o");
     check("tar tf host:a.tar");
     check("tar tf a.tar --to-command=x");
     check("tar tfI a.tar x");

@@ -542,6 +542,7 @@ pub(super) fn asks_for_version(name: &str, arguments: &[&str]) -> bool {
         ["--version"] => VERSIONED,
         ["-V"] => "python python3 pip pip3 cargo rustc ssh tmux",
         ["-v"] => "node npm ruby php",
+        ["-vV"] => "rustc cargo",
         ["-version"] => "java javac",
         ["version"] => "go docker terraform",
         _ => return false,

@@ -137,9 +137,12 @@ impl Reader<'_> {
             self.assigned.note_loop(&variable.text)?;
         }
         let [variable] = &variables[..] else { return Ok(()) };
-        let is_whole = arguments[0].text == "-r" && arguments.len() == 2 && name.text == "read";
+        let is_raw = arguments[0].text == "-r";
+        let is_whole = arguments.len() == if is_raw { 2 } else { 1 } && name.text == "read";
         let names = std::mem::take(&mut self.incoming);
-        let names: Vec<NamedPath> = effect::taken(&names, NameEnd::Trimmed).collect();
+        // Without the option, what stands behind a backslash is read in another way.
+        let end = if is_raw { NameEnd::Trimmed } else { NameEnd::Word };
+        let names: Vec<NamedPath> = effect::taken(&names, end).collect();
         if is_whole && !names.is_empty() {
             let binding =
                 Binding { name: variable.text.clone(), words: Vec::new(), names, here: self.here.clone() };

@@ -137,6 +137,7 @@ mod tests {
         check("it's", NameEnd::Line, Some(&[]));
         check("it's", NameEnd::Word, Some(&[]));
         check("l*/a", NameEnd::Word, None);
+        check("a\\b", NameEnd::Word, None);
         check("l*/a", NameEnd::Blank, Some(&[]));
         check("link ", NameEnd::Trimmed, None);
         check("link ", NameEnd::Line, Some(&[]));
