@@ -1,6 +1,7 @@
 //! Directories that git keeps a repository in, known by what is in them: one that a `.git` file points to, or a repository
 //! without a work tree, may have any name.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -30,27 +31,40 @@ const PARTS: [&str; 19] = [
     "worktrees",
 ];
 
-/// The git directories that these paths are, or are parts of, by either name.
+/// The git directories that these paths are, or are parts of, by either name. Together they may add what makes a directory one.
 pub(crate) fn git_directories<'a>(paths: impl IntoIterator<Item = &'a PathFact>) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut names = Vec::new();
     for path in paths {
-        let resolved = path.resolved.as_ref().filter(|resolved| **resolved != path.lexical);
-        for name in std::iter::once(&path.lexical).chain(resolved) {
-            let git = if path.is_directory && is_git_directory(name) { Some(&**name) } else { holder(name) };
-            found.extend(git.map(Path::to_owned));
-        }
+        let resolved = path.resolved.as_deref().filter(|resolved| *resolved != path.lexical);
+        names.extend(std::iter::once(&*path.lexical).chain(resolved).map(|name| (name, path.is_directory)));
+    }
+    let mut added: BTreeMap<&Path, Vec<String>> = BTreeMap::new();
+    for (directory, part) in names.iter().flat_map(|(name, _)| parts(name)) {
+        added.entry(directory).or_default().push(part);
+    }
+    let mut found: Vec<PathBuf> = Vec::new();
+    for (name, is_directory) in names {
+        let git = if is_directory && is_git_directory(name) { Some(name) } else { holder(name, &added) };
+        found.extend(git.map(Path::to_owned));
     }
     found.sort();
     found.dedup();
     found
 }
 
-/// The innermost git directory of which a path is a part.
-fn holder(path: &Path) -> Option<&Path> {
-    path.ancestors().find_map(|part| {
+/// The directories of which a path may be a part that git knows, with what that is called.
+fn parts(path: &Path) -> impl Iterator<Item = (&Path, String)> {
+    path.ancestors().filter_map(|part| {
         let name = part.file_name().filter(|name| may_be_part(name))?;
-        part.parent().filter(|directory| would_be_git_directory(directory, &folded(name)))
+        Some((part.parent()?, folded(name)))
     })
+}
+
+/// The innermost git directory of which a path is a part.
+fn holder<'a>(path: &'a Path, added: &BTreeMap<&Path, Vec<String>>) -> Option<&'a Path> {
+    let mut directories = parts(path).map(|(directory, _)| directory);
+    directories
+        .find(|directory| would_be_git_directory(directory, added.get(directory).map_or(&[], Vec::as_slice)))
 }
 
 /// A name that the line itself does not tell, or that a file system may take for another one, may be any.
@@ -73,14 +87,15 @@ fn folded(name: &OsStr) -> String {
 
 /// Whether git takes a directory for one of its own.
 pub(crate) fn is_git_directory(directory: &Path) -> bool {
-    would_be_git_directory(directory, "")
+    would_be_git_directory(directory, &[])
 }
 
-/// Whether git would do so once `part` is in it: whoever adds the last part makes it one.
-fn would_be_git_directory(directory: &Path, part: &str) -> bool {
+/// Whether git would do so once some parts are in it: whoever adds the last one makes it one.
+fn would_be_git_directory(directory: &Path, parts: &[String]) -> bool {
     let has = |name: &str| {
         // What `HEAD` names need not exist where it is a link.
-        part == name.to_ascii_lowercase() || directory.join(name).symlink_metadata().is_ok()
+        parts.iter().any(|part| part.eq_ignore_ascii_case(name))
+            || directory.join(name).symlink_metadata().is_ok()
     };
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
@@ -174,6 +189,8 @@ mod tests {
         bash("cd real && echo x >> config", &["real"]);
         bash("rm -r real", &["real"]);
         bash("cat real/config", &[]);
+        bash("mkdir new/objects new/refs && touch new/HEAD new/config", &["new"]);
+        bash("mkdir new/objects && touch new/HEAD new/config", &[]);
         bash("cp src/main.rs src/config", &[]);
     }
 }
