@@ -280,6 +280,7 @@ fn check_growth(what: &str, command: impl Fn(&Project, usize) -> windlass_testki
         });
         tries.min().unwrap_or_default()
     };
-    let (some, twice) = (best(20_000), best(40_000));
-    assert!(twice <= some * 3, "{what}: 20,000 rules take {some:?} and 40,000 take {twice:?}");
+    // Eight times as many would take 64 times as long if each were compared with all others; a busy machine may treble a time.
+    let (some, many) = (best(5_000), best(40_000));
+    assert!(many <= some * 24, "{what}: 5,000 rules take {some:?} and 40,000 take {many:?}");
 }

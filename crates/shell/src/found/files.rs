@@ -42,7 +42,7 @@ const LOOKS_FOR: &str = "grep egrep fgrep zgrep rg ag ack sed awk gawk mawk nawk
 const RECURSES_BY: &[(&str, &str)] = &[
     ("cp gcp", "rRa"),
     ("rm scp grep egrep fgrep zgrep zip", "rR"),
-    ("diff", "r"),
+    ("diff colordiff gzip gunzip zstd sftp", "r"),
     ("ls chmod chown chgrp setfacl chattr lsattr getfacl", "R"),
 ];
 /// Programs that look at everything below a directory.
@@ -116,7 +116,10 @@ pub(super) fn found(base: &str, arguments: &[Argument], places: &Places) -> Foun
     let split = Split::new(&arguments[1..]);
     let compiles = MAY_COMPILE.may_have(base) && has(COMPILES, base);
     let recurses = |(names, letters): &(&str, &str)| has(names, base) && split.has_letter(letters);
-    let is_recursive = has(RECURSES, base) || RECURSES_BY.iter().any(recurses) || split.has_long("recursive");
+    let is_recursive = has(RECURSES, base)
+        || RECURSES_BY.iter().any(recurses)
+        || split.has_long("recursive")
+        || is_deep(base, &split);
     let all = |words: &[&Argument]| -> Vec<NamedPath> {
         below(words.iter().flat_map(|word| path(word, places)).collect(), is_recursive)
     };
@@ -192,13 +195,31 @@ fn inside(operands: &[&Argument], places: &Places) -> Vec<NamedPath> {
     paths
 }
 
+/// Whether a program goes into directories by another word.
+fn is_deep(base: &str, split: &Split<'_>) -> bool {
+    let says = |word: &&Argument| word.text.contains("recurs");
+    match base {
+        "cp" | "gcp" => split.has_long("archive"),
+        "grep" | "egrep" | "fgrep" => {
+            split.options.iter().any(says) || split.operands.iter().any(|word| word.text == "recurse")
+        }
+        _ => false,
+    }
+}
+
 /// Programs most of whose words are no files, so that one which is not known need not be one.
 const TAKES_MORE: &str = "git make gmake cmake docker podman kubectl helm terraform ssh node nodejs deno bun php lua python python2 python3 \
-    perl ruby [ test [[ export env dotenv mail code open xdg-open";
+    perl ruby [ test [[ export env";
+/// Those of them that run the file which they are told first.
+const RUNS_FIRST: &str = "node nodejs deno bun php lua python python2 python3 perl ruby";
 
 /// Whether an option or a subcommand of such a program says that files of this machine are taken.
 fn names_files(base: &str, split: &Split<'_>) -> bool {
+    if has(RUNS_FIRST, base) {
+        return split.operands.first().is_some_and(|word| word.text.contains('\0'));
+    }
     let names = match base {
+        "git" => "show cat-file blame annotate archive hash-object",
         "docker" | "podman" => "-v --volume --mount --env-file cp",
         "kubectl" => "-f --filename --from-file --from-env-file cp",
         _ => return false,

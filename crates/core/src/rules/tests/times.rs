@@ -83,8 +83,9 @@ fn the_time_grows_with_the_number_of_rules_and_not_faster() {
         };
         (0..3).map(|_| run()).min().unwrap_or_default()
     };
-    let (some, twice) = (time(20_000), time(40_000));
-    assert!(twice <= some * 3, "{some:?} became {twice:?}");
+    // Eight times as many would take 64 times as long if each were compared with all others.
+    let (some, many) = (time(5_000), time(40_000));
+    assert!(many <= some * 8 * 3, "{some:?} became {many:?}");
 }
 
 #[test]
