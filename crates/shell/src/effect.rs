@@ -20,7 +20,7 @@ pub(crate) use special::double_bracket;
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
 use crate::plain::Stripped;
-use crate::{Effect, Handed, NameEnd, NamedPath, NotPlain, Place, Word};
+use crate::{Effect, Handed, Listed, NameEnd, NamedPath, NotPlain, Place, Word};
 use options::{Operands, Parsed, Tool, may_become_option};
 
 /// What is known about a command.
@@ -279,6 +279,11 @@ impl Tool {
             matches!(self.operands, Operands::PathsOrHere | Operands::TextThenPathsOrHere) || is_recursive;
         if here && paths.is_empty() {
             reads.extend(context.here(is_recursive));
+        }
+        // Of directories it opens the links too.
+        if has_name(self.names, "diff") {
+            let all = Handed { listed: Listed::All, end: NameEnd::Nul, is_led: true, pattern: None };
+            return Some(listed(&reads, &all));
         }
         if is_recursive && let Some(only) = tools::only(self, parsed) {
             for path in &mut reads {

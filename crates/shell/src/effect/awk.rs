@@ -7,8 +7,8 @@ use crate::Word;
 
 const AWK: Tool = Tool {
     valued: "Fv",
-    long: "version help posix re-interval",
-    long_valued: "field-separator assign",
+    // Not every kind of it knows others, and some take them for the end of the options.
+    long: "version help",
     operands: Operands::TextThenPaths,
     is_harmless: false,
     ..READS

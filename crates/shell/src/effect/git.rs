@@ -31,9 +31,8 @@ const LOG_LONG: &str = "abbrev-commit all all-match ancestry-path author-date-or
     show-linear-break simplify-by-decoration simplify-merges source sparse tags topo-order unsorted walk-reflogs no-walk \
     cc combined-all-paths remerge-diff dd";
 const LOG_VALUED: &str = "after author before committer date decorate-refs decorate-refs-exclude encoding exclude glob grep \
-    grep-reflog max-count max-parents min-parents since skip until";
-const LOG_ATTACHED: &str =
-    "decorate expand-tabs format notes pretty show-notes branches tags remotes no-walk";
+    grep-reflog max-count since skip until";
+const LOG_ATTACHED: &str = "max-parents min-parents decorate expand-tabs format notes pretty show-notes branches tags remotes no-walk";
 
 /// The subcommands that only look with the options named here.
 const SUBCOMMANDS: &[Tool] = &[
@@ -70,7 +69,8 @@ const SUBCOMMANDS: &[Tool] = &[
         valued: "L",
         long: "color-by-age color-lines incremental line-porcelain minimal no-progress porcelain root score-debug show-email \
                show-name show-number show-stats",
-        long_valued: "abbrev date ignore-rev",
+        long_valued: "date ignore-rev",
+        long_attached: "abbrev",
         ..LOOKS
     },
     Tool {
@@ -190,8 +190,10 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     let (subcommand, rest) = arguments[at..].split_first()?;
     let context = Context { here: &places, ..*context };
     let parsed = parse(literal(subcommand)?, rest)?;
-    if parsed.options.iter().any(|(_, value)| value.as_ref().is_some_and(|value| checks_signature(value))) {
-        // Signatures are checked by another program.
+    // Signatures are checked by another program; and what looks like an option is one, if git knows no value there.
+    let is_option = |value: &str| value.starts_with('-') && rest.iter().any(|word| word.text == *value);
+    let is_other = |value: &String| checks_signature(value) || is_option(value);
+    if parsed.options.iter().any(|(_, value)| value.as_ref().is_some_and(is_other)) {
         return None;
     }
     // What to look for is no path.

@@ -192,6 +192,8 @@ impl Script<'_> {
                     self.take()?;
                 }
                 c if c == delimiter => return Some(()),
+                // To some kinds of it the command ends here.
+                '\n' => return None,
                 _ => {}
             }
         }
@@ -214,7 +216,8 @@ impl Script<'_> {
     fn text(&mut self) -> Option<()> {
         let length = self.rest.find('\n').unwrap_or(self.rest.len());
         let (text, rest) = self.rest.split_at(length);
-        if text.trim_start().strip_prefix('\\').unwrap_or(text).ends_with('\\') {
+        // Behind a backslash alone, the text is the next line.
+        if text.trim() == "\\" || text.trim_start().strip_prefix('\\').unwrap_or(text).ends_with('\\') {
             return None;
         }
         self.rest = rest;
@@ -277,6 +280,10 @@ mod tests {
     #[test]
     fn scripts_that_reach_further() {
         for script in [
+            "a\\\ns#x#\n1e touch x\n#",
+            "i\\\ntext",
+            "1{a\\\ns#x#\n1e x\n#}",
+            "s#a#\nb#",
             "w out",
             "5w out",
             "s/a/b/w out",

@@ -9,7 +9,7 @@ use windlass_ports::Hidden;
 use windlass_protocol::{
     CommandEffect, CommandFacts, FoundCommand, NamedPath, Naming, PathFact, PlainCommand, UNKNOWN_TEXT,
 };
-use windlass_shell::{Analysis, Effect, Only, Place, Word, analyse};
+use windlass_shell::{Analysis, Effect, Handed, Listed, NameEnd, Only, Place, Word, analyse};
 
 use super::{git_config, handed, moved};
 use crate::git_directory::{is_git_directory, is_guide_of_git};
@@ -193,7 +193,7 @@ impl Look<'_> {
                 Effect::LooksAtStart | Effect::Unknown => CommandEffect::Unknown,
             },
             reads: self.read(&command.reads, lists),
-            writes: self.written(&command.writes),
+            writes: [self.written(&command.writes), self.written_through(command)].concat(),
             network: command.network.is_some(),
         }
     }
@@ -271,6 +271,19 @@ impl Look<'_> {
         named.extend(inside);
         named.extend(self.handed(list));
         named
+    }
+
+    /// What is changed through links that are already there where a directory is copied to.
+    fn written_through(&mut self, command: &windlass_shell::PlainCommand) -> Vec<NamedPath> {
+        if command.words.first().is_none_or(|name| name.text != "cp") {
+            return Vec::new();
+        }
+        let all = Handed { listed: Listed::All, end: NameEnd::Nul, is_led: true, pattern: None };
+        let targets = command.writes.iter().filter(|path| path.is_recursive);
+        let through: Vec<_> = targets
+            .map(|path| windlass_shell::NamedPath { handed: Some(all.clone()), ..path.clone() })
+            .collect();
+        self.handed(&through)
     }
 
     /// What is opened besides by its name if another program hands the names on.

@@ -56,8 +56,10 @@ pub(super) fn names_program(dot_git: &Path) -> bool {
         return true;
     }
     let enters = |file: &Path| may_set(file, &["ignore"]);
-    files.iter().any(|file| may_set(file, &KEYS) || enters(file))
-        || enters(&dot_git.with_file_name(".gitmodules"))
+    let modules = dot_git.with_file_name(".gitmodules");
+    // Where the file is missing, git takes what it tracks of it.
+    let is_unseen = || modules.symlink_metadata().is_err() && may_hold_others(dot_git);
+    files.iter().any(|file| may_set(file, &KEYS) || enters(file)) || enters(&modules) || is_unseen()
 }
 
 /// Whether the repository that a `.git` is, or points to, names a program that tells it what has changed. What cannot be read may.

@@ -161,6 +161,29 @@ mod tests {
     }
 
     #[test]
+    fn copies_go_through_links_that_are_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(cwd.join("from")).unwrap();
+        std::fs::create_dir_all(cwd.join("to/from")).unwrap();
+        let check = |line: &str, expected: bool| {
+            let hidden = windlass_ports::Hidden::default();
+            let facts =
+                shared(line, Surroundings { cwd: &cwd, root: &cwd, hidden: &hidden }, Judged::ByWords);
+            let mut writes = facts.plain.as_ref().unwrap().iter().flat_map(|command| &command.writes);
+            let leads_out =
+                writes.any(|named| named.path.resolved.as_ref().is_some_and(|path| !path.starts_with(&cwd)));
+            assert_eq!(leads_out, expected, "{line}");
+        };
+        check("cp -r from to", false);
+        std::os::unix::fs::symlink("/etc/hostname", cwd.join("to/from/link")).unwrap();
+        check("cp -r from to", true);
+        check("cp -a from/. to", true);
+        check("cp -r to from", false);
+        check("rm -r to", false);
+    }
+
+    #[test]
     fn names_that_are_handed_on_may_lead_outside() {
         let dir = tempfile::tempdir().unwrap();
         let cwd = dir.path().canonicalize().unwrap();
@@ -203,6 +226,7 @@ mod tests {
         check("find . -type f -exec cat {} +", Some(&[]));
         check("find . -type f -exec cat {} + | xargs cat", None);
         check("git diff --name-only | xargs cat", Some(&["/etc/hostname"]));
+        check("diff . src", Some(&["/etc/hostname"]));
         check("cat $(find . | sort)", Some(&["/etc/hostname"]));
         check("for f in $(find .); do cat $f; done", Some(&["/etc/hostname"]));
         check("cat $(find . ; echo /etc/hosts)", None);
