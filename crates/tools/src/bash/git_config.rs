@@ -58,7 +58,7 @@ pub(super) fn names_program(dot_git: &Path) -> bool {
     let enters = |file: &Path| may_set(file, &["ignore"]);
     let modules = dot_git.with_file_name(".gitmodules");
     // Where the file is missing, git takes what it tracks of it.
-    let is_unseen = || modules.symlink_metadata().is_err() && may_hold_others(dot_git);
+    let is_unseen = || modules.symlink_metadata().is_err() && may_track_modules(dot_git);
     files.iter().any(|file| may_set(file, &KEYS) || enters(file)) || enters(&modules) || is_unseen()
 }
 
@@ -91,12 +91,23 @@ pub(super) fn may_hold_others(dot_git: &Path) -> bool {
     const LINK: [u8; 4] = 0o160_000_u32.to_be_bytes();
     // The rest of an index that is split is elsewhere.
     const SPLIT: &[u8] = b"link";
+    index_has(dot_git, &[&LINK[..], SPLIT])
+}
+
+/// Whether a repository may track settings of others inside of it. What cannot be read may.
+fn may_track_modules(dot_git: &Path) -> bool {
+    // Where a name is told by how it differs from the one before, only its end is there.
+    index_has(dot_git, &[b"modules", b"link"]) && may_hold_others(dot_git)
+}
+
+/// Whether one of some marks is in the index. What cannot be read may hold it.
+fn index_has(dot_git: &Path, marks: &[&[u8]]) -> bool {
     let Some(index) = directory(dot_git).map(|directory| directory.join("index")) else { return true };
     let read = |found: fs::Metadata| {
         if found.len() > INDEX_MAX { Err(ErrorKind::FileTooLarge.into()) } else { fs::read(&index) }
     };
     match fs::metadata(&index).and_then(read) {
-        Ok(bytes) => [&LINK[..], SPLIT].iter().any(|mark| memchr::memmem::find(&bytes, mark).is_some()),
+        Ok(bytes) => marks.iter().any(|mark| memchr::memmem::find(&bytes, mark).is_some()),
         Err(error) => error.kind() != ErrorKind::NotFound,
     }
 }
