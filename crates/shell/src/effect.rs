@@ -222,9 +222,7 @@ impl Context<'_> {
 
 impl Tool {
     fn judge(&self, arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
-        // There `@file` is more arguments, wherever it stands.
-        let takes_lists = has_name("strings nm readelf objdump size", self.names);
-        if takes_lists && arguments.iter().any(|word| word.text.starts_with(['@', '\0'])) {
+        if self.takes_lists && arguments.iter().any(|word| word.text.starts_with(['@', '\0'])) {
             return None;
         }
         let parsed = if self.takes_any_word() {
@@ -232,10 +230,8 @@ impl Tool {
         } else {
             self.parse(arguments).filter(|parsed| !tools::follows_links(self, parsed))?
         };
-        // Those look for another name if there is no file of this one.
-        let is_whole =
-            |word: &&Word| special::has_ending(word, "gz tgz Z bz2 tbz2 xz txz lzma zst") || word.text == "-";
-        if has_name(self.names, "zcat") && !parsed.operands.iter().all(is_whole) {
+        let is_whole = |word: &&Word| word.text == "-" || special::has_ending(word, self.endings);
+        if !self.endings.is_empty() && !parsed.operands.iter().all(is_whole) {
             return None;
         }
         let reads = self.reads(&parsed, context)?;
@@ -280,8 +276,7 @@ impl Tool {
         if here && paths.is_empty() {
             reads.extend(context.here(is_recursive));
         }
-        // Of directories it opens the links too.
-        if has_name(self.names, "diff") {
+        if self.opens_links {
             let all = Handed { listed: Listed::All, end: NameEnd::Nul, is_led: true, pattern: None };
             return Some(listed(&reads, &all));
         }

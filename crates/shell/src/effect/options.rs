@@ -48,6 +48,12 @@ pub(super) struct Tool {
     pub(super) has_number: bool,
     /// None of all the options that the program has does harm, so that words may be unknown.
     pub(super) is_harmless: bool,
+    /// `@file` is more arguments, wherever it stands.
+    pub(super) takes_lists: bool,
+    /// Of directories it opens the links too.
+    pub(super) opens_links: bool,
+    /// How the names of its files end; with another ending it looks for another file. None for any.
+    pub(super) endings: &'static str,
 }
 
 /// A program without options that reads files, and has no option that does harm.
@@ -64,6 +70,9 @@ pub(super) const READS: Tool = Tool {
     operands: Operands::Paths,
     has_number: false,
     is_harmless: true,
+    takes_lists: false,
+    opens_links: false,
+    endings: "",
 };
 
 /// The name of an option, without dashes, and its value.

@@ -13,6 +13,9 @@ const SAYS: Tool = Tool { operands: Operands::Text, ..READS };
 /// A program with options that do harm, of which none is named.
 const CAREFUL: Tool = Tool { is_harmless: false, ..READS };
 
+/// One of those for object files.
+const OBJECTS: Tool = Tool { takes_lists: true, ..CAREFUL };
+
 const SUM_OPTIONS: &str = "help version binary tag text zero";
 
 /// Programs by what they show of files.
@@ -123,7 +126,7 @@ const FILES: &[Tool] = &[
         long: "help version all",
         long_valued: "bytes radix encoding",
         has_number: true,
-        ..CAREFUL
+        ..OBJECTS
     },
     Tool {
         names: "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum sum",
@@ -176,7 +179,12 @@ const FILES: &[Tool] = &[
         long_valued: "wrap",
         ..READS
     },
-    Tool { names: "zcat bzcat xzcat zstdcat", long: "", ..CAREFUL },
+    Tool {
+        names: "zcat bzcat xzcat zstdcat",
+        long: "",
+        endings: "gz tgz Z bz2 tbz2 xz txz lzma zst",
+        ..CAREFUL
+    },
     Tool {
         names: "nm",
         flags: "aABCDgnoprSuvW",
@@ -184,7 +192,7 @@ const FILES: &[Tool] = &[
                print-armap print-file-name print-size reverse-sort size-sort undefined-only",
         long_valued: "format radix",
         valued: "ft",
-        ..CAREFUL
+        ..OBJECTS
     },
     Tool {
         names: "readelf",
@@ -193,7 +201,7 @@ const FILES: &[Tool] = &[
         long: "help version all arch-specific dynamic file-header headers histogram notes program-headers relocs \
                section-groups section-headers sections segments syms symbols version-info wide",
         long_valued: "hex-dump string-dump",
-        ..CAREFUL
+        ..OBJECTS
     },
     Tool {
         names: "objdump",
@@ -202,14 +210,14 @@ const FILES: &[Tool] = &[
         long: "help version all-headers archive-headers demangle disassemble disassemble-all dynamic-reloc dynamic-syms \
                file-headers full-contents no-show-raw-insn private-headers reloc section-headers syms wide",
         long_valued: "section start-address stop-address disassembler-options",
-        ..CAREFUL
+        ..OBJECTS
     },
     Tool {
         names: "size",
         flags: "ABdotx",
         long: "help version common totals",
         long_valued: "format radix",
-        ..CAREFUL
+        ..OBJECTS
     },
     Tool { names: "bc", flags: "lqsw", long: "mathlib quiet standard warn version help", ..READS },
 ];
@@ -273,6 +281,7 @@ const LISTS: &[Tool] = &[
         long_attached: "color context unified",
         recursive: "r recursive",
         has_number: true,
+        opens_links: true,
         ..CAREFUL
     },
     Tool {

@@ -207,7 +207,10 @@ impl Look<'_> {
         }
         let Some(directory) = self.base(&command.directory) else { return true };
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-        entries.take(ENTRIES_MAX).any(|entry| entry.file_name().as_encoded_bytes().starts_with(b"-"))
+        // Among too many names there may be one.
+        entries.enumerate().any(|(count, entry)| {
+            count >= ENTRIES_MAX || entry.file_name().as_encoded_bytes().starts_with(b"-")
+        })
     }
 
     /// Whether a directory turns out to be the one that the line starts in, and in the repository that the session started in:
