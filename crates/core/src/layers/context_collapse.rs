@@ -2,6 +2,7 @@
 //!
 //! A span is *staged* when its summary is ready, and *committed* when the room is needed: then the summary takes its place.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use windlass_protocol::{
@@ -107,9 +108,11 @@ fn commit(cx: &mut Cx<'_>, threshold: u64) {
     }
     let (scale, messages) = (carry.tokens.scale(&carry.messages, cx.config), carry.messages.clone());
     let (mut spans, mut freed) = (Vec::new(), 0);
-    while total.saturating_sub(freed) >= threshold && !carry.staged.ready.is_empty() {
-        let span = carry.staged.ready.remove(0);
-        let Some(place) = place_of(&span, &messages) else { continue };
+    for (place, span) in oldest_first(std::mem::take(&mut carry.staged.ready), &messages) {
+        if total.saturating_sub(freed) < threshold {
+            carry.staged.ready.push(span);
+            continue;
+        }
         let old = messages.iter().skip(*place.start()).take(place.end() - place.start() + 1);
         let tokens = estimated(old.map(|message| &**message));
         freed += scale.real(tokens.saturating_sub(u64::from(span.summary.tokens())));
@@ -122,7 +125,16 @@ fn commit(cx: &mut Cx<'_>, threshold: u64) {
     cx.change(Decision::Collapsed { spans, tokens: freed, unbound_from });
 }
 
-/// The first message behind a replaced span whose thinking was bound to it.
+/// The spans that are still there, with their places. Summaries need not be ready in the order of their spans: while a prompt is the
+/// last one, the rounds before it may be too few for a span, and those behind it are summarised first.
+fn oldest_first(spans: Vec<Collapse>, messages: &Transcript) -> Vec<(RangeInclusive<usize>, Collapse)> {
+    let mut placed: Vec<_> =
+        spans.into_iter().filter_map(|span| Some((place_of(&span, messages)?, span))).collect();
+    placed.sort_by_key(|(place, _)| *place.start());
+    placed
+}
+
+/// The first message behind the replaced spans, oldest first, whose thinking was bound to them.
 fn bound_behind(spans: &[Collapse], before: &Transcript) -> Option<MessageId> {
     let first = spans.first().and_then(|span| place_of(span, before))?;
     let collapsed = Decision::Collapsed { spans: spans.to_vec(), tokens: 0, unbound_from: None };

@@ -113,6 +113,26 @@ fn thinking_behind_a_collapsed_span_goes_where_it_is_bound() {
     assert_eq!(world.sent().matches(r#""type":"thinking""#).count(), 0);
 }
 
+/// A prompt that was the last one splits two spans; the older span is summarised after the newer one.
+#[test]
+fn spans_are_committed_oldest_first_whatever_the_order_of_their_summaries() {
+    let mut world = World::new(collapsing(|c| c.model.binds_thinking = true));
+    world.submit("go").turn("Bash", "{}", "x", 1_000).says("done", 1_000);
+    world.submit(&"word ".repeat(2_000));
+    for used in [1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 120_000] {
+        world.turn("Bash", "{}", &"word ".repeat(2_500), used);
+    }
+    world.forked(Ends::Says("Later.")).says("done", 121_000);
+    world.submit("again").turn("Bash", "{}", "x", 122_000).forked(Ends::Says("Earlier.")).news();
+    world.fails(FailureClass::Overflow);
+    let sent = world.sent();
+    let [earlier, later] = ["Earlier.", "Later."].map(|summary| sent.find(summary).unwrap());
+    assert!(earlier < later);
+    let Some(Decision::Collapsed { spans, .. }) = world.decisions.last() else { panic!() };
+    assert!(spans[0].first < spans[1].first);
+    assert_eq!(sent.matches(r#""type":"thinking""#).count(), 0);
+}
+
 #[test]
 fn the_end_of_the_run_drops_what_is_being_summarised() {
     let mut world = rounds(collapsing(|_| ()), 8, 120_000);
