@@ -77,15 +77,15 @@ pub enum Point {
 pub enum RewindError {
     /// There is no such point.
     #[error(
-        "no checkpoint is known for {0}: it is no prompt of this session, it was given while checkpoints were off, or what was changed \
-         since is not known"
+        "there is no checkpoint for {0}: it is not a prompt of this session, checkpoints were off at the \
+         time, or the record of later changes is incomplete"
     )]
     Unknown(String),
     /// Nothing was brought back yet.
-    #[error("nothing was rewound in this session, so there is nothing to undo")]
+    #[error("there is no rewind to undo in this session")]
     NothingToUndo,
     /// The checkpoints cannot be read or written. No file was touched.
-    #[error("the checkpoints in {} cannot be used: {error}. No file was touched", directory.display())]
+    #[error("cannot use the checkpoints in {}: {error}. No file was changed", directory.display())]
     Io {
         /// Where they are.
         directory: PathBuf,
@@ -279,14 +279,14 @@ impl Keeping {
     fn tell_of_obstacles(&mut self, before: &Found) {
         for (path, state) in &before.states {
             let Some(why) = state.obstacle() else { continue };
-            let notice = format!("{} is not kept and cannot be rewound: {why}.", path.display());
+            let notice = format!("No checkpoint of {}, so it cannot be rewound: {why}.", path.display());
             if self.notices.len() < NOTICES_MAX && !self.notices.contains(&notice) {
                 self.notices.push(notice);
             }
         }
         if !before.complete {
-            let notice = "A directory holds too many files to keep them all before a command changes them; those that are not \
-                          kept cannot be rewound.";
+            let notice = "A command may change more files than a checkpoint can hold. Files without a \
+                          checkpoint cannot be rewound.";
             self.notices.push(notice.to_owned());
         }
     }
@@ -296,7 +296,7 @@ impl Keeping {
         match self.changed_by(open) {
             Ok(files) => Some(Line::After { id: id.to_owned(), files }),
             Err(error) => {
-                self.notices.push(format!("What a call changed could not be taken down: {error}."));
+                self.notices.push(format!("Cannot record which files a call changed: {error}."));
                 None
             }
         }

@@ -60,15 +60,15 @@ pub(crate) struct Look {
 /// Why a file is not touched, though the system would allow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Refused {
-    #[error("it is a symbolic link, or its directory is one")]
+    #[error("it or its directory is a symbolic link")]
     Link,
     #[error("it belongs to another user (uid {0})")]
     Owner(u32),
     #[error("it is not a regular file")]
     Kind,
-    #[error("there is already a session with this id")]
+    #[error("a session with this id already exists")]
     Taken,
-    #[error("it was removed, replaced or cut while the session was open")]
+    #[error("another program removed, replaced or shortened it while the session was open")]
     Removed,
 }
 

@@ -80,7 +80,7 @@ fn speaker(said: &Said) -> String {
         Who::Assistant => "Assistant".into(),
         Who::Tool(name) => format!("Result of {name}"),
         Who::Engine => "Note to the model".into(),
-        Who::Summary => "Summary of what was compacted".into(),
+        Who::Summary => "Summary of the compacted conversation".into(),
         Who::Title => "Title".into(),
     }
 }
@@ -91,10 +91,10 @@ fn compaction(compacted: &Compacted) -> String {
     let tokens =
         compacted.tokens_before.map(|tokens| format!(", {tokens} tokens before")).unwrap_or_default();
     let when = compacted.at_ms.map(|at_ms| format!(" at {}", time(at_ms))).unwrap_or_default();
-    format!("Compacted{when}{trigger}{tokens}: the model went on from a summary")
+    format!("Compacted{when}{trigger}{tokens}: the model continued from a summary")
 }
 
-const REWOUND: &str = "The conversation went back to an earlier message and goes on from there";
+const REWOUND: &str = "The conversation was rewound to an earlier message and continues from there";
 
 /// What is known about a session, line by line.
 fn about(session: &SessionInfo, redact: Redact<'_>) -> Vec<(&'static str, String)> {

@@ -222,7 +222,7 @@ fn result(content: &Value) -> String {
         Value::Array(blocks) => {
             let shown = |block: &Value| match block["text"].as_str() {
                 Some(text) => text.to_owned(),
-                None => format!("[{}]", block["type"].as_str().unwrap_or("something else")),
+                None => format!("[{}]", block["type"].as_str().unwrap_or("unknown content")),
             };
             blocks.iter().map(shown).collect::<Vec<_>>().join("\n")
         }

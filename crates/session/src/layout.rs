@@ -173,13 +173,13 @@ pub fn create_private(directory: &Path) -> io::Result<()> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
     let found = std::fs::symlink_metadata(directory);
     if found.as_ref().is_ok_and(std::fs::Metadata::is_symlink) {
-        return Err(refused(directory, "is a link. Put a directory of your own in its place"));
+        return Err(refused(directory, "is a symbolic link. Replace it with a real directory"));
     }
     made?;
     if found?.uid() != rustix::process::geteuid().as_raw() {
         return Err(refused(
             directory,
-            "belongs to another user. Set WINDLASS_HOME to a directory of your own",
+            "belongs to another user. Set WINDLASS_HOME to a directory that belongs to you",
         ));
     }
     Ok(())
@@ -343,6 +343,6 @@ mod tests {
         let elsewhere = layout.session(Path::new("/elsewhere"), Uuid::nil());
         std::os::unix::fs::symlink(home.path(), elsewhere.project()).unwrap();
         let error = elsewhere.create_side().unwrap_err().to_string();
-        assert!(error.contains("is a link"), "{error}");
+        assert!(error.contains("is a symbolic link"), "{error}");
     }
 }

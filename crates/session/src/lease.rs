@@ -46,7 +46,7 @@ enum Holding {
 
 /// Another process writes the session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the session is being written by {}. Stop that process, or go on in a copy of it (--fork-session)", self.who())]
+#[error("{} is using the session. Stop that process, or continue in a copy (--fork-session)", self.who())]
 pub struct Busy {
     /// The process; 0 if that is not known.
     pub pid: u32,
@@ -74,7 +74,8 @@ pub enum LeaseError {
     Busy(#[from] Busy),
     /// The log cannot be locked.
     #[error(
-        "the session's log {} cannot be locked: {error}. Make it and its directory writable, or set WINDLASS_HOME to one elsewhere",
+        "cannot lock the session log {}: {error}. Make the file and its directory writable, or set \
+         WINDLASS_HOME to another directory",
         path.display()
     )]
     Failed {
@@ -101,7 +102,7 @@ impl Lease {
                 }
             }
         }
-        Err(failed(io::Error::other("it is replaced again and again")))
+        Err(failed(io::Error::other("another process keeps replacing it")))
     }
 
     /// The lease of a session that is about to begin, with an id that nobody else can know. It is taken when the log is made.

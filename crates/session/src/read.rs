@@ -85,7 +85,7 @@ pub struct Torn {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file cannot be read.
-    #[error("cannot read the session file {}: {source}", path.display())]
+    #[error("cannot read the session log {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// The copy cannot be written.
-    #[error("cannot write the session file {}: {source}", path.display())]
+    #[error("cannot write the session log {}: {source}", path.display())]
     Write {
         /// The file.
         path: PathBuf,
@@ -101,7 +101,11 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// The entry up to which the log is to be read is not in it.
-    #[error("there is no message {entry} in the session file {}; `windlass sessions export --format json` has the ids of all", path.display())]
+    #[error(
+        "there is no message {entry} in the session log {}. `windlass sessions export --format json` shows \
+         all message ids",
+        path.display()
+    )]
     NoSuchEntry {
         /// The file.
         path: PathBuf,

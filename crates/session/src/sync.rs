@@ -36,7 +36,7 @@ pub enum SyncPolicy {
 
 /// The text names no sync policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no sync policy; use \"always\", \"turn\" or \"never\"")]
+#[error("unknown sync policy {0:?}; use \"always\", \"turn\" or \"never\"")]
 pub struct UnknownSyncPolicy(String);
 
 impl FromStr for SyncPolicy {

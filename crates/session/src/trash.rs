@@ -21,7 +21,7 @@ pub enum TrashError {
     #[error(transparent)]
     Lease(#[from] LeaseError),
     /// There is no such session among the removed ones.
-    #[error("no removed session has an id that begins with {query:?}. Removed sessions are in {}.", .trash.display())]
+    #[error("no session in the trash has an id that begins with {query:?}. The trash is {}.", .trash.display())]
     Nothing {
         /// What was asked for.
         query: String,
@@ -29,7 +29,7 @@ pub enum TrashError {
         trash: PathBuf,
     },
     /// More than one session is meant.
-    #[error("{query:?} stands for {count} removed sessions. Give the whole id of one.")]
+    #[error("{query:?} matches {count} sessions in the trash. Give the whole id.")]
     Several {
         /// What was asked for.
         query: String,
@@ -37,13 +37,13 @@ pub enum TrashError {
         count: usize,
     },
     /// Something lies where it is to be put back.
-    #[error("{} is there already, so nothing was put back. Move it away first.", .path.display())]
+    #[error("{} already exists. Move it away, then restore again.", .path.display())]
     Occupied {
         /// The place.
         path: PathBuf,
     },
     /// The file system refused.
-    #[error("{} cannot be moved: {error}. Nothing was lost; it is where it was.", .path.display())]
+    #[error("cannot move {}: {error}. Nothing was changed.", .path.display())]
     Failed {
         /// What was to be moved.
         path: PathBuf,

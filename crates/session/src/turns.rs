@@ -127,21 +127,21 @@ impl Gathering {
 pub fn check_dropped(path: &Path, behind: Uuid, turn: &str) -> Result<(), String> {
     let turn =
         Uuid::parse_str(turn.trim()).map_err(|_| "the value is not the UUID of a prompt".to_owned())?;
-    let standing = standing(path).map_err(|error| format!("the session cannot be read: {error}"))?;
+    let standing = standing(path).map_err(|error| format!("cannot read the session: {error}"))?;
     let Some(place) = standing.iter().position(|entry| entry.uuid == behind) else {
         return Err(format!("there is no message {behind}"));
     };
     let mut is_in_turn = false;
     for entry in &standing[place + 1..] {
         if entry.prompts && (entry.uuid != turn || is_in_turn) {
-            return Err(format!("the prompt {} would be dropped too", entry.uuid));
+            return Err(format!("this would also drop the prompt {}", entry.uuid));
         }
         is_in_turn |= entry.prompts;
         if !is_in_turn && !entry.is_meta {
-            return Err(format!("the message {} is not of that turn", entry.uuid));
+            return Err(format!("the message {} does not belong to that turn", entry.uuid));
         }
     }
-    if is_in_turn { Ok(()) } else { Err(format!("the turn of {turn} does not follow")) }
+    if is_in_turn { Ok(()) } else { Err(format!("the turn of {turn} does not come after it")) }
 }
 
 /// An entry of the conversation.

@@ -169,7 +169,7 @@ fn a_torn_end_that_cannot_be_set_aside_stays_until_it_can() {
         let header = Arc::new(Header::new(SEED, Path::new("/project"), 0));
         let mut log = LogWriter::resume(&paths, header, &loaded, LogOptions::default()).unwrap();
         let error = say(&mut log, 2).unwrap_err();
-        assert!(error.0.contains("torn end") && error.0.contains("disk is full"), "{error}");
+        assert!(error.0.contains("incomplete last line") && error.0.contains("disk is full"), "{error}");
         fs::remove_file(filler).unwrap();
         restate(&mut log, 2).unwrap();
         assert_eq!(fs::read(paths.torn(whole.len() as u64)).unwrap(), torn);

@@ -25,7 +25,7 @@ fn a_log_that_may_not_grow_ends_the_run_and_the_session_goes_on_later() {
     limited.ended("error_during_execution", "store_failed", 1);
     assert!(stage.project.read("made").is_err(), "a command ran that the log does not know of");
     let error = limited.result["errors"][0].as_str().unwrap();
-    assert!(error.contains("cannot be written"), "{error}");
+    assert!(error.contains("cannot write the session log"), "{error}");
     let finished = stage.run(&["-p", "--continue", "go on"]);
     assert_eq!(finished.stdout.trim(), "Done.", "{}", finished.stderr);
     assert!(std::fs::metadata(log(&stage)).unwrap().len() > 16 * 1024 || stage.requests() == 2);

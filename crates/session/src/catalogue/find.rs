@@ -17,13 +17,13 @@ const NAMED_MAX: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
     /// None.
-    #[error("there is no session {query:?}. `windlass sessions list --all` shows what there is.")]
+    #[error("no session matches {query:?}. List them with `windlass sessions list --all`.")]
     Nothing {
         /// What was asked for.
         query: String,
     },
     /// More than one.
-    #[error("{query:?} stands for {} sessions: {}. Give the id of one.", .candidates.len(), named(.candidates))]
+    #[error("{query:?} matches {} sessions: {}. Give the id of one.", .candidates.len(), named(.candidates))]
     Several {
         /// What was asked for.
         query: String,

@@ -83,7 +83,7 @@ impl Keeping {
         if let Err(error) = self.journal.append(&[Line::Rewound { files }], true) {
             rewound
                 .notices
-                .push(format!("The files were rewound, but that could not be written down: {error}."));
+                .push(format!("The files were rewound, but you cannot undo it: cannot record it: {error}."));
         }
         Ok(rewound)
     }
@@ -103,8 +103,8 @@ impl Keeping {
                 continue;
             }
             let reason = match present.obstacle() {
-                Some(reason) => format!("it cannot be kept as it is now, so it is left: {reason}"),
-                None => "it was changed by something else at this very moment".to_owned(),
+                Some(reason) => format!("not rewound, because its present content cannot be saved: {reason}"),
+                None => "another program changed it during the rewind".to_owned(),
             };
             rewound.failed.push(Failed { path: change.path.clone(), reason });
         }
@@ -190,10 +190,10 @@ fn open(path: &Path) -> io::Result<Place> {
 
 fn in_the_way(error: NoPlace) -> io::Error {
     match error {
-        NoPlace::Missing(0) => io::Error::other("a file is where its directory should be"),
+        NoPlace::Missing(0) => io::Error::other("a file exists where its directory should be"),
         NoPlace::Missing(_) => io::Error::other("its directory does not exist"),
         NoPlace::Link => {
-            io::Error::other("a directory above it is a symbolic link now; links are never followed")
+            io::Error::other("a directory above it is now a symbolic link; windlass does not follow links")
         }
         NoPlace::Io(error) => error,
     }
@@ -218,7 +218,7 @@ fn remove_directory(place: &Place) -> io::Result<()> {
     match rustix::fs::unlinkat(&place.directory, &place.name, AtFlags::REMOVEDIR) {
         Ok(()) => Ok(()),
         Err(Errno::NOTEMPTY | Errno::EXIST) => {
-            Err(io::Error::other("the directory was not removed: it is not empty"))
+            Err(io::Error::other("the directory is not empty, so it stays"))
         }
         Err(error) => Err(error.into()),
     }

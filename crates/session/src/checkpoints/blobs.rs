@@ -141,7 +141,7 @@ impl Blobs {
         if found == sum {
             return Ok(());
         }
-        Err(io::Error::new(io::ErrorKind::InvalidData, "the kept content is damaged"))
+        Err(io::Error::new(io::ErrorKind::InvalidData, "the saved content is damaged"))
     }
 }
 

@@ -180,9 +180,9 @@ fn verdict(path: &Path, track: &Track, present: &State, gone: &BTreeSet<PathBuf>
         },
         (origin, Kind::Directory) => {
             if !track.made {
-                skip("there is a directory now that no call is known to have made")
+                skip("it is now a directory that no recorded call created")
             } else if !empties(path, gone) {
-                skip("the directory was made by a call, but holds files that were not, or that are left")
+                skip("a call created the directory, but it now holds other files")
             } else if origin == Kind::File {
                 Verdict::Do(Action::Recreate)
             } else {
@@ -196,10 +196,10 @@ fn verdict(path: &Path, track: &Track, present: &State, gone: &BTreeSet<PathBuf>
 /// Whether a file may be removed: a call made it, and nobody else put anything into it.
 fn removable(track: &Track, present: &State) -> Result<(), &'static str> {
     if !track.made {
-        return Err("no call is known to have made it, so it is not removed");
+        return Err("no recorded call created it, so it is not deleted");
     }
     if track.others || !present.same_content(&track.last) {
-        return Err("a call made it, but somebody else changed it since, so it is not removed");
+        return Err("a call created it, but another program changed it later, so it is not deleted");
     }
     Ok(())
 }

@@ -74,12 +74,12 @@ impl State {
     /// Why nothing can be done about it, if so.
     pub(crate) fn obstacle(&self) -> Option<String> {
         Some(match self {
-            Self::Link => "it is a symbolic link, or lies behind one; links are never followed".to_owned(),
-            Self::HardLinked => "it has further names (hard links), which would be parted".to_owned(),
+            Self::Link => "it is a symbolic link or below one; windlass does not follow links".to_owned(),
+            Self::HardLinked => "it has several hard links".to_owned(),
             Self::Special => "it is not a regular file".to_owned(),
-            Self::TooLarge { size } => format!("it is too large to be kept ({} MiB)", size >> 20),
+            Self::TooLarge { size } => format!("it is too large ({} MiB)", size >> 20),
             Self::Unreadable { why } => format!("it cannot be read: {why}"),
-            Self::Repository => "it belongs to a repository's own files".to_owned(),
+            Self::Repository => "it is one of git's own files".to_owned(),
             Self::Absent { .. } | Self::File { .. } | Self::Directory { .. } => return None,
         })
     }

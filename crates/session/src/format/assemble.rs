@@ -78,7 +78,7 @@ impl Assembler {
             Piece::Boundary(compaction) => self.boundary = Some(compaction),
             Piece::Rest(said) => {
                 let Some((_, mut blocks)) = front.filter(|(id, _)| *id == said.message.id) else {
-                    return Err(Flaw("what stood in front of a message is missing".into()));
+                    return Err(Flaw("the first part of a message is missing".into()));
                 };
                 blocks.extend_from_slice(&said.message.blocks);
                 let message = Arc::new(said.message.with_blocks(blocks));
@@ -86,7 +86,7 @@ impl Assembler {
             }
             Piece::Summary(message) => {
                 let Some(compaction) = boundary else {
-                    return Err(Flaw("the boundary in front of a summary is missing".into()));
+                    return Err(Flaw("the compaction before a summary is missing".into()));
                 };
                 let compaction = Compaction { boundary: message, ..*compaction };
                 self.push(offset, Record::Decided(Decision::Compacted(Box::new(compaction))));
@@ -112,9 +112,9 @@ impl Assembler {
         self.ready.extend(waiting.behind);
         let flaw = match waiting.changed {
             Some(offset) => {
-                format!("the line at byte {offset} does not say any more what was heard: it was changed")
+                format!("the line at byte {offset} was changed and no longer holds the rest of this event")
             }
-            None => "the line that holds the rest of what was heard is missing".into(),
+            None => "the line with the rest of an event is missing".into(),
         };
         Some((waiting.offset, Flaw(flaw)))
     }

@@ -97,7 +97,7 @@ impl fmt::Display for Flaw {
 
 impl Flaw {
     pub(crate) fn too_long() -> Self {
-        Self("it is too long to be a line of a log".into())
+        Self("the line is too long".into())
     }
 }
 
@@ -194,7 +194,7 @@ pub fn decode_line(line: &[u8]) -> Result<Line, Flaw> {
     }
     let fields = Fields::parse(line)?;
     let kind = fields.raw("type").and_then(|kind| text(kind.get()).ok());
-    let kind = kind.ok_or_else(|| Flaw("it has no type".into()))?;
+    let kind = kind.ok_or_else(|| Flaw("the field `type` is missing".into()))?;
     if kind == "windlass" {
         return own_line(line, &fields).map(Line::Own);
     }
@@ -219,7 +219,7 @@ fn own_line(line: &str, fields: &Fields<'_>) -> Result<OwnLine, Flaw> {
     let own = own::take(&kind, at, fields).map_err(|Unfit(why)| Flaw(format!("`{kind}`: {why}")))?;
     let seq = fields.read::<_, Plain>("seq")?;
     if seq > SEQ_MAX {
-        return Err(Flaw("its number is too large to be counted".into()));
+        return Err(Flaw("the line number is too large".into()));
     }
     Ok(OwnLine { seq, at, sum, own })
 }

@@ -564,7 +564,7 @@ macro_rules! choice {
                         $(({ let $one = fields.read::<_, $crate::format::json::form!($($one_form)?)>("of")?; $one }))?
                         $({ $($field: fields.read::<_, $crate::format::json::form!($($form)?)>(stringify!($field))?),* })?
                     ), )*
-                    other => Err($crate::format::json::Unfit(format!("`{other}` is not known"))),
+                    other => Err($crate::format::json::Unfit(format!("unknown value `{other}`"))),
                 }
             }
         }
@@ -585,7 +585,7 @@ macro_rules! names {
             fn take(json: &str) -> Result<Self, $crate::format::json::Unfit> {
                 match &*$crate::format::json::text(json)? {
                     $( $name => Ok(Self::$variant), )*
-                    other => Err($crate::format::json::Unfit(format!("`{other}` is not known"))),
+                    other => Err($crate::format::json::Unfit(format!("unknown value `{other}`"))),
                 }
             }
         }

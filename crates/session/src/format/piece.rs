@@ -34,7 +34,7 @@ pub(crate) enum Piece {
 /// What an entry holds; `None` if it is not of ours.
 pub(crate) fn piece(entry: &Entry) -> Option<Result<Piece, Flaw>> {
     let meta = entry.meta.as_ref()?;
-    Some(take(meta, entry).map_err(|Unfit(why)| Flaw(format!("an entry of the conversation: {why}"))))
+    Some(take(meta, entry).map_err(|Unfit(why)| Flaw(format!("message entry: {why}"))))
 }
 
 /// How an entry of ours is linked to those that follow it.
@@ -144,6 +144,6 @@ fn blocks(entry: &Entry, exact: &Exact) -> Result<Vec<Block>, Unfit> {
 fn only(blocks: Vec<Block>) -> Result<Block, Unfit> {
     match <[Block; 1]>::try_from(blocks) {
         Ok([block]) => Ok(block),
-        Err(blocks) => Err(Unfit(format!("{} blocks where there must be one", blocks.len()))),
+        Err(blocks) => Err(Unfit(format!("{} blocks instead of one", blocks.len()))),
     }
 }

@@ -47,7 +47,7 @@ impl Json for Terminal {
     fn take(json: &str) -> Result<Self, Unfit> {
         let name = text(json)?;
         let known = Self::ALL.into_iter().find(|terminal| terminal.name() == name);
-        known.ok_or_else(|| Unfit(format!("`{name}` is not known")))
+        known.ok_or_else(|| Unfit(format!("unknown value `{name}`")))
     }
 }
 

@@ -119,7 +119,7 @@ fn a_log_that_another_one_has_is_not_covered() {
     let (_dir, path) = log();
     let _first = Lease::take(&path).unwrap();
     let error = Lease::of_new(&path).cover(&disk::open_log(&path).unwrap()).unwrap_err();
-    assert!(error.to_string().contains("is being written by process"), "{error}");
+    assert!(error.to_string().contains("is using the session"), "{error}");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_link_in_its_place_is_refused() {
     fs::write(dir.path().join("elsewhere"), "").unwrap();
     std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).unwrap();
     let error = Lease::take(&path).unwrap_err().to_string();
-    assert!(error.contains("symbolic link") && error.contains("locked"), "{error}");
+    assert!(error.contains("is a symbolic link") && error.contains("cannot lock"), "{error}");
 }
 
 #[test]

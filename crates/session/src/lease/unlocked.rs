@@ -86,7 +86,7 @@ fn link(path: &Path, own: &Path) -> io::Result<Result<(), Busy>> {
         }
         move_away(path, owner.as_ref())?;
     }
-    Err(io::Error::other("it is taken and removed again and again"))
+    Err(io::Error::other("other processes keep taking the lock"))
 }
 
 /// Moves a dead owner's file away. If somebody else did that first and has the lease, it gets its file back.

@@ -126,7 +126,7 @@ impl Walk {
     fn is_new(&mut self, name: Uuid, sum: u32, offset: u64) -> bool {
         let is_new = self.seen.insert((name, sum));
         if !is_new {
-            self.damaged(offset, &"the line is there twice");
+            self.damaged(offset, &"duplicate line");
         }
         is_new
     }
@@ -134,7 +134,7 @@ impl Walk {
     fn own(&mut self, offset: u64, line: OwnLine) {
         let expected = self.tail.seq + 1;
         if self.tail.seq > 0 && line.seq != expected {
-            self.damaged(offset, &format!("line {} stands where line {expected} should", line.seq));
+            self.damaged(offset, &out_of_sequence(expected, line.seq));
         }
         self.tail.seq = self.tail.seq.max(line.seq);
         let chain = &mut self.tail.chain;
@@ -207,5 +207,13 @@ impl Walk {
             Some((id, link)) => self.tail.chain.add(id, uuid, link),
             None => self.tail.chain.go_on_from(Some(uuid)),
         }
+    }
+}
+
+fn out_of_sequence(expected: u64, found: u64) -> String {
+    match found.checked_sub(expected) {
+        None => format!("line {found} comes after line {}", expected - 1),
+        Some(1) => format!("line {expected} is missing"),
+        Some(_) => format!("lines {expected}\u{2013}{} are missing", found - 1),
     }
 }

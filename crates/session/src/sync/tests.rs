@@ -163,7 +163,7 @@ fn whoever_asks_is_told_when_it_is_on_the_disk() {
     assert_eq!(bench.unsynced(), 0);
     bench.disk.fail(bench.disk.operations() + 1, Fault::Fails(Errno::IO));
     let told = bench.commits.ask(bench.write()).unwrap();
-    assert!(told.blocking_recv().unwrap().unwrap_err().0.contains("did not reach the disk"));
+    assert!(told.blocking_recv().unwrap().unwrap_err().0.contains("cannot sync the session log"));
     assert_eq!(bench.commits.take_untold(), None, "who asked was told");
 }
 
@@ -201,7 +201,7 @@ fn a_failed_sync_is_not_made_good_by_a_later_one() {
     let (first, second) = (bench.write(), bench.write());
     bench.fail_next(Errno::IO);
     let error = bench.commits.sync(second).unwrap_err();
-    assert!(error.0.contains("did not reach the disk") && error.0.contains("s.jsonl"), "{error}");
+    assert!(error.0.contains("cannot sync the session log") && error.0.contains("s.jsonl"), "{error}");
     assert_eq!(bench.commits.take_untold(), None);
     bench.commits.sync(bench.write()).unwrap();
     assert_eq!(bench.commits.sync(first), Err(error.clone()));
@@ -222,7 +222,7 @@ fn a_failure_in_the_background_is_told_once() {
     bench.wait_for_syncs(1);
     drop(bench.group);
     assert!(bench.commits.has_hole());
-    assert!(bench.commits.take_untold().is_some_and(|error| error.0.contains("did not reach the disk")));
+    assert!(bench.commits.take_untold().is_some_and(|error| error.0.contains("cannot sync the session log")));
     assert_eq!(bench.commits.take_untold(), None);
 }
 

@@ -10,23 +10,20 @@ use crate::disk::Refused;
 
 /// The log itself could not be written.
 pub(crate) fn of_log(path: &Path, error: &io::Error) -> LogError {
-    LogError(format!("the session's log {} cannot be written: {}", path.display(), explain(error)))
+    LogError(format!("cannot write the session log {}: {}", path.display(), explain(error)))
 }
 
 /// The log was written, but the disk did not keep it.
 pub(crate) fn of_sync(path: &Path, error: &io::Error) -> LogError {
     let path = path.display();
-    LogError(format!(
-        "what was written to the session's log {path} did not reach the disk: {}",
-        explain(error)
-    ))
+    LogError(format!("cannot sync the session log {path} to the disk: {}", explain(error)))
 }
 
 /// The content of files could not be kept before a call that may change them.
 pub(crate) fn of_keeping(path: &Path, error: &io::Error) -> LogError {
     let path = path.display();
     LogError(format!(
-        "the files that the call may change could not be kept beside the session's log {path}, so it was not started: {}",
+        "the call was not started: cannot save the files it may change beside the session log {path}: {}",
         explain(error)
     ))
 }
@@ -35,14 +32,14 @@ pub(crate) fn of_keeping(path: &Path, error: &io::Error) -> LogError {
 pub(crate) fn of_torn(path: &Path, error: &io::Error) -> LogError {
     let path = path.display();
     LogError(format!(
-        "the torn end of the session's log {path} could not be set aside, so nothing is written behind it: {}",
+        "cannot write the session log {path}: its incomplete last line cannot be moved away: {}",
         explain(error)
     ))
 }
 
 /// The work was given up before it was done, because the run it belongs to is gone.
 pub(crate) fn given_up(path: &Path) -> LogError {
-    LogError(format!("the session's log {} was not written: the run was given up", path.display()))
+    LogError(format!("the session log {} was not written, because the run was dropped", path.display()))
 }
 
 fn explain(error: &io::Error) -> String {
@@ -52,44 +49,45 @@ fn explain(error: &io::Error) -> String {
     let (what, then) = match error.kind() {
         ErrorKind::StorageFull => ("the disk is full", "Free some space, then send the prompt again"),
         ErrorKind::QuotaExceeded => {
-            ("your quota on this disk is used up", "Free some space, then send the prompt again")
+            ("your disk quota is used up", "Free some space, then send the prompt again")
         }
-        ErrorKind::ReadOnlyFilesystem => (
-            "the file system is read-only",
-            "Make it writable, or set WINDLASS_HOME to a directory elsewhere",
-        ),
+        ErrorKind::ReadOnlyFilesystem => {
+            ("the file system is read-only", "Make it writable, or set WINDLASS_HOME to another directory")
+        }
         ErrorKind::PermissionDenied => (
-            "permission is denied",
-            "Make the file and its directory writable for you, or set WINDLASS_HOME to a directory elsewhere",
+            "permission denied",
+            "Make the file and its directory writable, or set WINDLASS_HOME to another directory",
         ),
         ErrorKind::FileTooLarge => (
-            "the file is as large as it may get",
-            "Raise the limit on file sizes, or go on in a copy of the session (--fork-session)",
+            "the file has reached the size limit",
+            "Raise the limit on file sizes, or continue in a copy of the session (--fork-session)",
         ),
         ErrorKind::NotFound => {
-            ("its directory is not there any more", "Send the prompt again to make it anew")
+            ("its directory no longer exists", "Send the prompt again; windlass creates it")
         }
         ErrorKind::NotADirectory => (
-            "something that is no directory stands where its directory belongs",
-            "Move it away, or set WINDLASS_HOME to a directory elsewhere",
+            "a file exists where its directory should be",
+            "Move it away, or set WINDLASS_HOME to another directory",
         ),
-        ErrorKind::WriteZero => ("the disk takes no more", "Free some space, then send the prompt again"),
+        ErrorKind::WriteZero => {
+            ("the disk accepts no more data", "Free some space, then send the prompt again")
+        }
         _ if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => (
             "the disk reports an error",
-            "Look at the disk; if it works again, send the prompt again. What the session still knows is written anew",
+            "Check the disk, then send the prompt again; windlass writes the missing lines again",
         ),
-        _ => return format!("{error}. Send the prompt again when that is solved"),
+        _ => return format!("{error}. Solve that, then send the prompt again"),
     };
     format!("{what} ({error}). {then}")
 }
 
 fn after_refusal(refused: Refused) -> &'static str {
     match refused {
-        Refused::Link => "Put a real file or directory in its place; logs are not written through links",
-        Refused::Owner(_) => "Run as that user, or go on in a copy of the session (--fork-session)",
-        Refused::Kind => "Move away what stands in its place",
-        Refused::Taken => "Resume it, or choose another id",
-        Refused::Removed => "Send the prompt again to write down anew what the session still knows",
+        Refused::Link => "Replace the link with a real file or directory",
+        Refused::Owner(_) => "Run windlass as that user, or continue in a copy (--fork-session)",
+        Refused::Kind => "Move it away",
+        Refused::Taken => "Resume that session, or choose another id",
+        Refused::Removed => "Send the prompt again; windlass writes what it still has of the session",
     }
 }
 
@@ -111,19 +109,19 @@ mod tests {
     fn each_trouble_says_what_happened_and_what_helps() {
         check(Errno::NOSPC, &["disk is full", "Free some space"]);
         check(Errno::DQUOT, &["quota", "Free some space"]);
-        check(Errno::IO, &["disk reports an error", "Look at the disk"]);
+        check(Errno::IO, &["disk reports an error", "Check the disk"]);
         check(Errno::ROFS, &["read-only", "WINDLASS_HOME"]);
-        check(Errno::ACCESS, &["permission is denied", "WINDLASS_HOME"]);
-        check(Errno::PERM, &["permission is denied", "WINDLASS_HOME"]);
-        check(Errno::FBIG, &["as large as it may get", "copy"]);
-        check(Errno::NOENT, &["not there any more", "again"]);
-        check(Errno::NOTDIR, &["no directory", "WINDLASS_HOME"]);
-        check(io::ErrorKind::WriteZero, &["takes no more", "Free some space"]);
-        check(Errno::STALE, &["when that is solved"]);
+        check(Errno::ACCESS, &["permission denied", "WINDLASS_HOME"]);
+        check(Errno::PERM, &["permission denied", "WINDLASS_HOME"]);
+        check(Errno::FBIG, &["reached the size limit", "copy"]);
+        check(Errno::NOENT, &["no longer exists", "again"]);
+        check(Errno::NOTDIR, &["where its directory should be", "WINDLASS_HOME"]);
+        check(io::ErrorKind::WriteZero, &["accepts no more", "Free some space"]);
+        check(Errno::STALE, &["Solve that"]);
         check(Refused::Link, &["symbolic link", "real file"]);
-        check(Refused::Owner(7), &["uid 7", "Run as that user"]);
-        check(Refused::Kind, &["not a regular file", "Move away"]);
-        check(Refused::Taken, &["already a session", "another id"]);
-        check(Refused::Removed, &["removed, replaced or cut", "anew"]);
+        check(Refused::Owner(7), &["uid 7", "as that user"]);
+        check(Refused::Kind, &["not a regular file", "Move it away"]);
+        check(Refused::Taken, &["already exists", "another id"]);
+        check(Refused::Removed, &["removed, replaced or shortened", "prompt again"]);
     }
 }

@@ -83,15 +83,15 @@ hm
 ```
 [image]
 
----- Compacted at 2026-11-13 10:20:31 UTC, auto, 167000 tokens before: the model went on from a summary ----
+---- Compacted at 2026-11-13 10:20:31 UTC, auto, 167000 tokens before: the model continued from a summary ----
 
-== Summary of what was compacted (2026-11-13 10:20:31 UTC)
+== Summary of the compacted conversation (2026-11-13 10:20:31 UTC)
 They fixed it.
 
 == Note to the model (2026-11-13 10:20:31 UTC)
 a note
 
----- The conversation went back to an earlier message and goes on from there ----
+---- The conversation was rewound to an earlier message and continues from there ----
 
 == Assistant (2026-11-13 10:20:31 UTC)
 # Done

@@ -55,7 +55,7 @@ fn links_that_calls_name_are_noted() {
     world.runs("rm link second; echo link > link; echo second > second", &["link", "second"]);
     let notices = world.checkpoints.take_notices();
     assert_eq!(notices.len(), 2, "{notices:?}");
-    assert!(notices[0].contains("link is not kept and cannot be rewound"), "{notices:?}");
+    assert!(notices[0].contains("link, so it cannot be rewound"), "{notices:?}");
     assert_eq!(world.plans(point).skipped_links(), [world.path("link"), world.path("second")]);
     let before = world.tree();
     world.rewinds(point);

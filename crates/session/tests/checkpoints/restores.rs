@@ -128,7 +128,7 @@ fn nothing_is_deleted_that_no_call_made() {
     let plan = world.plans(point);
     let skipped: Vec<&Path> = plan.skipped.iter().map(|skipped| skipped.path.as_path()).collect();
     assert_eq!(skipped, [world.path("shared")]);
-    assert!(plan.skipped[0].reason.contains("somebody else changed it"), "{}", plan.skipped[0].reason);
+    assert!(plan.skipped[0].reason.contains("another program changed it"), "{}", plan.skipped[0].reason);
     world.rewinds(point);
     let left: Vec<String> = world.tree().keys().map(|path| path.to_string_lossy().into_owned()).collect();
     assert_eq!(left, ["made/", "made/other", "mine", "shared", "untracked"]);
@@ -339,7 +339,7 @@ fn a_lost_journal_is_not_taken_for_one_that_never_was() {
     world.reopen();
     for point in [first, second] {
         let unknown = world.checkpoints.plan(point).unwrap_err();
-        assert!(unknown.to_string().contains("what was changed since is not known"), "{unknown}");
+        assert!(unknown.to_string().contains("the record of later changes is incomplete"), "{unknown}");
     }
     assert!(actions(&world, third).is_empty());
     let texts: Vec<_> = world.checkpoints.points().unwrap().into_iter().map(|point| point.text).collect();

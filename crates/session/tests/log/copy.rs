@@ -98,7 +98,7 @@ fn a_copy_of_another_programs_file_keeps_what_it_does_not_know() {
 fn a_copy_never_takes_the_place_of_a_file() {
     let file = SessionFile::new(&encode(&session()));
     let error = copy_log(&file.path, Upto::End, &file.path, NEW, None).unwrap_err().to_string();
-    assert!(error.starts_with("cannot write the session file"), "{error}");
+    assert!(error.starts_with("cannot write the session log"), "{error}");
     let nowhere = file.beside("no/such/directory.jsonl");
     assert!(copy_log(&file.path, Upto::End, &nowhere, NEW, None).is_err());
     let left = std::fs::read_dir(file.path.parent().unwrap()).unwrap().count();

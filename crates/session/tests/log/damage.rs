@@ -170,18 +170,19 @@ fn what_is_wrong_is_told_and_the_rest_counts() {
     check(
         |lines| lines[3] = lines[3].replace("\"at\":5", "\"at\":6"),
         &all,
-        &["its sum is 4b77d937, not 57f5bcb4", "line 4 stands where line 3 should"],
+        &["checksum mismatch", "line 3 is missing"],
     );
-    check(|lines| drop(lines.remove(3)), &all, &["line 4 stands where line 3 should"]);
-    check(|lines| lines.insert(2, lines[2].clone()), &all, &["the line is there twice"]);
-    check(|lines| lines.insert(1, lines[1].clone()), &all, &["the line is there twice"]);
+    check(|lines| drop(lines.remove(3)), &all, &["line 3 is missing"]);
+    check(|lines| drop(lines.drain(1..5)), &["three"], &["lines 2\u{2013}3 are missing"]);
+    check(|lines| lines.insert(2, lines[2].clone()), &all, &["duplicate line"]);
+    check(|lines| lines.insert(1, lines[1].clone()), &all, &["duplicate line"]);
     check(|lines| lines[4] = "\0\0\0\n".into(), &["one", "three"], &["expected value at line 1 column 1"]);
     check(
         |lines| lines[4] = "[]\n".into(),
         &["one", "three"],
         &["invalid type: sequence, expected an object at line 1 column 0"],
     );
-    check(|lines| lines[4] = "{}\n".into(), &["one", "three"], &["it has no type"]);
+    check(|lines| lines[4] = "{}\n".into(), &["one", "three"], &["the field `type` is missing"]);
     check(|lines| lines.insert(4, "\n".into()), &all, &[]);
     check(|lines| lines.insert(4, "{\"type\":\"tag\",\"tag\":\"x\"}\n".into()), &all, &[]);
     let deep = format!("{}1{}\n", "[".repeat(100_000), "]".repeat(100_000));
@@ -219,7 +220,7 @@ fn only_a_file_that_cannot_be_read_is_an_error() {
     assert_eq!((loaded.records.len(), loaded.torn, loaded.ends_open), (0, None, false));
     let missing = file.beside("missing.jsonl");
     let error = load(&missing, Upto::End).unwrap_err().to_string();
-    assert!(error.starts_with("cannot read the session file "), "{error}");
+    assert!(error.starts_with("cannot read the session log "), "{error}");
     let entry = uuid::Uuid::from_u128(1);
     let error = load(&file.path, Upto::Entry(entry)).unwrap_err().to_string();
     assert!(error.starts_with("there is no message 00000000-0000-0000-0000-000000000001 in"), "{error}");

@@ -132,7 +132,7 @@ fn a_removed_log_is_made_anew() {
         disk.remove();
         somebody();
         let error = append(&mut log, 2, Durability::Synced).unwrap_err();
-        assert!(error.0.contains("removed, replaced or cut"), "{error}");
+        assert!(error.0.contains("removed, replaced or shortened"), "{error}");
         assert!(log.wants_facts());
         now(log.append(&[facts(&[1, 2])], Durability::Synced)).unwrap();
         append(&mut log, 3, Durability::Synced).unwrap();

@@ -64,7 +64,7 @@ fn after_a_failure_until_they_are_restated() {
     // Facts that did not reach the disk do not count.
     disk.fail(disk.operations() + 2, Fault::Fails(Errno::IO));
     let error = now(log.append(&[facts(&[1, 2, 3])], Durability::Synced)).unwrap_err();
-    assert!(error.0.contains("did not reach the disk"), "{error}");
+    assert!(error.0.contains("cannot sync the session log"), "{error}");
     assert!(log.wants_facts());
     now(log.append(&[facts(&[1, 2, 3])], Durability::Synced)).unwrap();
     assert!(!log.wants_facts());

@@ -50,7 +50,7 @@ fn a_call_whose_files_cannot_be_kept_is_not_intended() {
     append(&mut log, 1, Durability::Written).unwrap();
     keeper.fails.store(true, Ordering::Relaxed);
     let error = now(log.append(&[intended(2, &["a"])], Durability::Synced)).unwrap_err();
-    assert!(error.0.contains("could not be kept") && error.0.contains("disk is full"), "{error}");
+    assert!(error.0.contains("cannot save the files") && error.0.contains("disk is full"), "{error}");
     assert!(log.wants_facts());
     assert_eq!(batches(&load(&keeper.disk.contents().unwrap().bytes).records), [1]);
 }

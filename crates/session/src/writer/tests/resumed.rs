@@ -87,7 +87,7 @@ fn a_log_that_somebody_cut_tells_everything_anew() {
     append(&mut log, 1, Durability::Synced).unwrap();
     fs::File::options().write(true).open(paths.file()).unwrap().set_len(10).unwrap();
     let error = append(&mut log, 2, Durability::Synced).unwrap_err();
-    assert!(error.0.contains("removed, replaced or cut"), "{error}");
+    assert!(error.0.contains("removed, replaced or shortened"), "{error}");
     now(log.append(&[facts(&[1])], Durability::Synced)).unwrap();
     append(&mut log, 2, Durability::Synced).unwrap();
     assert_eq!(batches(&load(&fs::read(paths.file()).unwrap()).records), [1, 2]);
