@@ -13,11 +13,11 @@ impl Trace {
     pub(crate) fn noted(&mut self, note: &ModelNote) {
         let (name, about) = match note {
             ModelNote::Cleared { tool_results, thinking_turns, tokens } => (
-                "provider cleared",
+                "provider cleared context",
                 format!(
                     "{}, {}, {} tokens",
                     figures::counted(u64::from(*tool_results), "result"),
-                    figures::counted(u64::from(*thinking_turns), "answer's thinking"),
+                    figures::counted(u64::from(*thinking_turns), "thinking block"),
                     figures::number(*tokens)
                 ),
             ),
@@ -52,7 +52,7 @@ impl Trace {
         let many = |n: usize, thing: &str| figures::counted(n as u64, thing);
         let (name, about) = match decision {
             Decision::Compacted(compaction) => return self.compacted(compaction),
-            Decision::Stored(results) => ("results put into files", many(results.len(), "result")),
+            Decision::Stored(results) => ("results moved to files", many(results.len(), "result")),
             Decision::Snipped { messages, tokens: freed, .. } => {
                 ("snipped", format!("{}, {}", many(messages.len(), "message"), tokens(*freed)))
             }
@@ -65,8 +65,8 @@ impl Trace {
             Decision::Collapsed { spans, tokens: freed, .. } => {
                 ("collapsed", format!("{}, {}", many(spans.len(), "span"), tokens(*freed)))
             }
-            Decision::MediaStripped { messages } => ("media left out", many(messages.len(), "message")),
-            Decision::ThinkingStripped { messages } => ("thinking left out", many(messages.len(), "message")),
+            Decision::MediaStripped { messages } => ("media removed", many(messages.len(), "message")),
+            Decision::ThinkingStripped { messages } => ("thinking removed", many(messages.len(), "message")),
         };
         self.mark(MarkKind::Decision, name, &about);
     }
@@ -74,8 +74,8 @@ impl Trace {
     pub(crate) fn compacted(&mut self, compaction: &Compaction) {
         let trigger = match compaction.trigger {
             CompactTrigger::Auto => "automatic",
-            CompactTrigger::Manual => "asked for",
-            CompactTrigger::Reactive => "after a refusal",
+            CompactTrigger::Manual => "manual",
+            CompactTrigger::Reactive => "prompt too long",
         };
         let how = if compaction.mechanical { ", without a model" } else { "" };
         let about = format!(
@@ -93,7 +93,7 @@ impl Trace {
     pub(crate) fn repaired(&mut self, repairs: &[Repair]) {
         if !repairs.is_empty() {
             let about = figures::counted(repairs.len() as u64, "repair");
-            self.mark(MarkKind::Repair, "conversation mended", &about);
+            self.mark(MarkKind::Repair, "conversation repaired", &about);
         }
     }
 
@@ -121,8 +121,8 @@ fn hooks_said(answer: &HookAnswer) -> Vec<String> {
         HookPermission::Defer => "defer".to_owned(),
     });
     let stop = answer.stop.iter().map(|why| format!("stop: {why}"));
-    let blocks = answer.blocks.iter().map(|why| format!("objection: {why}"));
-    let input = answer.input.iter().map(|_| "other input".to_owned());
+    let blocks = answer.blocks.iter().map(|why| format!("blocked: {why}"));
+    let input = answer.input.iter().map(|_| "input changed".to_owned());
     let context = answer.context.iter().map(|text| format!("added: {text}"));
     stop.chain(blocks).chain(permission).chain(input).chain(context).chain(answer.clone().told()).collect()
 }

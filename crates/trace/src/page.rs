@@ -87,12 +87,12 @@ pub(crate) fn draw(story: &Story, title: &str, redact: &dyn Fn(&str) -> Cow<'_, 
 }
 
 fn foot(sheet: &Sheet<'_>, out: &mut String) {
-    out.push_str("<footer>\n<p>Drawn by windlass trace from the session's log. The page loads nothing and sends nothing.</p>\n");
+    out.push_str("<footer>\n<p>Made by windlass trace from the session log. This page loads nothing and sends nothing.</p>\n");
     if sheet.shown.left_out > 0 {
         let _ = writeln!(
             out,
-            "<p>The session is long: {} of its shorter requests, calls and notes are part of all sums and charts, but are not \
-             shown one by one.</p>",
+            "<p>Long session: {} short requests, calls and notes count in all sums and charts, but have no row or bar of \
+             their own.</p>",
             figures::number(sheet.shown.left_out as u64)
         );
     }

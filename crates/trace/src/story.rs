@@ -259,7 +259,7 @@ impl CallOutcome {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
-            Self::Worked => "worked",
+            Self::Worked => "succeeded",
             Self::Failed => "failed",
             Self::Denied => "denied",
             Self::NotRun => "not run",
@@ -274,7 +274,7 @@ impl RunEnd {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Open => "no end recorded",
-            Self::Left => "left in the middle",
+            Self::Left => "cut off",
             Self::Terminal(terminal) => terminal.name(),
         }
     }
@@ -289,7 +289,7 @@ impl MarkKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Prompt => "prompt",
-            Self::Steer => "steered",
+            Self::Steer => "message during the run",
             Self::Interrupt => "interrupt",
             Self::Backoff => "pause",
             Self::Fork => "fork",
@@ -298,7 +298,7 @@ impl MarkKind {
             Self::Hook => "hooks",
             Self::Note => "note",
             Self::Repair => "repair",
-            Self::StoreFailed => "log failed",
+            Self::StoreFailed => "log not written",
         }
     }
 

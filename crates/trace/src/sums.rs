@@ -39,14 +39,14 @@ impl Doing {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Both => "streaming, tools beside it",
+            Self::Both => "streaming while tools run",
             Self::Streaming => "streaming",
             Self::Tools => "tools",
-            Self::Waiting => "waiting for the first byte",
-            Self::Asking => "waiting for an answer",
+            Self::Waiting => "waiting for the model",
+            Self::Asking => "waiting for approval",
             Self::Compacting => "compacting",
             Self::Pausing => "pausing before retries",
-            Self::Else => "everything else",
+            Self::Else => "other",
         }
     }
 }

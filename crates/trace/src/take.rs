@@ -123,7 +123,7 @@ impl Trace {
         self.clock.timer = matches!(input.event, Event::Timer(_));
         match &input.event {
             Event::Submit(prompt) => self.begin(prompt_text(prompt)),
-            Event::GoOn { .. } => self.begin("(goes on where it was left)".to_owned()),
+            Event::GoOn { .. } => self.begin("(continues the interrupted run)".to_owned()),
             Event::Compact { focus } => self.begin(format!("/compact {focus}").trim().to_owned()),
             other => {
                 self.pass_time();
@@ -134,11 +134,13 @@ impl Trace {
 
     fn happened(&mut self, event: &Event) {
         match event {
-            Event::Steer(prompt) => self.mark(MarkKind::Steer, "steered", &prompt_text(prompt)),
+            Event::Steer(prompt) => {
+                self.mark(MarkKind::Steer, "message during the run", &prompt_text(prompt))
+            }
             Event::Interrupt(how) => {
                 let about = match how {
                     Interrupt::Stop => "stop",
-                    Interrupt::Replace => "something else was typed",
+                    Interrupt::Replace => "replaced by a new prompt",
                 };
                 self.mark(MarkKind::Interrupt, "interrupted", about);
                 self.close_requests(&RequestOutcome::Interrupted);
@@ -159,7 +161,7 @@ impl Trace {
                 self.mark(MarkKind::Note, "memory found", &paths.join(", "));
             }
             Event::Permissions(_) => self.mark(MarkKind::Note, "permissions changed", ""),
-            Event::StoreFailed { why, .. } => self.mark(MarkKind::StoreFailed, "the log failed", why),
+            Event::StoreFailed { why, .. } => self.mark(MarkKind::StoreFailed, "log not written", why),
             Event::Submit(_)
             | Event::GoOn { .. }
             | Event::Compact { .. }

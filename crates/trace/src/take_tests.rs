@@ -81,18 +81,18 @@ fn an_eventful_session_is_told_with_its_times() {
     assert_eq!(
         calls(&story),
         [
-            "run 1 Read src/checkout/voucher.rs (1232, Some(1232), Some(1246)) worked",
-            "run 1 Grep apply_voucher (1486, Some(1486), Some(2286)) worked",
-            "run 1 Glob tests/**/*voucher* (1616, Some(1616), Some(1866)) worked",
+            "run 1 Read src/checkout/voucher.rs (1232, Some(1232), Some(1246)) succeeded",
+            "run 1 Grep apply_voucher (1486, Some(1486), Some(2286)) succeeded",
+            "run 1 Glob tests/**/*voucher* (1616, Some(1616), Some(1866)) succeeded",
             "run 1 Bash cargo test -p checkout (1806, Some(2286), Some(6186)) failed",
-            "run 1 Edit src/checkout/voucher.rs (8750, Some(11450), Some(11472)) worked",
-            "run 1 Bash cargo test -p checkout (12405, Some(12405), Some(14505)) worked",
+            "run 1 Edit src/checkout/voucher.rs (8750, Some(11450), Some(11472)) succeeded",
+            "run 1 Bash cargo test -p checkout (12405, Some(12405), Some(14505)) succeeded",
             "run 2 Bash rm -rf target && make release (4805, None, None) denied",
-            "run 2 Read src/checkout/gift.rs (11191, Some(11191), Some(11222)) worked",
-            "run 2 Read src/checkout/mod.rs (11342, Some(11342), Some(11360)) worked",
-            "run 2 Read CHANGELOG.md (11480, Some(11480), Some(11489)) worked",
+            "run 2 Read src/checkout/gift.rs (11191, Some(11191), Some(11222)) succeeded",
+            "run 2 Read src/checkout/mod.rs (11342, Some(11342), Some(11360)) succeeded",
+            "run 2 Read CHANGELOG.md (11480, Some(11480), Some(11489)) succeeded",
             "run 3 Bash make publish-docs (1405, Some(1405), Some(4005)) outcome unknown",
-            "run 4 Bash git log -1 --format=%cd docs (1456, Some(1456), Some(1504)) worked",
+            "run 4 Bash git log -1 --format=%cd docs (1456, Some(1456), Some(1504)) succeeded",
         ]
     );
     assert_eq!(
@@ -100,7 +100,7 @@ fn an_eventful_session_is_told_with_its_times() {
         [
             "run 1 16197-16197 hooks: formatter: 1 file reformatted",
             "run 2 1205-3045 pause before a retry: The provider is overloaded (529).",
-            "run 2 6405-6405 steered: leave the release alone",
+            "run 2 6405-6405 message during the run: leave the release alone",
             "run 2 6425-9805 fork: completed",
             "run 2 6415-9805 compaction: automatic: 121,800 to about 21,400 tokens",
             "run 2 14583-14583 interrupted: stop",
@@ -112,7 +112,7 @@ fn an_eventful_session_is_told_with_its_times() {
         [
             (0, 16197, "completed"),
             (0, 14583, "aborted_streaming"),
-            (0, 4005, "left in the middle"),
+            (0, 4005, "cut off"),
             (1, 3027, "completed"),
         ]
     );
@@ -178,14 +178,14 @@ fn time_is_split_without_a_rest() {
     assert_eq!(
         seen,
         [
-            ("waiting for the first byte", 8_940),
+            ("waiting for the model", 8_940),
             ("streaming", 9_700),
-            ("streaming, tools beside it", 2_600),
+            ("streaming while tools run", 2_600),
             ("tools", 6_942),
-            ("waiting for an answer", 4_300),
+            ("waiting for approval", 4_300),
             ("compacting", 3_390),
             ("pausing before retries", 1_840),
-            ("everything else", 100),
+            ("other", 100),
         ]
     );
     assert_eq!(sums.iter().sum::<u64>(), story.runs.iter().map(|run| run.length_ms).sum::<u64>());
@@ -289,8 +289,8 @@ fn ids_of_another_process_are_others() {
     assert_eq!(
         calls(&story),
         [
-            "run 1 Read first (105, Some(105), Some(115)) worked",
-            "run 2 Read second (70, Some(70), Some(90)) worked",
+            "run 1 Read first (105, Some(105), Some(115)) succeeded",
+            "run 2 Read second (70, Some(70), Some(90)) succeeded",
         ]
     );
     assert_eq!(story.processes.len(), 2);
@@ -315,7 +315,7 @@ fn hooks_without_a_word_are_not_told() {
         stop: Some("enough".into()),
         ..HookAnswer::default()
     });
-    assert_eq!(marks(&told(&tape)), ["run 1 105-105 hooks: stop: enough; objection: no"]);
+    assert_eq!(marks(&told(&tape)), ["run 1 105-105 hooks: stop: enough; blocked: no"]);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(crate) fn of_block(block: &Block) -> Cow<'_, str> {
     match block.kind() {
         BlockKind::Text(text) => Cow::Borrowed(text),
         BlockKind::Thinking => of_thinking(block),
-        BlockKind::RedactedThinking => "[thinking that the provider encrypted]".into(),
+        BlockKind::RedactedThinking => "[encrypted thinking]".into(),
         BlockKind::ToolUse(tool_use) => of_tool_use(tool_use).into(),
         BlockKind::ToolResult { .. } => of_result(block),
         BlockKind::Image => "[picture]".into(),

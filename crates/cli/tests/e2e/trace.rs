@@ -32,9 +32,13 @@ fn a_session_is_drawn_into_a_private_file() {
     let file = stage.project.path().join(&name);
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let page = std::fs::read_to_string(&file).unwrap();
-    for told in
-        [&*id, "Find the &lt;needle&gt;", ">Read</td><td>notes.txt</td><td>worked", "completed", "2 requests"]
-    {
+    for told in [
+        &*id,
+        "Find the &lt;needle&gt;",
+        ">Read</td><td>notes.txt</td><td>succeeded",
+        "completed",
+        "2 requests",
+    ] {
         assert!(page.contains(told), "{told} is not on the page");
     }
     // A trace may be written again, and by the beginning of an id.
@@ -56,7 +60,10 @@ fn a_resumed_session_shows_where_another_process_went_on() {
 #[test]
 fn no_other_file_is_written_over_without_a_word() {
     let (stage, id) = stage("Find the needle");
-    check_refused(&stage.run(&["trace", &id, "-o", "notes.txt"]), &["notes.txt", "is no trace", "--force"]);
+    check_refused(
+        &stage.run(&["trace", &id, "-o", "notes.txt"]),
+        &["notes.txt", "is not a trace", "--force"],
+    );
     assert_eq!(stage.project.read("notes.txt").unwrap(), "the needle lies here\n");
     printed(&stage.run(&["trace", &id, "-o", "notes.txt", "--force"]));
     assert!(stage.project.read("notes.txt").unwrap().starts_with("<!DOCTYPE html>"));
@@ -78,5 +85,5 @@ fn bad_input_is_refused() {
     check_refused(&stage.run(&["trace", "0000-nothing"]), &["0000-nothing"]);
     check_refused(&stage.run(&["trace", &id, "--htlm"]), &["--htlm", "windlass trace --help"]);
     check_refused(&stage.run(&["trace", &id, "-o", "none/such/page.html"]), &["none/such/page.html", "-o"]);
-    check_refused(&stage.run(&["trace", &id, "-o", "."]), &["is no trace"]);
+    check_refused(&stage.run(&["trace", &id, "-o", "."]), &["is not a trace"]);
 }

@@ -31,11 +31,11 @@ pub(super) fn draw(sheet: &Sheet<'_>, title: &str, out: &mut String) {
     let turns = story.requests.last().map_or(0, |request| request.turn);
     let retries = story.requests.iter().filter(|request| request.attempt > 1).count();
     let asked = counted(story.requests.len() as u64, "request");
-    fact("Turns", &number(turns.into()), &with_some(asked, retries, "sent again"));
+    fact("Turns", &number(turns.into()), &with_some(asked, retries, "retried"));
     let names = tools_by_use(story);
     let names: Vec<String> =
         names.iter().map(|(name, n)| format!("{} {n}", sheet.words.line(name, 24))).collect();
-    fact("Tool calls", &number(story.calls.len() as u64), &with_some(names.join(", "), failed, "not well"));
+    fact("Tool calls", &number(story.calls.len() as u64), &with_some(names.join(", "), failed, "failed"));
     let (read, new, output) = tokens(story);
     let cached = percent_of(read, read + new);
     fact("Tokens", &format!("{} in", rough(read + new)), &format!("{cached} cached, {} out", rough(output)));
@@ -63,7 +63,7 @@ fn kicker(story: &Story) -> String {
 
 fn work_fact(story: &Story, fact: &mut dyn FnMut(&str, &str, &str)) {
     let active: u64 = story.runs.iter().map(|run| run.length_ms).sum();
-    fact("At work", &duration(active), &counted(story.runs.len() as u64, "run"));
+    fact("Active", &duration(active), &counted(story.runs.len() as u64, "run"));
 }
 
 fn cost_fact(sheet: &Sheet<'_>, fact: &mut dyn FnMut(&str, &str, &str)) {
@@ -72,7 +72,7 @@ fn cost_fact(sheet: &Sheet<'_>, fact: &mut dyn FnMut(&str, &str, &str)) {
     let more = if unpriced.is_empty() {
         String::new()
     } else {
-        format!("without {}: price unknown", unpriced.join(", "))
+        format!("excludes {}: price unknown", unpriced.join(", "))
     };
     fact("Cost", &sheet.story.total_usd.map_or("\u{2013}".to_owned(), money), &more);
 }
@@ -158,7 +158,7 @@ fn where_time_went(story: &Story, out: &mut String) {
     if saved > 0 {
         let _ = writeln!(
             out,
-            "<p class=\"quiet\">Tools ran {} in all; {} of that beside the model's answer or beside each other.</p>",
+            "<p class=\"quiet\">Tools ran for {} in total; {} of it while the model answered or other tools ran.</p>",
             duration(story.calls.iter().filter_map(crate::story::Call::took).sum()),
             duration(saved)
         );

@@ -15,17 +15,14 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
     }
     out.push_str(
         "<section id=\"said\" aria-labelledby=\"said-h\">\n<h2 id=\"said-h\">Messages</h2>\n\
-         <p class=\"quiet\">The beginning of each; the log has them whole.</p>\n<ol class=\"said\">\n",
+         <p class=\"quiet\">Only the beginning of each message; the log has the whole text.</p>\n<ol class=\"said\">\n",
     );
     for message in &messages.first {
         draw_message(sheet, message, out);
     }
     if messages.dropped > 0 {
-        let _ = writeln!(
-            out,
-            "<li class=\"seam\">{} messages are left out here</li>",
-            number(messages.dropped as u64)
-        );
+        let _ =
+            writeln!(out, "<li class=\"seam\">{} messages not shown</li>", number(messages.dropped as u64));
     }
     for message in &messages.last {
         draw_message(sheet, message, out);
@@ -38,7 +35,7 @@ fn draw_message(sheet: &Sheet<'_>, message: &Short, out: &mut String) {
     let when = message.run.map_or_else(String::new, |run| format!("{}\u{b7}{}", run + 1, offset(message.at)));
     let (class, note) = match (message.retracted, message.failed) {
         (true, _) => (" gone", " <em>retracted</em>"),
-        (false, true) => (" bad", " <em>\u{2715} not well</em>"),
+        (false, true) => (" bad", " <em>\u{2715} failed</em>"),
         (false, false) => ("", ""),
     };
     let _ = writeln!(

@@ -41,7 +41,7 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
     }
     let columns = Columns::of(story);
     out.push_str(
-        "<section id=\"series\" aria-labelledby=\"series-h\">\n<h2 id=\"series-h\">Request by request</h2>\n",
+        "<section id=\"series\" aria-labelledby=\"series-h\">\n<h2 id=\"series-h\">Requests over time</h2>\n",
     );
     let _ = writeln!(out, "<p class=\"quiet\">{}</p>", columns.says());
     let names: Vec<String> = sheet.parts.iter().map(|name| sheet.words.line(name, 30)).collect();
@@ -85,9 +85,9 @@ impl<'a> Columns<'a> {
         };
         match each {
             1 => format!(
-                "One column per request, all four charts over the same requests; lines part the runs.{bounds}"
+                "One column per request, the same requests in all four charts; vertical lines separate the runs.{bounds}"
             ),
-            _ => format!("Each column is the largest of up to {each} requests.{bounds}"),
+            _ => format!("Each column shows the largest of up to {each} requests.{bounds}"),
         }
     }
 
@@ -169,7 +169,7 @@ fn context<'a>(sheet: &Sheet<'_>, columns: &Columns<'_>) -> Plot<'a> {
     // A window that is far away would make the parts unreadable; then it is only named.
     let near = window.filter(|window| most * 5 >= *window * 2);
     let note = window.map_or_else(String::new, |window| {
-        format!("window {}, {} used at most", rough(window), percent_of(most, window))
+        format!("window {}, at most {} used", rough(window), percent_of(most, window))
     });
     Plot {
         class: "context",
@@ -194,7 +194,7 @@ fn tokens_in<'a>(columns: &Columns<'_>) -> Plot<'a> {
         ),
         (
             "u-write".to_owned(),
-            "written to it".to_owned(),
+            "written to the cache".to_owned(),
             values(&|request| request.usage.cache_creation_input_tokens),
         ),
         ("u-fresh".to_owned(), "neither".to_owned(), values(&|request| request.usage.input_tokens)),
@@ -243,9 +243,9 @@ fn cost<'a>(columns: &Columns<'_>) -> Plot<'a> {
     let line: Vec<f64> = line.collect();
     let total = line.last().copied().unwrap_or_default();
     let note = if total > 0.0 {
-        format!("line: all so far, {} in the end", money(total))
+        format!("line: running total, {} at the end", money(total))
     } else {
-        "no price known".to_owned()
+        "price unknown".to_owned()
     };
     Plot { label: &money, line: (total > 0.0).then_some(line), note, ..simple("cost", "Cost", stacks) }
 }
@@ -404,7 +404,7 @@ fn parts_table(sheet: &Sheet<'_>, out: &mut String) {
     }
     let _ = writeln!(
         out,
-        "<tr><th scope=\"row\">together</th><td>{}</td><td>{}</td></tr>\n</tbody></table></div></details>",
+        "<tr><th scope=\"row\">total</th><td>{}</td><td>{}</td></tr>\n</tbody></table></div></details>",
         number(largest.context()),
         number(last.context())
     );

@@ -72,11 +72,11 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
 fn filters(sheet: &Sheet<'_>, out: &mut String) {
     out.push_str("<fieldset class=\"filters\"><legend>Show</legend>");
     let kinds = [
-        ("all", "everything"),
+        ("all", "all"),
         ("q", "requests"),
         ("c", "calls"),
-        ("m", "everything else"),
-        ("bad", "not well"),
+        ("m", "other"),
+        ("bad", "failed"),
         ("long", "long"),
     ];
     for (kind, name) in kinds {
@@ -88,8 +88,8 @@ fn filters(sheet: &Sheet<'_>, out: &mut String) {
     }
     let _ = writeln!(
         out,
-        "<label class=\"find\" hidden>with <input type=\"search\" id=\"find\" placeholder=\"text\"></label></fieldset>\n\
-         <p class=\"quiet\">Long means over {} for a request and over {} for a call: three times the median, and a second at least.</p>",
+        "<label class=\"find\" hidden>containing <input type=\"search\" id=\"find\" placeholder=\"text\"></label></fieldset>\n\
+         <p class=\"quiet\">Long: over {} for a request, over {} for a call (three times the median, at least one second).</p>",
         duration(sheet.long.request_ms),
         duration(sheet.long.call_ms)
     );
@@ -159,35 +159,37 @@ fn request_outcome(sheet: &Sheet<'_>, outcome: &RequestOutcome) -> String {
             format!("\u{2715} {}: {}", failure_name(*class), sheet.words.line(why, 160))
         }
         RequestOutcome::Interrupted => "\u{2715} interrupted".to_owned(),
-        RequestOutcome::Left => "\u{2715} the process went away".to_owned(),
+        RequestOutcome::Left => "\u{2715} the process ended".to_owned(),
     }
 }
 
 fn failure_name(class: FailureClass) -> &'static str {
     match class {
-        FailureClass::Overflow => "too long",
-        FailureClass::Media => "media refused",
+        FailureClass::Overflow => "prompt too long",
+        FailureClass::Media => "media rejected",
         FailureClass::RateLimited => "too many requests",
         FailureClass::Quota => "quota used up",
         FailureClass::Overloaded => "overloaded",
-        FailureClass::Server => "server failed",
-        FailureClass::Auth => "key refused",
-        FailureClass::Forbidden => "not allowed",
+        FailureClass::Server => "server error",
+        FailureClass::Auth => "API key rejected",
+        FailureClass::Forbidden => "access denied",
         FailureClass::NotFound => "not found",
-        FailureClass::BadRequest => "invalid",
-        FailureClass::Binding => "thinking refused",
+        FailureClass::BadRequest => "invalid request",
+        FailureClass::Binding => "thinking rejected",
         FailureClass::Connect => "no connection",
-        FailureClass::Tls => "no secure connection",
-        FailureClass::Cut => "broke off",
+        FailureClass::Tls => "TLS error",
+        FailureClass::Cut => "stream broke off",
         FailureClass::Stalled => "stalled",
-        FailureClass::Malformed => "malformed",
+        FailureClass::Malformed => "invalid response",
     }
 }
 
 fn call_row(sheet: &Sheet<'_>, at: usize, call: &Call, out: &mut String) {
     let long = call.took().is_some_and(|ms| ms > sheet.long.call_ms);
     row(&format!("c{at}"), &class("c", call.failed(), long), call.asked, out);
-    let asked = call.question.map(|(from, to)| format!(", asked for {}", duration(to.saturating_sub(from))));
+    let asked = call
+        .question
+        .map(|(from, to)| format!(", waited {} for approval", duration(to.saturating_sub(from))));
     let sign = match call.outcome {
         CallOutcome::Unknown => "? ",
         _ if call.failed() => "\u{2715} ",

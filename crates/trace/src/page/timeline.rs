@@ -31,7 +31,7 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
     );
     if story.runs.is_empty() {
         out.push_str(
-            "<p class=\"quiet\">The log holds no times: another program wrote it.</p>\n</section>\n",
+            "<p class=\"quiet\">No timeline: another program wrote this log, and it holds no times.</p>\n</section>\n",
         );
         return;
     }
@@ -39,7 +39,7 @@ pub(super) fn draw(sheet: &Sheet<'_>, out: &mut String) {
     out.push_str(
         "<div class=\"controls\" hidden><span>Zoom</span><button type=\"button\" data-zoom=\"out\" aria-label=\"Zoom out\">\u{2212}</button>\
          <button type=\"button\" data-zoom=\"fit\">Fit</button><button type=\"button\" data-zoom=\"in\" aria-label=\"Zoom in\">+</button>\
-         <span class=\"quiet hint\">arrow keys go from bar to bar, Enter to its row</span></div>\n",
+         <span class=\"quiet hint\">Arrow keys move between bars; Enter opens the row.</span></div>\n",
     );
     overview(story, out);
     for (place, run) in story.runs.iter().enumerate() {
@@ -54,26 +54,26 @@ fn legend(story: &Story, out: &mut String) {
     let mut key = |class: &str, text: &str| {
         let _ = writeln!(out, "<li><i class=\"{class}\"></i>{text}</li>");
     };
-    key("d-wait", "model, waiting for the first byte");
+    key("d-wait", "waiting for the model");
     key("d-stream", "streaming");
     let has = |kind: CallKind| story.calls.iter().any(|call| call.kind == Some(kind));
     let kinds = [
         (CallKind::Read, "s k-read", "reads"),
         (CallKind::Edit, "s k-edit", "edits"),
         (CallKind::Execute, "s k-run", "runs commands"),
-        (CallKind::Session, "s k-own", "its own session"),
+        (CallKind::Session, "s k-own", "changes the session only"),
     ];
     for (_, class, text) in kinds.into_iter().filter(|(kind, _, _)| has(*kind)) {
         key(class, text);
     }
     if story.calls.iter().any(|call| call.waited().is_some_and(|ms| ms > 0)) {
-        key("s k-late", "asked for, not yet started");
+        key("s k-late", "queued");
     }
     if story.calls.iter().any(|call| call.question.is_some()) {
-        key("d-ask", "somebody is asked");
+        key("d-ask", "waiting for approval");
     }
     if story.calls.iter().any(Call::failed) || story.requests.iter().any(Request::failed) {
-        key("s bad", "\u{2715} not well");
+        key("s bad", "\u{2715} failed");
     }
     let mut kinds: Vec<MarkKind> = story.marks.iter().map(|mark| mark.kind).collect();
     kinds.sort_unstable();

@@ -142,9 +142,9 @@ fn a_page_tells_its_session() {
         "pause before a retry",
         "outcome unknown",
         "\u{2715} denied",
-        "asked for 2.70 s",
+        "waited 2.70 s for approval",
         "window 200k",
-        "Tools ran 9.79 s in all; 2.85 s of that beside the model's answer or beside each other.",
+        "Tools ran for 9.79 s in total; 2.85 s of it while the model answered or other tools ran.",
     ] {
         assert!(text.contains(told), "{told}");
     }
@@ -159,11 +159,11 @@ fn a_page_is_the_same_each_time() {
 fn long_sessions_stay_small_and_say_what_is_left_out() {
     let page = page_of(&long(2_000));
     assert!(page.len() < 3_000_000, "{}", page.len());
-    assert!(!page.contains("is long:") && page.contains("messages are left out here"));
-    assert!(page.contains("Each column is the largest of up to 4 requests"));
+    assert!(!page.contains("Long session:") && page.contains("messages not shown"));
+    assert!(page.contains("Each column shows the largest of up to 4 requests"));
     let page = page_of(&long(12_000));
     assert!(page.len() < 3_000_000, "{}", page.len());
-    assert!(page.contains("of its shorter requests, calls and notes are part of all sums and charts"));
+    assert!(page.contains("short requests, calls and notes count in all sums and charts"));
     read(&page).unwrap();
 }
 
@@ -172,7 +172,7 @@ fn a_session_without_times_says_so() {
     let mut tape = eventful();
     tape.records.retain(|record| matches!(record, windlass_protocol::Record::Said(_)));
     let text = read(&page_of(&tape)).unwrap().text;
-    assert!(text.contains("The log holds no times") && text.contains("Did the docs go out?"));
+    assert!(text.contains("it holds no times") && text.contains("Did the docs go out?"));
 }
 
 #[test]
