@@ -115,7 +115,7 @@ impl Opening {
                 Ok(Self { is_whole: false, ..copy })
             }
             Err(error @ LeaseError::Failed { .. }) => {
-                Err(format!("the session {} cannot be opened: {error}.", found.id))
+                Err(format!("cannot open the session {}: {error}.", found.id))
             }
         }
     }
@@ -134,8 +134,7 @@ impl Opening {
         let mut copy = Self::read(&target, Upto::End, Some(lease))?;
         copy.is_whole = upto == Upto::End;
         if let Err(error) = copy_checkpoints(&source.checkpoints(), &target.checkpoints()) {
-            copy.notices
-                .push(format!("Files cannot be rewound in the copy to what they were before it: {error}."));
+            copy.notices.push(format!("This copy cannot rewind files to before it was made: {error}."));
         }
         Ok(Self { key, is_copy: true, ..copy })
     }
@@ -256,12 +255,12 @@ impl Keep {
     pub(crate) fn close(self) -> Vec<String> {
         let mut notices = self.checkpoints.map(|checkpoints| checkpoints.take_notices()).unwrap_or_default();
         if let Some(Err(error)) = self.identified.map(Identified::finish) {
-            notices.push(format!("the session may not be found if its project moves: {error}."));
+            notices.push(format!("windlass may not find this session after its project moves: {error}."));
         }
         if let Some((paths, name)) = self.name.filter(|(paths, _)| paths.file().exists())
             && let Err(error) = rename(paths.file(), paths.id(), &name)
         {
-            notices.push(format!("the session could not be named: {error}."));
+            notices.push(format!("cannot name the session: {error}."));
         }
         notices
     }
@@ -284,7 +283,7 @@ fn new_key(id: Option<Uuid>) -> SessionKey {
 fn new_paths(wish: &Wish, id: Uuid, home: &Home, cwd: &Path) -> Result<SessionPaths, String> {
     let layout = layout(home)?;
     if wish.id.is_some() && Catalogue::new(layout.clone()).find(cwd, &id.to_string()).is_ok() {
-        return Err(format!("the session {id} exists already. Go on with it by --resume {id}."));
+        return Err(format!("the session {id} already exists. Continue it with --resume {id}."));
     }
     Ok(layout.session(cwd, id))
 }
@@ -293,7 +292,7 @@ fn new_paths(wish: &Wish, id: Uuid, home: &Home, cwd: &Path) -> Result<SessionPa
 fn new_lease(wish: &Wish, paths: &SessionPaths) -> Result<Lease, String> {
     match wish.id.map(|_| Lease::reserve(paths.file())) {
         Some(Err(LeaseError::Busy(busy))) => Err(format!(
-            "the session {} is being begun by another process (pid {}). Choose another id.",
+            "another process (pid {1}) is starting the session {0}. Choose another id.",
             paths.id(),
             busy.pid
         )),
@@ -313,11 +312,12 @@ fn catalogue(home: &Home) -> Result<Catalogue, String> {
 }
 
 fn unread(id: Uuid, why: &str) -> String {
-    format!("the session {id} cannot be opened: {why}.")
+    format!("cannot open the session {id}: {why}.")
 }
 
 fn unmade(error: &std::io::Error) -> String {
     format!(
-        "the directory for sessions cannot be made: {error}. Free space or correct its permissions, or keep nothing with --no-session-persistence."
+        "cannot create the directory for sessions: {error}. Free some space or correct its permissions, or \
+         run without sessions (--no-session-persistence)."
     )
 }

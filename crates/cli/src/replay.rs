@@ -19,25 +19,26 @@ use crate::sessions::{Ground, print, wrong};
 use crate::{complain, display, help, print as prompts};
 use play::{End, Played};
 
-/// Plays a session again, without a model and without tools: what the log says was heard goes through the engine once more, and
-/// everything it decides is compared with the log. The first difference is an error.
+/// Replays a session offline, without calling models or tools: feeds the recorded events to the engine again and compares
+/// every decision with the log. Stops at the first difference.
 #[derive(Debug, Parser)]
 #[command(name = "windlass replay", args_override_self = true)]
 #[command(
-    after_help = "A SESSION is an id, the beginning of one (from 4 characters), a title, or words of the first prompt; \
-                  `windlass sessions` lists them. The session itself is not changed.\n\nExit codes:\n  \
-                  0    Everything is equal, and a run that went on succeeded\n  1    Something differs, or cannot be read"
+    after_help = "A SESSION is an id, its first characters (at least 4), a title, or words of the first \
+                  prompt; `windlass sessions` lists them. The session itself is not changed.\n\nExit \
+                  codes:\n  0    No differences, and the continued run (if any) succeeded\n  1    There are \
+                  differences, or the log cannot be read"
 )]
 pub(crate) struct Wanted {
-    /// Which one
+    /// Session to replay
     session: String,
-    /// Stop behind this event, and say how things stood
+    /// Stop after event N and show the state there
     #[arg(long, value_name = "N")]
     until: Option<u64>,
-    /// Go on from there with this model, in a copy of the session
+    /// Continue from there with this model, in a copy of the session
     #[arg(long, value_name = "MODEL")]
     with_model: Option<String>,
-    /// With --with-model: what to say first; needed where the model had answered already
+    /// With --with-model: the next prompt; needed if the model has already answered
     #[arg(long, value_name = "TEXT", requires = "with_model")]
     prompt: Option<String>,
     /// Print JSON
@@ -53,7 +54,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(format!("{} `windlass replay --help` shows what there is.", wrong(&error))),
+        Err(error) => Err(format!("{} See `windlass replay --help`.", wrong(&error))),
     }
 }
 
@@ -83,7 +84,7 @@ fn play(wanted: &Wanted) -> Result<i32, String> {
         && !matches!(played.end, End::Differs(_))
     {
         return Err(format!(
-            "the session has only {}, so there is no event {until}.",
+            "there is no event {until}: the session has only {}.",
             display::counted(replay.events(), "event")
         ));
     }
@@ -110,8 +111,8 @@ fn go_on(wanted: &Wanted, model: &str, session: &SessionInfo, played: &Played) -
     let state = recall.finish().state;
     let awaits_answer = state.messages().last().is_some_and(|last| last.role == Role::User);
     if wanted.prompt.is_none() && !awaits_answer {
-        return Err("the model has answered there, so there is nothing to go on with. \
-             Say something with --prompt, or stop before the answer with --until."
+        return Err("the model has already answered there. Add a prompt with --prompt, or stop before the \
+             answer with --until."
             .into());
     }
     let copy = Uuid::new_v4();
@@ -120,12 +121,12 @@ fn go_on(wanted: &Wanted, model: &str, session: &SessionInfo, played: &Played) -
     if let Some(directory) = directory {
         std::env::set_current_dir(&directory).map_err(|error| {
             format!(
-                "the session worked in {}, which cannot be used: {error}.",
+                "cannot use the session's directory {}: {error}.",
                 display::line(&directory.to_string_lossy())
             )
         })?;
     }
-    complain(&format!("{} Going on in a copy of the session: {copy}.", report::equal(played)));
+    complain(&format!("{} Continuing in a copy of the session: {copy}.", report::equal(played)));
     Ok(prompts::run(&arguments))
 }
 

@@ -47,8 +47,8 @@ pub(crate) fn parse(word: &str) -> Result<Option<Point>, String> {
         UNDO => Ok(Some(Point::Undo)),
         word => Uuid::parse_str(word).map(|uuid| Some(Point::Prompt(uuid))).map_err(|_| {
             format!(
-                "{} is not the uuid of a prompt. Without a value --rewind-files lists the prompts; {UNDO} takes the last \
-                 rewind back.",
+                "{} is not the UUID of a prompt. --rewind-files without a value lists the prompts; \
+                 --rewind-files {UNDO} undoes the last rewind.",
                 display::line(word)
             )
         }),
@@ -70,7 +70,7 @@ fn attempt(wanted: &Wanted) -> Result<i32, String> {
     let ground = Ground::new()?;
     let session = match &wanted.session {
         Source::Named(words) => ground.find(words)?,
-        _ => ground.newest().ok_or("there is no session of this directory.")?,
+        _ => ground.newest().ok_or("this directory has no sessions.")?,
     };
     let checkpoints = checkpoints(&session);
     let Some(to) = wanted.to else {
@@ -104,10 +104,11 @@ fn checkpoints(session: &SessionInfo) -> Checkpoints {
 fn lease(session: &SessionInfo) -> Result<Lease, String> {
     Lease::take(session.paths().file()).map_err(|error| match error {
         LeaseError::Busy(_) => format!(
-            "the session {} is open elsewhere, so its files are not rewound from here. End it first, or look with --dry-run.",
+            "another process is using the session {}, so its files were not rewound. Stop that process \
+             first; --dry-run works now.",
             session.id
         ),
-        error @ LeaseError::Failed { .. } => format!("the session {} cannot be opened: {error}.", session.id),
+        error @ LeaseError::Failed { .. } => format!("cannot open the session {}: {error}.", session.id),
     })
 }
 
@@ -115,7 +116,7 @@ fn lease(session: &SessionInfo) -> Result<Lease, String> {
 pub(crate) fn listed(checkpoints: &Checkpoints) -> Result<String, String> {
     let points = checkpoints.points().map_err(|error| sentence(&error))?;
     if points.is_empty() {
-        return Ok("There are no checkpoints in this session.\n".into());
+        return Ok("This session has no checkpoints.\n".into());
     }
     let mut text = String::new();
     for PointInfo { uuid, text: said, files, commands, .. } in &points {
@@ -125,7 +126,7 @@ pub(crate) fn listed(checkpoints: &Checkpoints) -> Result<String, String> {
         }
         let _ = writeln!(text, "{uuid}  {} ({})", display::line(said), what.join(", "));
     }
-    text.push_str("\nGo back to how files were when a prompt was given: --rewind-files UUID; look first with --dry-run.\n");
+    text.push_str("\nRewind the files to a prompt with --rewind-files UUID; preview with --dry-run.\n");
     Ok(text)
 }
 
@@ -187,7 +188,7 @@ impl Done {
             let lines = display::counted(self.plan.unread as u64, "line");
             let _ = writeln!(
                 text,
-                "\n{lines} of the checkpoints cannot be read; what calls did there may not be rewound."
+                "\n{lines} of the checkpoints are damaged; changes recorded there may not be rewound."
             );
         }
         if let Some(rewound) = &self.rewound {
@@ -195,10 +196,7 @@ impl Done {
                 let _ = writeln!(text, "{}", display::line(notice));
             }
             if !rewound.done.is_empty() {
-                let _ = writeln!(
-                    text,
-                    "\nTo take this back: `windlass --resume {session} --rewind-files {UNDO}`"
-                );
+                let _ = writeln!(text, "\nUndo with `windlass --resume {session} --rewind-files {UNDO}`");
             }
         }
         text
@@ -208,7 +206,7 @@ impl Done {
         let dry = self.rewound.is_none();
         let count = self.brought_back().count();
         if count == 0 && self.rewound.as_ref().is_none_or(|rewound| rewound.failed.is_empty()) {
-            return "No file that a call changed since differs: there is nothing to rewind.\n".into();
+            return "Nothing to rewind: no file that a call changed differs from then.\n".into();
         }
         let verb = if dry { "Would rewind" } else { "Rewound" };
         let mut text = format!("{verb} {}:\n", display::counted(count as u64, "path"));
@@ -218,7 +216,7 @@ impl Done {
                 let _ = write!(note, " (+{} -{})", change.insertions, change.deletions);
             }
             if change.changed_by_others {
-                note.push_str(" (somebody else had changed it since)");
+                note.push_str(" (another program changed it later)");
             }
             let _ = writeln!(text, "  {:16}  {}{note}", verb_of(change.action), shown(&change.path, cwd));
         }
@@ -231,7 +229,7 @@ impl Done {
         let left = self.plan.skipped.iter().map(|skipped| (&skipped.path, &skipped.reason)).chain(failed);
         let mut left = left.peekable();
         if left.peek().is_some() {
-            text.push_str("\nLeft as they are:\n");
+            text.push_str("\nNot rewound:\n");
         }
         for (path, reason) in left {
             let _ = writeln!(text, "  {}: {}", shown(path, cwd), display::line(reason));
@@ -244,9 +242,9 @@ impl Done {
             return;
         }
         let count = display::counted(commands.len() as u64, "command");
-        let _ = writeln!(text, "\n{count} ran since. What they did beyond the paths above is not undone:");
+        let _ = writeln!(text, "\n{count} ran since then. Effects beyond the paths above are not undone:");
         for command in commands.iter().take(COMMANDS_MAX) {
-            let unfinished = if command.finished { "" } else { " (not seen to end)" };
+            let unfinished = if command.finished { "" } else { " (no end recorded)" };
             let _ = writeln!(text, "  {}{unfinished}", display::line(&command.text));
         }
         if commands.len() > COMMANDS_MAX {
@@ -257,11 +255,11 @@ impl Done {
 
 fn verb_of(action: Action) -> &'static str {
     match action {
-        Action::Delete => "remove",
-        Action::RemoveDirectory => "remove directory",
-        Action::MakeDirectory => "make directory",
+        Action::Delete => "delete",
+        Action::RemoveDirectory => "delete directory",
+        Action::MakeDirectory => "create directory",
         Action::RestoreContent => "restore",
-        Action::Recreate => "bring back",
+        Action::Recreate => "recreate",
         Action::RestoreMode => "restore mode",
     }
 }

@@ -38,13 +38,13 @@ impl Wish {
             Some(other) => {
                 let other = display::line(other);
                 return Err(format!(
-                    "/rewind does not know {other}: say files, conversation or both behind the prompt."
+                    "unknown word {other:?}. Usage: /rewind PROMPT [files|conversation|both]."
                 ));
             }
         };
         match words.next() {
             None => Ok(Some(Self { to: to.to_owned(), what })),
-            Some(_) => Err("/rewind takes a prompt, and files, conversation or both.".into()),
+            Some(_) => Err("too many words. Usage: /rewind PROMPT [files|conversation|both].".into()),
         }
     }
 }
@@ -53,14 +53,17 @@ impl Wish {
 pub(crate) fn listed(again: &Again) -> Result<String, String> {
     let prompts = again.prompts()?;
     if prompts.is_empty() {
-        return Ok("Nothing was said in this session yet, so there is nothing to go back to.\n".into());
+        return Ok("This session has no prompts yet, so there is nothing to rewind.\n".into());
     }
-    let mut text = String::from("The prompts of this session:\n");
+    let mut text = String::from("Prompts of this session:\n");
     for (place, PromptLine { uuid, text: said, standing, .. }) in prompts.iter().enumerate() {
         let left = if *standing { "" } else { " (no longer in the conversation)" };
         let _ = writeln!(text, "{:>4}  {uuid}  {}{left}", place + 1, short(said));
     }
-    text.push_str("\nGo back to before one of them with /rewind NUMBER, and add files or conversation for only one of the two.\n");
+    text.push_str(
+        "\nGo back to before a prompt with /rewind NUMBER; add files or conversation to rewind \
+                   only one of them.\n",
+    );
     Ok(text)
 }
 
@@ -76,14 +79,14 @@ pub(crate) async fn rewind(again: &Again, session: &mut Session, wish: &Wish) ->
             Ok(done) => text.push_str(&done.to_text(again.cwd(), &again.id())),
             // Without checkpoints no call changed anything, or they were off.
             Err(error) if wish.what == What::Both => {
-                let _ = writeln!(text, "Files stay as they are: {error}");
+                let _ = writeln!(text, "Files were not rewound: {error}");
             }
             Err(error) => return Err(error),
         }
     }
     if wish.what != What::Files {
         again.rewind(session, prompt).await?;
-        let _ = writeln!(text, "The conversation is back to before: {}", short(&prompt.text));
+        let _ = writeln!(text, "The conversation was rewound to before: {}", short(&prompt.text));
     }
     Ok(text)
 }
@@ -92,7 +95,7 @@ fn find<'a>(prompts: &'a [PromptLine], to: &str) -> Result<&'a PromptLine, Strin
     let by_number = to.parse::<usize>().ok().and_then(|number| prompts.get(number.checked_sub(1)?));
     let by_id = || prompts.iter().find(|prompt| prompt.uuid.to_string() == to.to_ascii_lowercase());
     by_number.or_else(by_id).ok_or_else(|| {
-        format!("there is no prompt {} in this session. /rewind alone lists them.", display::line(to))
+        format!("there is no prompt {} in this session. /rewind lists all prompts.", display::line(to))
     })
 }
 

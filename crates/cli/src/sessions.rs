@@ -29,7 +29,7 @@ impl Ground {
     pub(crate) fn new() -> Result<Self, String> {
         let settings = Settings::from_environment(std::env::vars_os()).map_err(|error| error.to_string())?;
         let cwd = std::env::current_dir().map_err(|error| {
-            format!("the current directory cannot be used: {error}. Change to one that exists.")
+            format!("cannot use the current directory: {error}. Change to one that exists.")
         })?;
         let place =
             Place { cwd: cwd.clone(), is_root: false, home: std::env::home_dir(), managed: PathBuf::new() };
@@ -90,7 +90,7 @@ pub(crate) fn print(text: &str) -> Result<(), String> {
 fn written(result: std::io::Result<()>) -> Result<(), String> {
     match result {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(format!("standard output cannot be written: {error}."))
+            Err(format!("cannot write to standard output: {error}."))
         }
         _ => Ok(()),
     }

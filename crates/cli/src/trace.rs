@@ -17,21 +17,21 @@ use crate::{complain, display, help};
 /// As much of a file tells whether it is a trace.
 const BEGINNING_BYTES: u64 = 512;
 
-/// Draws a session as one page for a browser: what happened when, what filled the context, what it cost. The page
-/// needs no network, and what looks like a secret is not on it.
+/// Writes a session as one HTML page: a timeline, the context by part, and the cost. The page needs no network, and secrets
+/// are redacted.
 #[derive(Debug, Parser)]
 #[command(name = "windlass trace", args_override_self = true)]
 #[command(
-    after_help = "A SESSION is an id, the beginning of one (from 4 characters), a title, or words of the first prompt; \
-                  `windlass sessions` lists them."
+    after_help = "A SESSION is an id, its first characters (at least 4), a title, or words of the first \
+                  prompt; `windlass sessions` lists them."
 )]
 pub(crate) struct Wanted {
-    /// Which one
+    /// Session to show
     session: String,
-    /// Where to write it; - for standard output [default: windlass-trace-ID.html in the current directory]
+    /// Output file; - for standard output [default: windlass-trace-ID.html in the current directory]
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write over a file that is no trace
+    /// Overwrite a file that is not a trace
     #[arg(long)]
     force: bool,
 }
@@ -44,7 +44,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(format!("{} `windlass trace --help` shows what there is.", wrong(&error))),
+        Err(error) => Err(format!("{} See `windlass trace --help`.", wrong(&error))),
     }
 }
 
@@ -73,21 +73,19 @@ fn draw(wanted: &Wanted) -> Result<(), String> {
     if !to_stdout && !wanted.force {
         check_free(&path)?;
     }
-    let (trace, damaged) = read(&session.path).map_err(|error| {
-        format!("the log of the session cannot be read: {}: {error}.", session.path.display())
-    })?;
+    let (trace, damaged) = read(&session.path)
+        .map_err(|error| format!("cannot read the session log {}: {error}.", session.path.display()))?;
     if damaged > 0 {
         let lines = display::counted(damaged as u64, "line");
-        complain(&format!("{lines} of the log cannot be read; what is left is on the page."));
+        complain(&format!("{lines} of the log could not be read; the page shows the rest."));
     }
     let redactor = redactor(&ground.settings);
     let page = trace.page(&title(&session), &|text: &str| redactor.redact(text));
     if to_stdout {
         return print(&page);
     }
-    to_file(&path, |file| file.write_all(page.as_bytes())).map_err(|error| {
-        format!("{} cannot be written: {error}. Give another file with -o.", path.display())
-    })?;
+    to_file(&path, |file| file.write_all(page.as_bytes()))
+        .map_err(|error| format!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
     print(&format!("{}\n", display::line(&path.to_string_lossy())))
 }
 
@@ -106,7 +104,8 @@ fn check_free(path: &Path) -> Result<(), String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Ok(_) if is_trace(&beginning) => Ok(()),
         _ => Err(format!(
-            "{} is there already and is no trace. Give another file with -o, or --force to write over it.",
+            "{} already exists and is not a trace. Give another file with -o, or add --force to overwrite \
+             it.",
             path.display()
         )),
     }
@@ -156,8 +155,8 @@ impl Besides {
                 entrypoint: header.entrypoint.to_string(),
                 cwd: header.cwd.to_string_lossy().into_owned(),
             }),
-            Self::Rewound => trace.note("rewound", "the conversation goes on from an earlier message"),
-            Self::Forked(source) => trace.note("forked", &format!("a copy of session {source}")),
+            Self::Rewound => trace.note("rewound", "continued from an earlier message"),
+            Self::Forked(source) => trace.note("forked", &format!("copy of session {source}")),
         }
     }
 }

@@ -25,7 +25,7 @@ impl Again {
         if !self.paths.file().exists() {
             return Ok(Vec::new());
         }
-        prompts(self.paths.file()).map_err(|error| format!("the session cannot be read: {error}."))
+        prompts(self.paths.file()).map_err(|error| format!("cannot read the session: {error}."))
     }
 
     /// What files were before calls changed them.
@@ -46,7 +46,7 @@ impl Again {
 
     /// The session goes on from before this prompt. What followed stays in the log and is not considered any more.
     pub(crate) async fn rewind(&self, session: &mut Session, prompt: &PromptLine) -> Result<(), String> {
-        let failed = |error: String| format!("the conversation stays as it is: {error}.");
+        let failed = |error: String| format!("the conversation was not rewound: {error}.");
         let loaded = load_back(self.paths.file(), Upto::Offset(prompt.starts_at))
             .map_err(|error| failed(error.to_string()))?;
         let header = self.origins.header(self.key, &self.engine);
@@ -55,7 +55,12 @@ impl Again {
         let log = log.map_err(|error| failed(error.to_string()))?;
         // Between runs nothing is on its way into the log, so the former writer can go once the new one is there.
         *session = self.engine.resume(self.key.seed, recalled(loaded, self.cwd()), Some(Box::new(log)));
-        let unkept = |error| format!("the conversation is back, but its log could not be told yet: {error}.");
+        let unkept = |error| {
+            format!(
+                "the conversation was rewound, but the log has no record of it yet: \
+                                      {error}."
+            )
+        };
         session.restate().await.map_err(unkept)
     }
 }

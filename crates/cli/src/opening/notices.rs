@@ -15,7 +15,7 @@ const INPUT_CHARS: usize = 80;
 /// Somebody else has the session open.
 pub(crate) fn busy(id: Uuid, copy: Uuid, busy: &Busy) -> String {
     let pid = if busy.pid == 0 { String::new() } else { format!(" (pid {})", busy.pid) };
-    format!("The session {id} is open in another process{pid}, so this goes on in a copy of it: {copy}.")
+    format!("Another process{pid} is using the session {id}; continuing in a copy: {copy}.")
 }
 
 /// What could not be read.
@@ -23,17 +23,17 @@ pub(crate) fn damage(loaded: &Loaded, path: &Path) -> Vec<String> {
     let mut notices = Vec::new();
     if let Some(torn) = &loaded.torn {
         notices.push(format!(
-            "The session's log {} ends in the middle of a line ({} bytes). The piece is kept beside the log, and the session goes \
-             on without it.",
+            "The session log {} ends with an incomplete line ({} bytes). Windlass keeps it in a file beside \
+             the log and continues without it.",
             path.display(),
             torn.length
         ));
     }
     if let Some(first) = loaded.damage.first() {
-        let flaws = display::counted(u64::try_from(loaded.damage.len()).unwrap_or(u64::MAX), "flaw");
+        let places = display::counted(u64::try_from(loaded.damage.len()).unwrap_or(u64::MAX), "place");
         notices.push(format!(
-            "The session's log {} has {flaws}; the first at byte {}: {}. What can be read of it counts, the rest is left out, and \
-             the file stays as it is.",
+            "The session log {} is damaged in {places} (byte {}: {}). Windlass uses the lines it can read \
+             and does not change the file.",
             path.display(),
             first.offset,
             first.what
@@ -43,8 +43,9 @@ pub(crate) fn damage(loaded: &Loaded, path: &Path) -> Vec<String> {
 }
 
 /// There is nothing that `--continue` could mean.
-pub(crate) const NOTHING_TO_CONTINUE: &str = "There is no session of this directory to continue, so a new one begins. \
-                                              `windlass sessions list --all` shows those of others.";
+pub(crate) const NOTHING_TO_CONTINUE: &str = "No session of this directory to continue; starting a new one. \
+                                              `windlass sessions list --all` lists those of other \
+                                              directories.";
 
 /// What was going on when the session was cut off. What was left out, or goes on elsewhere, was not.
 pub(crate) fn cut_off(recalled: &Recalled, is_whole: bool) -> Vec<String> {
@@ -56,24 +57,26 @@ pub(crate) fn cut_off(recalled: &Recalled, is_whole: bool) -> Vec<String> {
     let unknown = named(Fate::Unknown);
     if !unknown.is_empty() {
         notices.push(format!(
-            "The session was cut off while this ran, and whether it took effect is unknown: {}. It is not run again without a \
-             decision; the model is told.",
+            "The session was cut off while these calls ran; whether they took effect is unknown: {}. The \
+             model knows this; windlass asks before it runs one of them again.",
             unknown.join("; ")
         ));
     }
     let never = named(Fate::NeverStarted);
     if !never.is_empty() {
         notices
-            .push(format!("Asked for and never started when the session was cut off: {}.", never.join("; ")));
+            .push(format!("These calls had not started when the session was cut off: {}.", never.join("; ")));
     }
     let reads = named(Fate::ReadOnly);
     if !reads.is_empty() {
-        notices.push(format!("Cut off while only reading, and safe to repeat: {}.", reads.join("; ")));
+        notices.push(format!(
+            "These calls were only reading when the session was cut off and are safe to \
+                              repeat: {}.",
+            reads.join("; ")
+        ));
     }
     if notices.is_empty() && recalled.cut_off && is_whole {
-        notices.push(
-            "The last run of this session was cut off; it goes on from what was said until then.".into(),
-        );
+        notices.push("The last run of this session was cut off. Continuing from its last message.".into());
     }
     notices
 }
@@ -86,7 +89,7 @@ pub(crate) fn directory(recalled: &mut Recalled, project: &Path) -> Option<Strin
     }
     recalled.state.set_cwd(project.to_owned());
     Some(format!(
-        "The session last worked in {}; now it works in {}.",
+        "The session last worked in {}; it now works in {}.",
         display::line(&former.to_string_lossy()),
         display::line(&project.to_string_lossy())
     ))

@@ -53,11 +53,11 @@ impl Wish {
     pub(crate) fn new(flags: &SessionFlags<'_>) -> Result<Self, String> {
         let origin = match (flags.named.map(str::trim), flags.newest) {
             (Some(_), true) => {
-                return Err("--resume and --continue name two sessions. Give one of them.".into());
+                return Err("--resume and --continue name two sessions. Give only one of them.".into());
             }
             (Some(""), false) => {
                 return Err("--resume needs a session: its id, its name, or words of its first prompt. \
-                     `windlass sessions list` shows them; --continue takes the newest."
+                     `windlass sessions list` lists them; --continue takes the latest."
                     .into());
             }
             (Some(words), false) => Source::Named(words.to_owned()),
@@ -67,7 +67,7 @@ impl Wish {
         let is_new = origin == Source::New;
         for (flag, given) in [("--fork-session", flags.fork), ("--resume-session-at", flags.at.is_some())] {
             if given && is_new {
-                return Err(format!("{flag} needs a session to go on from: add --resume ID or --continue."));
+                return Err(format!("{flag} needs a session: add --resume ID or --continue."));
             }
         }
         if flags.drops.is_some() && flags.at.is_none() {
@@ -75,7 +75,7 @@ impl Wish {
         }
         if flags.id.is_some() && !is_new && !flags.fork {
             return Err(
-                "--session-id names a new session. With --resume or --continue, add --fork-session.".into()
+                "--session-id is for a new session. With --resume or --continue, add --fork-session.".into(),
             );
         }
         Ok(Self {

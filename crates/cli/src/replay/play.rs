@@ -50,9 +50,8 @@ pub(super) enum Difference {
 
 /// Plays a session, to its end or to the end of this event. An error is for the user.
 pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> Result<Played, String> {
-    let unread = |error: std::io::Error| {
-        format!("the log of the session cannot be read: {}: {error}.", session.path.display())
-    };
+    let unread =
+        |error: std::io::Error| format!("cannot read the session log {}: {error}.", session.path.display());
     let mut player = Player::new(session);
     let end = std::fs::metadata(&session.path).map_err(unread)?.len();
     for scene in story(&session.path).map_err(unread)? {
@@ -66,8 +65,11 @@ pub(super) fn play(session: &SessionInfo, until: Option<u64>) -> Result<Played, 
         }
     }
     if player.replay.is_none() {
-        return Err("the log holds nothing that can be played: another program wrote it, and it does not say what was heard."
-            .into());
+        return Err(
+            "this log cannot be replayed: another program wrote it, without the events that a replay \
+                    needs."
+                .into(),
+        );
     }
     Ok(player.finish(None, end))
 }
@@ -135,7 +137,7 @@ impl<'a> Player<'a> {
     fn opened(&mut self, offset: u64, header: Box<Header>) -> Result<(), String> {
         let loaded = load(&self.session.path, Upto::Offset(offset)).map_err(|error| format!("{error}."))?;
         let engine = rebuild::engine(self.session.id, &header).map_err(|error| {
-            format!("the engine cannot be put together as it was when the session was recorded: {error}")
+            format!("cannot build the engine as it was when the session was recorded: {error}")
         })?;
         self.damage = None;
         self.open.clear();

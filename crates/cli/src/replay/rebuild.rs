@@ -61,8 +61,11 @@ fn given(header: &Header) -> Result<Box<Arguments>, String> {
             let model = wanted.with_model.as_deref().unwrap_or_default();
             super::live(&wanted, model, "", Uuid::nil()).map(Box::new)
         }
-        Ok(_) => Err("the log does not say how the process was started that wrote it".into()),
-        Err(error) => Err(format!("the process that wrote the log was started in an unknown way: {error}")),
+        Ok(_) => Err("the log does not hold the command line of the process that wrote it".into()),
+        Err(error) => Err(format!(
+            "the log holds a command line that this version does not understand: \
+                                   {error}"
+        )),
     }
 }
 
@@ -71,7 +74,7 @@ pub(super) fn differences(engine: &Engine, header: &Header) -> Vec<String> {
     let mut differences = Vec::new();
     let version = env!("CARGO_PKG_VERSION");
     if &*header.engine != version {
-        differences.push(format!("it was written by version {} and this is {version}", header.engine));
+        differences.push(format!("version {} wrote the log; this is {version}", header.engine));
     }
     let sums = header.settings.get(SUMS).map(Arc::as_ref);
     let Some(sums) = sums.and_then(|sums| serde_json::from_str::<Sums>(sums.0.get()).ok()) else {
@@ -79,7 +82,7 @@ pub(super) fn differences(engine: &Engine, header: &Header) -> Vec<String> {
     };
     for (part, sum) in engine.sums() {
         if sums.get(part).is_some_and(|then| *then != format!("{sum:016x}")) {
-            differences.push(format!("the {part} are not what they were"));
+            differences.push(format!("different {part}"));
         }
     }
     differences

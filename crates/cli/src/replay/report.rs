@@ -18,14 +18,14 @@ pub(super) fn equal(played: &Played) -> String {
     let unread = match played.unread {
         0 => String::new(),
         count => {
-            format!(" {} of the log cannot be read and had to be left out.", display::counted(count, "piece"))
+            format!(" Skipped {} of the log.", display::counted(count, "unreadable part"))
         }
     };
     match played.end {
         End::CutOff => {
-            format!("{events} played, all equal; the log ends in the middle of the last one.{unread}")
+            format!("{events} replayed, no differences; the log ends in the middle of the last one.{unread}")
         }
-        _ => format!("{events} played, all equal.{unread}"),
+        _ => format!("{events} replayed, no differences.{unread}"),
     }
 }
 
@@ -56,9 +56,11 @@ fn differs(
 ) {
     let _ = match difference {
         Difference::Played(_) => {
-            writeln!(text, "The session {} differs from what this engine does.\n", session.id)
+            writeln!(text, "Replay of session {} differs from its log.\n", session.id)
         }
-        Difference::Damaged(_) => writeln!(text, "The session {} cannot be played to its end.\n", session.id),
+        Difference::Damaged(_) => {
+            writeln!(text, "Replay of session {} stopped: the log is damaged.\n", session.id)
+        }
     };
     for step in replay.into_iter().flat_map(Replay::trail) {
         let _ = writeln!(text, "  {:>6}  {}: {}", step.event, step.heard, kinds(&step.records));
@@ -71,7 +73,7 @@ fn differs(
             };
             let _ = write!(
                 text,
-                "\nThe first difference is behind event {}, in the record `{}`{field}:\n  log:    {}\n  engine: {}\n",
+                "\nFirst difference: after event {}, record `{}`{field}:\n  log:    {}\n  engine: {}\n",
                 mismatch.event,
                 mismatch.kind,
                 display::line(&mismatch.logged),
@@ -82,14 +84,14 @@ fn differs(
             let event = replay.map_or(0, Replay::events);
             let _ = writeln!(
                 text,
-                "\nBehind event {event} the log cannot be read (byte {}): {}.",
+                "\nAfter event {event} the log is damaged (byte {}): {}.",
                 damage.offset,
                 display::line(&damage.what)
             );
         }
     }
     for difference in &played.differences {
-        let _ = writeln!(text, "This may be why: {}.", display::line(difference));
+        let _ = writeln!(text, "Possible cause: {}.", display::line(difference));
     }
 }
 
@@ -124,7 +126,7 @@ fn state(replay: &Replay, played: &Played, text: &mut String) {
 
 fn doing(replay: &Replay) -> String {
     match replay.state().terminal() {
-        Some(terminal) => format!("the run is over: {}", terminal.name()),
+        Some(terminal) => format!("run ended: {}", terminal.name()),
         None => format!("{:?}, turn {}", replay.state().phase(), replay.state().turn()).to_lowercase(),
     }
 }

@@ -13,40 +13,41 @@ use crate::{display, help, usage};
 #[derive(Debug, Parser)]
 #[command(name = "windlass sessions", disable_help_subcommand = true, args_override_self = true)]
 #[command(
-    after_help = "A SESSION is an id, the beginning of one (from 4 characters), a title, or words of the first \
-                        prompt; rm and restore take ids only. To go on with one: `windlass -p --resume SESSION \"your prompt\"`."
+    after_help = "A SESSION is an id, its first characters (at least 4), a title, or words of the first \
+                        prompt; rm and restore take ids only. To continue one: `windlass -p --resume \
+                        SESSION \"your prompt\"`."
 )]
 struct Sessions {
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-/// What to do.
+/// The subcommand.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List the sessions of this project, the latest first
+    /// List the sessions of this project, latest first
     List(ListWanted),
-    /// Show what is known about a session, with its last prompt and answer
+    /// Show a session: its facts, last prompt and last answer
     Show {
-        /// Which one
+        /// Session to show
         session: String,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Find words in what was said
+    /// Search the conversations for words
     Search(SearchWanted),
-    /// Write a whole session as text, Markdown or JSON, without secrets
+    /// Export a whole session as text, Markdown or JSON, with secrets redacted
     Export(ExportWanted),
     /// Move sessions to the trash
     Rm {
-        /// Which ones, by id
+        /// Session ids
         #[arg(required = true, value_name = "ID")]
         sessions: Vec<String>,
     },
-    /// Bring sessions back from the trash
+    /// Restore sessions from the trash
     Restore {
-        /// Which ones, by id
+        /// Session ids
         #[arg(required = true, value_name = "ID")]
         sessions: Vec<String>,
     },
@@ -54,44 +55,44 @@ pub(crate) enum Command {
 
 #[derive(Debug, Default, Args)]
 pub(crate) struct ListWanted {
-    /// Those of all projects
+    /// List the sessions of all projects
     #[arg(long)]
     pub(crate) all: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// At most so many [default: 50; with --json all]
+    /// Show at most N sessions [default: 50; with --json all]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchWanted {
-    /// The words, in this order; upper and lower case are the same
+    /// Words to find, in this order; case does not matter
     #[arg(required = true)]
     pub(crate) words: Vec<String>,
-    /// In the sessions of all projects
+    /// Search the sessions of all projects
     #[arg(long)]
     pub(crate) all: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// At most so many places [default: 50; with --json all]
+    /// Show at most N matches [default: 50; with --json all]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportWanted {
-    /// Which one
+    /// Session to export
     pub(crate) session: String,
-    /// The form [default: by the ending of the file, else text]
+    /// Output format [default: from the file extension, else text]
     #[arg(long, value_enum)]
     pub(crate) format: Option<Form>,
     /// Write to a file instead of standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -114,7 +115,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(format!("{} `windlass sessions --help` shows what there is.", wrong(&error))),
+        Err(error) => Err(format!("{} See `windlass sessions --help`.", wrong(&error))),
     }
 }
 
@@ -131,9 +132,9 @@ pub(crate) fn wrong(error: &clap::Error) -> String {
         _ => String::new(),
     };
     match error.kind() {
-        ErrorKind::UnknownArgument => format!("{} does not belong here.", named(ContextKind::InvalidArg)),
+        ErrorKind::UnknownArgument => format!("unexpected argument {}.", named(ContextKind::InvalidArg)),
         ErrorKind::InvalidSubcommand => {
-            format!("there is no command `windlass sessions {}`.", named(ContextKind::InvalidSubcommand))
+            format!("unknown command `windlass sessions {}`.", named(ContextKind::InvalidSubcommand))
         }
         ErrorKind::MissingRequiredArgument => format!("{} is missing.", named(ContextKind::InvalidArg)),
         _ => usage::explain(error),

@@ -21,13 +21,12 @@ pub(super) fn run(ground: &Ground, wanted: &ExportWanted) -> Result<(), String> 
     };
     if !wanted.force && path.symlink_metadata().is_ok() {
         return Err(format!(
-            "{} is there already. Give another file with -o, or --force to write over it.",
+            "{} already exists. Give another file with -o, or add --force to overwrite it.",
             path.display()
         ));
     }
-    to_file(path, |file| write(&session, format, &redactor, file)).map_err(|error| {
-        format!("{} cannot be written: {error}. Give another file with -o.", path.display())
-    })?;
+    to_file(path, |file| write(&session, format, &redactor, file))
+        .map_err(|error| format!("cannot write {}: {error}. Give another file with -o.", path.display()))?;
     print(&format!("{}\n", display::line(&path.to_string_lossy())))
 }
 

@@ -35,7 +35,7 @@ pub(super) fn run(ground: &Ground, wanted: &ListWanted) -> Result<(), String> {
     let mut text = table(&sessions, &ground.cwd, now_ms(), columns);
     if left_out > 0 {
         let more = display::counted(left_out as u64, "older session");
-        let _ = write!(text, "\n{more}: use --limit N to see more.\n");
+        let _ = write!(text, "\n{more} not shown; add --limit N.\n");
     }
     print(&text)
 }
@@ -46,13 +46,13 @@ fn json(sessions: &[SessionInfo]) -> String {
 }
 
 fn nothing(all: bool) -> String {
-    let begin = "Begin one with `windlass -p \"your prompt\"`";
+    let begin = "Start one with `windlass -p \"your prompt\"`";
     if all {
-        format!("There are no sessions yet. {begin}.\n")
+        format!("No sessions yet. {begin}.\n")
     } else {
         format!(
-            "There are no sessions of this project yet. {begin}, \
-             or see those of all projects with `windlass sessions list --all`.\n"
+            "No sessions of this project yet. {begin}, or list all projects with `windlass sessions list \
+             --all`.\n"
         )
     }
 }

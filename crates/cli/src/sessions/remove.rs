@@ -23,7 +23,7 @@ pub(super) fn remove(ground: &Ground, queries: &[String]) -> Result<(), String> 
         }
     }
     if !text.is_empty() {
-        text.push_str("`windlass sessions restore ID` brings a session back.\n");
+        text.push_str("Undo with `windlass sessions restore ID`.\n");
     }
     finish(&text, &failures)
 }
@@ -35,7 +35,7 @@ pub(super) fn restore(ground: &Ground, queries: &[String]) -> Result<(), String>
     for query in queries {
         match put_back(&ground.layout, query) {
             Ok(path) => {
-                let _ = writeln!(text, "Back at {}", home_as_tilde(&path));
+                let _ = writeln!(text, "Restored {}", home_as_tilde(&path));
             }
             Err(error) => failures.push(error.to_string()),
         }

@@ -18,7 +18,7 @@ const SHOWN: usize = 50;
 pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> Result<(), String> {
     let words = wanted.words.join(" ");
     if words.trim().is_empty() {
-        return Err("there are no words to look for. Give some: `windlass sessions search WORDS`.".into());
+        return Err("missing search words. Usage: `windlass sessions search WORDS`.".into());
     }
     let sessions = ground.sessions(wanted.all);
     let limit = wanted.limit.unwrap_or(if wanted.json { usize::MAX } else { SHOWN });
@@ -33,7 +33,7 @@ pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> Result<(), String> 
         ControlFlow::Continue(())
     });
     for path in unreadable {
-        complain(&format!("{} cannot be read and was not searched.", path.display()));
+        complain(&format!("cannot read {}; it was not searched.", path.display()));
     }
     if wanted.json {
         return print(&as_json(&hits));
@@ -45,7 +45,7 @@ pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> Result<(), String> 
     let columns = if stdout.is_terminal() { layout::columns(&stdout) } else { usize::MAX };
     let mut text = as_text(&hits, now_ms(), columns);
     if more {
-        text.push_str("\nThere is more: use --limit N to see it.\n");
+        text.push_str("\nMore matches are not shown; add --limit N.\n");
     }
     print(&text)
 }
@@ -53,8 +53,8 @@ pub(super) fn run(ground: &Ground, wanted: &SearchWanted) -> Result<(), String> 
 fn nothing(words: &str, all: bool, sessions: usize) -> String {
     let words = display::line(words);
     let searched = display::counted(sessions as u64, "session");
-    let elsewhere = if all { "" } else { " Those of all projects are searched with --all." };
-    format!("Nobody said {words:?} in {searched}.{elsewhere}\n")
+    let elsewhere = if all { "" } else { " Add --all to search all projects." };
+    format!("No matches for {words:?} in {searched}.{elsewhere}\n")
 }
 
 fn as_text(hits: &[Hit<'_>], now_ms: u64, columns: usize) -> String {

@@ -14,7 +14,7 @@ const LINES_MAX: usize = 20;
 pub(super) fn run(ground: &Ground, query: &str, json: bool) -> Result<(), String> {
     let session = ground.find(query)?;
     let outline =
-        outline(&session).map_err(|error| format!("{} cannot be read: {error}.", session.path.display()))?;
+        outline(&session).map_err(|error| format!("cannot read {}: {error}.", session.path.display()))?;
     if json {
         return print(&format!("{}\n", display::json(&as_json(&session, &outline))));
     }
@@ -64,7 +64,7 @@ fn as_text(session: &SessionInfo, outline: &Outline) -> String {
             let _ = write!(text, "\n{name}:\n{}", beginning(said));
         }
     }
-    let _ = write!(text, "\nGo on with it: `windlass -p --resume {} \"your prompt\"`\n", session.id);
+    let _ = write!(text, "\nContinue with `windlass -p --resume {} \"your prompt\"`\n", session.id);
     text
 }
 

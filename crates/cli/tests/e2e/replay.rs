@@ -42,7 +42,7 @@ fn tamper(log: &Path, words: &[&str], from: &str, to: &str) {
 #[track_caller]
 fn check_equal(finished: &Finished) {
     assert_eq!((finished.code(), finished.stderr.as_str()), (Some(0), ""), "{}", finished.stdout);
-    assert!(finished.stdout.contains(" events played, all equal. "), "{}", finished.stdout);
+    assert!(finished.stdout.contains(" events replayed, no differences. "), "{}", finished.stdout);
 }
 
 /// Checks that a difference is shown, with these words about it.
@@ -79,14 +79,8 @@ fn a_changed_result_is_shown() {
     let (file, id) = (log(&stage), id(&log(&stage)));
     let whole = std::fs::read(&file).unwrap();
     tamper(&file, &[r#""tool_result""#, "hello"], "hello", "jello");
-    let words = [
-        "a call that finished",
-        "in the record `result`, field `result`:",
-        "log:",
-        "jello",
-        "engine:",
-        "hello",
-    ];
+    let words =
+        ["the end of a call", "record `result`, field `result`:", "log:", "jello", "engine:", "hello"];
     check_differs(&stage.run(&["replay", &id]), &words);
     let finished = stage.run(&["replay", &id, "--json"]);
     let told: Value = serde_json::from_str(&finished.stdout).unwrap();
@@ -95,7 +89,7 @@ fn a_changed_result_is_shown() {
 
     std::fs::write(&file, &whole).unwrap();
     tamper(&file, &[r#""kind":"intended""#], r#""tool":"Read""#, r#""tool":"Grep""#);
-    check_differs(&stage.run(&["replay", &id]), &["the log cannot be read (byte ", "its sum is"]);
+    check_differs(&stage.run(&["replay", &id]), &["the log is damaged (byte ", "checksum mismatch"]);
 
     std::fs::write(&file, &whole).unwrap();
     tamper(&file, &[r#""assistant""#, "Let me look."], "Let me look.", "Let me hook.");
@@ -110,7 +104,7 @@ fn a_changed_line_that_something_heard_refers_to_is_shown() {
     let (file, id) = (log(&stage), id(&log(&stage)));
     check_equal(&stage.run(&["replay", &id]));
     tamper(&file, &[r#""tool_result""#], "a long line", "a wrong line");
-    check_differs(&stage.run(&["replay", &id]), &["the log cannot be read (byte ", "it was changed"]);
+    check_differs(&stage.run(&["replay", &id]), &["the log is damaged (byte ", "was changed"]);
 }
 
 #[test]
@@ -145,14 +139,14 @@ fn another_model_goes_on_in_a_copy() {
     let (source, id) = (log(&stage), id(&log(&stage)));
     let before = std::fs::read(&source).unwrap();
     let refused = stage.run(&["replay", &id, "--with-model", "claude-haiku-4-5"]);
-    check_refused(&refused, &["the model has answered there", "--prompt"]);
+    check_refused(&refused, &["the model has already answered there", "--prompt"]);
     assert_eq!(logs(&stage).len(), 1);
 
     let flags = ["replay", &id, "--with-model", "claude-haiku-4-5", "--prompt", "and in short?"];
     let finished = stage.run(&flags);
     assert_eq!((finished.stdout.trim(), finished.code()), ("Bye.", Some(0)), "{}", finished.stderr);
     assert!(
-        finished.stderr.contains("all equal. Going on in a copy of the session: "),
+        finished.stderr.contains("no differences. Continuing in a copy of the session: "),
         "{}",
         finished.stderr
     );
@@ -235,10 +229,7 @@ fn what_is_not_as_it_was_is_said() {
     check_equal(&stage.run(&["replay", &id]));
     stage.project.write("CLAUDE.md", "Be verbose.\n").unwrap();
     let finished = stage.run(&["replay", &id]);
-    check_differs(
-        &finished,
-        &["Be brief.", "Be verbose.", "This may be why: the memory files are not what they were."],
-    );
+    check_differs(&finished, &["Be brief.", "Be verbose.", "Possible cause: different memory files."]);
 }
 
 #[test]
@@ -248,5 +239,5 @@ fn a_log_of_another_program_cannot_be_played() {
     let text = std::fs::read_to_string(&file).unwrap();
     let entries: Vec<&str> = text.lines().filter(|line| !line.contains(r#""type":"windlass""#)).collect();
     std::fs::write(&file, format!("{}\n", entries.join("\n"))).unwrap();
-    check_refused(&stage.run(&["replay", &id(&file)]), &["nothing that can be played"]);
+    check_refused(&stage.run(&["replay", &id(&file)]), &["cannot be replayed"]);
 }

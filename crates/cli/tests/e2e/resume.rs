@@ -155,9 +155,9 @@ fn a_session_has_the_id_it_was_given_and_only_once() {
     assert_eq!((told.result["session_id"].as_str(), id(&log(&stage)).as_str()), (Some(given), given));
     let again = stage.run(&["-p", "--session-id", given, "hi"]);
     assert_eq!(again.code(), Some(1));
-    assert!(again.stderr.contains("exists already"), "{}", again.stderr);
+    assert!(again.stderr.contains("already exists"), "{}", again.stderr);
     let copy = stage.run(&["-p", "--resume", given, "--fork-session", "--session-id", given, "hi"]);
-    assert!(copy.stderr.contains("exists already"), "{}", copy.stderr);
+    assert!(copy.stderr.contains("already exists"), "{}", copy.stderr);
     let other = stage.run(&["-p", "--resume", "99999999-2222-4333-8444-555555555555", "hi"]);
     assert_eq!(other.code(), Some(1));
     assert!(other.stderr.contains("99999999"), "{}", other.stderr);
@@ -173,7 +173,7 @@ fn one_process_begins_a_session_with_an_id() {
     host.hear_until("control_response");
     let second = stage.run(&["-p", "--session-id", given, "second"]);
     assert_eq!(second.code(), Some(1), "{}", second.stdout);
-    assert!(second.stderr.contains("by another process"), "{}", second.stderr);
+    assert!(second.stderr.contains("another process (pid"), "{}", second.stderr);
     host.say(&prompt("first", given));
     assert_eq!(host.hear_until("result").pop().unwrap()["result"], "Hello.");
     host.end();
@@ -189,7 +189,7 @@ fn a_copy_does_not_take_an_id_that_another_process_has() {
     host.hear_until("control_response");
     let copy = stage.run(&["-p", "--continue", "--fork-session", "--session-id", given, "second"]);
     assert_eq!(copy.code(), Some(1), "{}", copy.stdout);
-    assert!(copy.stderr.contains("by another process"), "{}", copy.stderr);
+    assert!(copy.stderr.contains("another process (pid"), "{}", copy.stderr);
     host.end();
 }
 
@@ -206,7 +206,7 @@ fn a_run_that_was_killed_tells_what_is_unknown_and_does_not_repeat_it() {
     child.wait().unwrap();
     let finished = stage.run(&["-p", "--continue", "go on"]);
     assert_eq!(finished.stdout.trim(), "I will not.", "{}", finished.stderr);
-    assert!(finished.stderr.contains("whether it took effect is unknown"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("whether they took effect is unknown"), "{}", finished.stderr);
     assert_eq!(stage.project.read("count").unwrap(), "x\n");
     let told = stage.request(1)["messages"].to_string();
     assert!(told.contains("whether it took effect is unknown"), "{told}");
@@ -249,7 +249,7 @@ fn a_session_that_is_open_elsewhere_goes_on_in_a_copy() {
     let id = host.hear_until("result").pop().unwrap()["session_id"].clone();
     let second = told(&stage, &["--resume", id.as_str().unwrap(), "second"]);
     assert_ne!(second.result["session_id"], id);
-    let said = second.lines.iter().any(|line| line.to_string().contains("is open in another process"));
+    let said = second.lines.iter().any(|line| line.to_string().contains("is using the session"));
     assert!(said, "{:?}", second.lines);
     host.end();
     assert_eq!(logs(&stage).len(), 2);
@@ -330,7 +330,7 @@ fn a_session_that_there_is_not_is_said_to_be_new() {
     let stage = Stage::hello();
     let new = stage.run(&["-p", "--continue", "hello"]);
     assert_eq!(new.stdout.trim(), "Hello.");
-    assert!(new.stderr.contains("no session of this directory to continue"), "{}", new.stderr);
+    assert!(new.stderr.contains("No session of this directory to continue"), "{}", new.stderr);
 }
 
 #[test]

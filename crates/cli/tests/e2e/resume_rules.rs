@@ -147,19 +147,19 @@ fn a_turn_may_be_dropped_in_place_of_another() {
 fn what_does_not_fit_is_refused() {
     let session = Session::new();
     let id = session.id.as_str();
-    session.refuses(&["--resume", UNKNOWN, "x"], "there is no session");
-    session.refuses(&["--resume", "words of nobody", "x"], "there is no session");
-    session.refuses(&["--resume", id, "--session-id", UNKNOWN, "x"], "--session-id names a new session");
-    session.refuses(&["--continue", "--session-id", UNKNOWN, "x"], "--session-id names a new session");
+    session.refuses(&["--resume", UNKNOWN, "x"], "no session matches");
+    session.refuses(&["--resume", "words of nobody", "x"], "no session matches");
+    session.refuses(&["--resume", id, "--session-id", UNKNOWN, "x"], "--session-id is for a new session");
+    session.refuses(&["--continue", "--session-id", UNKNOWN, "x"], "--session-id is for a new session");
     session.refuses(&["--session-id", "7", "x"], "--session-id 7 is not a UUID");
-    session.refuses(&["--session-id", id, "x"], &format!("the session {id} exists already"));
+    session.refuses(&["--session-id", id, "x"], &format!("the session {id} already exists"));
     session.refuses(
         &["--resume", id, "--fork-session", "--session-id", id, "x"],
-        &format!("the session {id} exists already"),
+        &format!("the session {id} already exists"),
     );
     session.refuses(
         &["--resume", id, "--resume-session-at", UNKNOWN, "x"],
-        &format!("the session {id} cannot be opened"),
+        &format!("cannot open the session {id}"),
     );
     session
         .refuses(&["--resume", id, "--resume-session-at", "7", "x"], "--resume-session-at 7 is not a UUID");

@@ -46,7 +46,7 @@ fn files_go_back_to_a_prompt_and_forth_again() {
     assert_eq!(after, ["-", "one\n"]);
     let dry = stage.run(&["--continue", "--rewind-files", &points[1], "--dry-run"]);
     assert!(
-        printed(&dry).starts_with("Would rewind 1 path:\n  bring back        notes.txt (+2 -0)\n"),
+        printed(&dry).starts_with("Would rewind 1 path:\n  recreate          notes.txt (+2 -0)\n"),
         "{dry:?}"
     );
     assert_eq!(files(&stage), after, "a dry run changes nothing");
@@ -56,9 +56,9 @@ fn files_go_back_to_a_prompt_and_forth_again() {
     let told = printed(&first);
     for part in [
         "Rewound 2 paths:",
-        "remove            made/new.txt (+0 -1)",
-        "2 commands ran since",
-        "is not undone:",
+        "delete            made/new.txt (+0 -1)",
+        "2 commands ran since then",
+        "are not undone:",
         "rm notes.txt",
     ] {
         assert!(told.contains(part), "{part}: {told}");
@@ -69,7 +69,7 @@ fn files_go_back_to_a_prompt_and_forth_again() {
     printed(&stage.run(&["--resume", &id, "--rewind-files", "undo"]));
     assert_eq!(files(&stage), ["first\nmore\n", "one\n"]);
     let nothing = stage.run(&["--resume", &id, "--rewind-files", &points[1]]);
-    assert!(printed(&nothing).starts_with("No file that a call changed since differs"), "{nothing:?}");
+    assert!(printed(&nothing).starts_with("Nothing to rewind"), "{nothing:?}");
 }
 
 #[test]
@@ -86,15 +86,15 @@ fn hosts_read_what_was_done_as_json() {
     assert_eq!(json(&["--rewind-files", &points[1]]), expected);
     let unknown = json(&["--rewind-files", "11111111-2222-4333-8444-555555555555"]);
     assert_eq!(unknown["canRewind"], false);
-    assert!(unknown["error"].as_str().unwrap().contains("no prompt of this session"), "{unknown}");
+    assert!(unknown["error"].as_str().unwrap().contains("not a prompt of this session"), "{unknown}");
 }
 
 #[test]
 fn what_makes_no_sense_is_refused() {
     let (stage, id, points) = stage();
     check_refused(&stage.run(&["--rewind-files", &points[0]]), &["--rewind-files needs a session"]);
-    check_refused(&stage.run(&["--resume", &id, "--rewind-files", "x"]), &["x is not the uuid of a prompt"]);
-    check_refused(&stage.run(&["--resume", &id, "--rewind-files", "undo"]), &["nothing to undo"]);
+    check_refused(&stage.run(&["--resume", &id, "--rewind-files", "x"]), &["x is not the UUID of a prompt"]);
+    check_refused(&stage.run(&["--resume", &id, "--rewind-files", "undo"]), &["no rewind to undo"]);
     check_refused(
         &stage.run(&["--resume", &id, "--rewind-files", &points[0], "more"]),
         &["Leave the prompt out"],

@@ -45,7 +45,7 @@ fn what_there_is_to_go_back_to_is_listed() {
 fn files_and_conversation_go_back_together_and_stay_there() {
     let stage = changed();
     let rewound = stage.run(&["-p", "--continue", "/rewind 2"]);
-    assert!(rewound.stdout.contains("The conversation is back to before: second"), "{rewound:?}");
+    assert!(rewound.stdout.contains("The conversation was rewound to before: second"), "{rewound:?}");
     assert_eq!(stage.project.read("note.txt").unwrap(), "one\n");
     let third = stage.run(&["-p", "--continue", "third"]);
     assert_eq!(third.stdout.trim(), "Third.", "{}", third.stderr);
@@ -92,7 +92,7 @@ fn a_host_goes_back_while_the_session_is_open() {
 fn a_copy_can_go_back_to_prompts_of_its_original() {
     let stage = changed();
     let rewound = stage.run(&["-p", "--continue", "--fork-session", "/rewind 2"]);
-    assert!(rewound.stdout.contains("The conversation is back to before: second"), "{rewound:?}");
+    assert!(rewound.stdout.contains("The conversation was rewound to before: second"), "{rewound:?}");
     assert_eq!(stage.project.read("note.txt").unwrap(), "one\n");
 }
 

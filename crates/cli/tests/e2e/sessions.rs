@@ -48,10 +48,10 @@ fn a_session_is_listed_shown_and_searched() {
     let stage = stage();
     let nothing = stage.printed(&["list"]);
     assert!(
-        nothing.contains("no sessions of this project yet") && nothing.contains("windlass -p"),
+        nothing.contains("No sessions of this project yet") && nothing.contains("windlass -p"),
         "{nothing}"
     );
-    assert!(stage.printed(&["list", "--all"]).contains("There are no sessions yet."));
+    assert!(stage.printed(&["list", "--all"]).contains("No sessions yet."));
     assert_eq!(stage.printed(&["list", "--json"]), "[]\n");
 
     let id = stage.prompted("Find the needle \u{1b}[31mnow");
@@ -82,7 +82,7 @@ fn a_session_is_listed_shown_and_searched() {
     assert!(lines[0].starts_with(&id[..8]), "{found}");
     assert!(lines[1].starts_with("You") && lines[1].ends_with("Find the needle now"), "{found}");
     assert!(lines[2].starts_with("Read") && lines[2].contains("the needle lies here"), "{found}");
-    assert!(stage.printed(&["search", "haystack"]).contains("Nobody said \"haystack\" in 1 session."));
+    assert!(stage.printed(&["search", "haystack"]).contains("No matches for \"haystack\" in 1 session."));
     let found: Vec<Value> = serde_json::from_str(&stage.printed(&["search", "lies here", "--json"])).unwrap();
     assert_eq!((found.len(), &found[0]["who"]), (1, &"read".into()));
 }
@@ -100,7 +100,7 @@ fn lists_are_about_the_project_or_about_everything() {
     assert!(all.contains("DIRECTORY") && all.contains("~/elsewhere  there"), "{all}");
     assert!(all.find("there") < all.find("  here"), "the latest first: {all}");
     let one = stage.printed(&["list", "--all", "--limit", "1"]);
-    assert!(one.contains("1 older session: use --limit"), "{one}");
+    assert!(one.contains("1 older session not shown; add --limit"), "{one}");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn an_export_holds_everything_but_secrets() {
 
     let file = stage.project.path().join("run.md");
     assert_eq!(stage.printed(&["export", &id, "-o", "run.md"]), "run.md\n");
-    check_refused(&stage.sessions(&["export", &id, "-o", "run.md"]), &["run.md is there already", "--force"]);
+    check_refused(&stage.sessions(&["export", &id, "-o", "run.md"]), &["run.md already exists", "--force"]);
     assert_eq!(stage.printed(&["export", &id, "-o", "run.md", "--force"]), "run.md\n");
     assert_eq!(stage.printed(&["export", &id, "-o", "-"]), text);
     let page = std::fs::read_to_string(&file).unwrap();
@@ -144,7 +144,7 @@ fn a_removed_session_can_be_brought_back() {
     check_refused(&stage.sessions(&["show", &id]), &[&id]);
     assert!(stage.printed(&["restore", &id]).contains(&id));
     assert_eq!(stage.listed().len(), 1);
-    check_refused(&stage.sessions(&["restore", &id]), &["no removed session", "trash"]);
+    check_refused(&stage.sessions(&["restore", &id]), &["no session in the trash"]);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_session_that_is_open_is_not_removed() {
         stage.command(&["-p", "wait", "--dangerously-skip-permissions"]).env("IS_SANDBOX", "1").start();
     stage.wait_for_file("began");
     let id = stage.listed()[0]["sessionId"].as_str().unwrap().to_owned();
-    check_refused(&stage.sessions(&["rm", &id]), &[&id, "being written by process"]);
+    check_refused(&stage.sessions(&["rm", &id]), &[&id, "is using the session"]);
     assert_eq!(stage.listed().len(), 1);
     drop(running);
 }
@@ -164,11 +164,11 @@ fn mistakes_are_explained() {
     let stage = Stage::hello();
     check_refused(&stage.sessions(&["lst"]), &["windlass sessions lst", "windlass sessions --help"]);
     check_refused(&stage.sessions(&["show"]), &["<SESSION> is missing"]);
-    check_refused(&stage.sessions(&["list", "--wether"]), &["--wether does not belong here"]);
+    check_refused(&stage.sessions(&["list", "--wether"]), &["unexpected argument --wether"]);
     check_refused(&stage.sessions(&["list", "--limit", "x"]), &["--limit x is not understood"]);
     check_refused(&stage.sessions(&["export", "a", "--format", "pdf"]), &["markdown"]);
     check_refused(&stage.sessions(&["search", " "]), &["no words"]);
-    check_refused(&stage.sessions(&["show", "nothing"]), &["there is no session \"nothing\""]);
+    check_refused(&stage.sessions(&["show", "nothing"]), &["no session matches \"nothing\""]);
     for arguments in [&["--help"][..], &["list", "--help"]] {
         assert!(stage.printed(arguments).contains("Usage: windlass sessions"), "{arguments:?}");
     }
