@@ -39,7 +39,7 @@ pub(crate) struct Shared {
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// A working directory cannot be used.
-    #[error("the directory {path} cannot be used: {source}. Give one that exists and can be read")]
+    #[error("cannot use the directory {path}: {source}. Give one that exists and is readable")]
     Directory {
         /// Which.
         path: PathBuf,
@@ -47,7 +47,7 @@ pub enum EngineError {
         source: std::io::Error,
     },
     /// A tool that no provider would take: every request would fail because of it.
-    #[error("the tool {name:?} cannot be offered: {problem}")]
+    #[error("invalid tool {name:?}: {problem}")]
     InvalidTool {
         /// Which.
         name: Arc<str>,
@@ -55,22 +55,22 @@ pub enum EngineError {
         problem: &'static str,
     },
     /// Two tools have one name.
-    #[error("two tools are called {0}; names must differ")]
+    #[error("two tools have the name {0}; rename one of them")]
     DuplicateTool(Arc<str>),
     /// A budget that is no amount of money.
-    #[error("a budget of {0} USD cannot be kept; give a number above zero")]
+    #[error("invalid budget of {0} USD: give a number above zero")]
     Budget(f64),
     /// A budget in USD, and a model whose price nobody knows.
     #[error(
-        "the budget in USD cannot be kept, because the price of {0} is not known; use a model whose price is known, or \
-         leave the budget out"
+        "the price of {0} is unknown, so a budget in USD cannot be checked. Use another model, or leave out \
+         the budget"
     )]
     UnknownPrice(Arc<str>),
     /// A limit of zero, with which nothing could be done.
-    #[error("{0} is zero, so nothing could be done; give at least one, or leave it out")]
+    #[error("{0} is 0. Give at least 1, or leave it out")]
     Zero(&'static str),
     /// A share that is none.
-    #[error("{name} is {percent} %; give a number from 1 to 100")]
+    #[error("{name} is {percent} %. Give a number from 1 to 100")]
     Percent {
         /// Which.
         name: &'static str,
@@ -79,8 +79,8 @@ pub enum EngineError {
     },
     /// A budget for thinking that no provider takes.
     #[error(
-        "a budget of {tokens} tokens for thinking is not possible: give at least {min} and less than the cap on output \
-         tokens, which is {cap}"
+        "invalid thinking budget of {tokens} tokens: give at least {min} and less than the limit on output \
+         tokens ({cap})"
     )]
     ThinkingBudget {
         /// What was given.
@@ -92,8 +92,8 @@ pub enum EngineError {
     },
     /// The context would be full before anything is in it.
     #[error(
-        "a window of {window} tokens leaves no room for work with {model}: it would be full at once. Give a larger window, \
-         or a larger share of it before the transcript is compacted"
+        "a context window of {window} tokens is too small for {model}: it would be full at once. Give a \
+         larger window, or compact at a larger share of it"
     )]
     NoRoom {
         /// The model.

@@ -36,16 +36,16 @@ fn check_money(config: &Config) -> Result<(), EngineError> {
 fn check_zeros(config: &Config) -> Result<(), EngineError> {
     let Config { output, context, repeats, .. } = config;
     let limits = [
-        ("the number of turns", config.turns_max.map(u64::from)),
+        ("the limit on turns", config.turns_max.map(u64::from)),
         ("the budget of output tokens", config.token_budget),
         ("the task budget", config.task_budget),
-        ("the cap on output tokens", output.explicit.map(u64::from)),
-        ("the first cap on output tokens", Some(output.first.into())),
-        ("the escalated cap on output tokens", Some(output.escalated.into())),
+        ("the limit on output tokens", output.explicit.map(u64::from)),
+        ("the first limit on output tokens", Some(output.first.into())),
+        ("the raised limit on output tokens", Some(output.escalated.into())),
         ("the window for compaction", context.window_tokens),
-        ("the size of a span that is collapsed", Some(context.span_tokens)),
-        ("the number of compactions without progress", Some(context.no_progress_max.into())),
-        ("the number of repeated calls before the model is told", Some(repeats.tell_after.into())),
+        ("the size of a collapsed span", Some(context.span_tokens)),
+        ("the limit on compactions without progress", Some(context.no_progress_max.into())),
+        ("the number of repeated calls before the model is warned", Some(repeats.tell_after.into())),
         ("the number of repeated calls before the user is asked", Some(repeats.ask_after.into())),
     ];
     match limits.into_iter().find(|(_, limit)| *limit == Some(0)) {
@@ -56,9 +56,9 @@ fn check_zeros(config: &Config) -> Result<(), EngineError> {
 
 fn check_shares(config: &Config) -> Result<(), EngineError> {
     let shares = [
-        ("the share of the window at which the transcript is compacted", config.context.compact_percent),
-        ("the share at which spans are summarised", Some(config.context.stage_percent)),
-        ("the share of the token budget that counts as spent", Some(config.continuation.percent)),
+        ("the share of the window that triggers compaction", config.context.compact_percent),
+        ("the share of the window that triggers collapsing", Some(config.context.stage_percent)),
+        ("the share of the token budget that counts as used up", Some(config.continuation.percent)),
     ];
     for (name, share) in shares {
         if let Some(percent) = share.filter(|percent| !(1..=100).contains(percent)) {

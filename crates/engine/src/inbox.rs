@@ -102,7 +102,7 @@ impl Inbox {
 fn notification(task: &EndedTask) -> Prompt {
     let EndedTask { id, command, how, output_file } = task;
     let text = format!(
-        "<task-notification>\nBackground task {id} has ended: {command}\n{how}\nIts output is in {}.\n</task-notification>",
+        "<task-notification>\nBackground task {id} has ended: {command}\n{how}\nOutput: {}\n</task-notification>",
         output_file.display()
     );
     let blocks = vec![Block::text(&text)];

@@ -227,7 +227,7 @@ impl Inflight {
         let Poll::Ready(item) = stream.poll_next_unpin(cx) else { return Poll::Pending };
         let request = *request;
         let event = item.unwrap_or_else(|| {
-            broken("The model client ended its stream before the response: this is a bug in it.")
+            broken("The model client ended its stream without a result. This is a bug in the client.")
         });
         if matches!(event, ModelEvent::Ended { .. } | ModelEvent::Failed(_)) {
             self.model = None;
@@ -256,7 +256,7 @@ impl Drop for Inflight {
 
 /// The client's events. Its panics end the response, not the program.
 fn guarded(model: &dyn ModelClient, body: Arc<ModelRequest>) -> BoxStream<'static, ModelEvent> {
-    let failed = || broken("The model client failed: this is a bug in it.");
+    let failed = || broken("The model client panicked. This is a bug in the client.");
     match std::panic::catch_unwind(AssertUnwindSafe(|| model.stream(body))) {
         Ok(answers) => {
             let answers = AssertUnwindSafe(answers).catch_unwind();

@@ -41,10 +41,10 @@ pub(crate) fn tool(
         let work = async {
             match tool {
                 Some(tool) => tool.run(input, context).await,
-                None => ToolOutcome::error(&format!("There is no tool called {name}.")),
+                None => ToolOutcome::error(&format!("Unknown tool {name}.")),
             }
         };
-        let failed = || ToolOutcome::error("The tool failed: this is a bug in the tool.");
+        let failed = || ToolOutcome::error("The tool panicked. This is a bug in the tool.");
         let outcome = redaction::outcome(&redactor, shielded(work, failed).await);
         Some(Event::Finished { call, outcome })
     }
@@ -91,7 +91,8 @@ pub(crate) fn ask_hooks(
             }
         };
         let failed = || {
-            let told = format!("The runner of the {} hooks failed: this is a bug in it.", event.name());
+            let told =
+                format!("The runner of the {} hooks panicked. This is a bug in the runner.", event.name());
             let guards = [HookEvent::UserPromptSubmit, HookEvent::PreToolUse, HookEvent::PermissionRequest];
             let blocks = guards.contains(&event).then(|| told.clone()).into_iter().collect();
             HookAnswer { blocks, notices: vec![told], ..HookAnswer::default() }

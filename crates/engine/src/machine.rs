@@ -248,7 +248,7 @@ impl Machine {
         self.hear(Event::StoreFailed { why: error.to_string(), unstarted });
         if is_over {
             if self.running {
-                self.emit(Update::Notice(format!("The session's log could not be completed: {error}.")));
+                self.emit(Update::Notice(format!("The session log is incomplete: {error}.")));
             }
             self.todo = behind;
         }
@@ -268,7 +268,7 @@ impl Machine {
         if std::mem::take(&mut self.running) {
             self.todo.clear();
             if self.journal.left_behind() {
-                let why = "the run was dropped while it was being written".to_owned();
+                let why = "the run was dropped during the write".to_owned();
                 let input = self.input(Event::StoreFailed { why, unstarted: Vec::new() });
                 self.journal.hear(&input);
             }

@@ -210,7 +210,9 @@ impl Replay {
     /// Everything that followed from the last event must be there before the next one.
     fn check_due(&self, next: &Event) -> Result<(), Mismatch> {
         if self.lost {
-            return Err(self.mismatch("facts", Difference::missing(&"the facts, restated", event_name(next))));
+            return Err(
+                self.mismatch("facts", Difference::missing(&"a restatement of the facts", event_name(next)))
+            );
         }
         match self.due.front() {
             Some(due) => Err(self.mismatch(due.kind(), Difference::missing(due, event_name(next)))),
@@ -231,7 +233,7 @@ impl Replay {
         if fits {
             return Ok(());
         }
-        let played = if is_over { "the run is over" } else { "the run goes on" };
+        let played = if is_over { "the run ended" } else { "the run continues" };
         Err(self.mismatch("heard", Difference::of_words(event_name(event), played)))
     }
 

@@ -21,12 +21,10 @@ const ADDRESS: &str = "answer:schema";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// It is no JSON.
-    #[error(
-        "the schema of the answer is not JSON: {0}. Give a JSON schema, such as {{\"type\": \"object\"}}"
-    )]
+    #[error("the answer schema is not JSON: {0}. Give a JSON schema such as {{\"type\": \"object\"}}")]
     NotJson(String),
     /// It is JSON and no schema.
-    #[error("this is not a JSON schema: {0}. Correct the schema of the answer")]
+    #[error("the answer schema is not a valid JSON schema: {0}")]
     NotSchema(String),
 }
 
@@ -78,14 +76,14 @@ struct Nowhere;
 
 impl UrlLoader for Nowhere {
     fn load(&self, _: &str) -> Result<Value, Box<dyn Error>> {
-        Err("only parts of the schema itself can be referred to".into())
+        Err("a `$ref` can only name parts of the schema itself".into())
     }
 }
 
 fn describe(error: &CompileError) -> String {
     match error {
         CompileError::ValidationError { src, .. } => mistakes(src),
-        CompileError::LoadUrlError { url, src } => format!("it refers to {url}, but {src}"),
+        CompileError::LoadUrlError { url, src } => format!("`$ref` to {url}: {src}"),
         other => cut(&other.to_string().replace(ADDRESS, "the schema")),
     }
 }
@@ -109,7 +107,7 @@ fn collect(error: &ValidationError<'_, '_>, told: &mut BTreeSet<String>) {
     let what = match &error.kind {
         ErrorKind::AdditionalProperties { got } => {
             let names: BTreeSet<&str> = got.iter().map(|name| &**name).collect();
-            format!("not allowed: {}", names.into_iter().collect::<Vec<_>>().join(", "))
+            format!("unexpected property: {}", names.into_iter().collect::<Vec<_>>().join(", "))
         }
         other => other.to_string(),
     };
@@ -148,7 +146,7 @@ mod tests {
         );
         check(r#"{"name": "Ada"}"#, "at the top: missing properties 'age'");
         check(r#"{"name": "Ada", "age": 1, "tags": ["c"]}"#, "at /tags/0: value must be one of 'a', 'b'");
-        check(r#"{"name": "Ada", "age": 1, "y": 0, "x": 0}"#, "at the top: not allowed: x, y");
+        check(r#"{"name": "Ada", "age": 1, "y": 0, "x": 0}"#, "at the top: unexpected property: x, y");
         check("[]", "at the top: want object, but got array");
     }
 
@@ -167,15 +165,18 @@ mod tests {
             assert!(error.contains(expected), "{text}: {error}");
         };
         check("{", "is not JSON: EOF while parsing an object at line 1 column 1");
-        check("[]", "this is not a JSON schema: it must be a JSON object");
-        check(r#"{"type": 7}"#, "this is not a JSON schema: at /type: ");
+        check("[]", "the answer schema is not a valid JSON schema: it must be a JSON object");
+        check(r#"{"type": 7}"#, "the answer schema is not a valid JSON schema: at /type: ");
         check(r#"{"properties": {"a": {"type": "strin"}}}"#, "at /properties/a/type: ");
         check(r#"{"pattern": "("}"#, "at /pattern: ");
         check(
             r#"{"$ref": "http://example.invalid/x"}"#,
-            "it refers to http://example.invalid/x, but only parts",
+            "`$ref` to http://example.invalid/x: a `$ref` can only name parts",
         );
-        check(r#"{"$ref": "file:///etc/passwd"}"#, "it refers to file:///etc/passwd, but only parts");
+        check(
+            r#"{"$ref": "file:///etc/passwd"}"#,
+            "`$ref` to file:///etc/passwd: a `$ref` can only name parts",
+        );
         check(r##"{"$ref": "#/$defs/missing"}"##, "/$defs/missing");
     }
 

@@ -31,11 +31,11 @@ fn check(spec: &ToolSpec) -> Result<(), EngineError> {
     let invalid = |problem| EngineError::InvalidTool { name: spec.name.clone(), problem };
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if !(1..=NAME_CHARS_MAX).contains(&spec.name.len()) || !spec.name.bytes().all(is_plain) {
-        return Err(invalid("its name must be 1 to 64 letters, digits, `_` and `-`"));
+        return Err(invalid("a tool name needs 1 to 64 letters, digits, `_` or `-`"));
     }
     let kind = RawObject::parse(spec.input_schema.get()).ok().and_then(|schema| schema.get("type"));
     if kind.is_none_or(|kind| kind.get() != r#""object""#) {
-        return Err(invalid("the schema of its input must be that of an object"));
+        return Err(invalid("its input schema must describe an object"));
     }
     Ok(())
 }
@@ -102,7 +102,7 @@ impl Toolbox {
             Ok(Ok(facts)) => Admission::Ready { tool: entry.name.clone(), facts },
             Ok(Err(text)) => Admission::Invalid(text),
             Err(_) => Admission::Invalid(format!(
-                "{} failed to read its input: this is a bug in the tool.",
+                "{} panicked while reading its input. This is a bug in the tool.",
                 entry.name
             )),
         }

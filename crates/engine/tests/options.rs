@@ -35,15 +35,14 @@ fn check(option: impl FnOnce(EngineBuilder) -> EngineBuilder, expected: &str) {
 fn a_budget_in_usd_is_an_amount_of_money() {
     check(|b| b.budget_usd(Some(0.5)), "");
     for (budget, name) in [(0.0, "0"), (-1.0, "-1"), (f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
-        let error = format!("a budget of {name} USD cannot be kept; give a number above zero");
+        let error = format!("invalid budget of {name} USD: give a number above zero");
         check(|b| b.budget_usd(Some(budget)), &error);
     }
 }
 
 #[test]
 fn a_budget_in_usd_needs_every_price() {
-    let error = "the budget in USD cannot be kept, because the price of mystery is not known; use a model whose price is \
-                 known, or leave the budget out";
+    let error = "the price of mystery is unknown, so a budget in USD cannot be checked. Use another model, or leave out the budget";
     let mystery = ModelCard::unknown("mystery");
     let built = builder(mystery.clone()).budget_usd(Some(1.0)).build();
     assert_eq!(built.err().unwrap().to_string(), error);
@@ -54,19 +53,18 @@ fn a_budget_in_usd_needs_every_price() {
 
 #[test]
 fn limits_are_above_zero() {
-    let zero =
-        |name: &str| format!("{name} is zero, so nothing could be done; give at least one, or leave it out");
-    check(|b| b.turns_max(Some(0)), &zero("the number of turns"));
+    let zero = |name: &str| format!("{name} is 0. Give at least 1, or leave it out");
+    check(|b| b.turns_max(Some(0)), &zero("the limit on turns"));
     check(|b| b.token_budget(Some(0)), &zero("the budget of output tokens"));
     check(|b| b.task_budget(Some(0)), &zero("the task budget"));
-    check(|b| b.output_tokens_max(0), &zero("the cap on output tokens"));
+    check(|b| b.output_tokens_max(0), &zero("the limit on output tokens"));
     let output = OutputPolicy::default();
-    check(|b| b.output(OutputPolicy { first: 0, ..output }), &zero("the first cap on output tokens"));
-    check(|b| b.output(OutputPolicy { escalated: 0, ..output }), &zero("the escalated cap on output tokens"));
+    check(|b| b.output(OutputPolicy { first: 0, ..output }), &zero("the first limit on output tokens"));
+    check(|b| b.output(OutputPolicy { escalated: 0, ..output }), &zero("the raised limit on output tokens"));
     let repeats = RepeatPolicy::default();
     check(
         |b| b.repeats(RepeatPolicy { tell_after: 0, ..repeats }),
-        &zero("the number of repeated calls before the model is told"),
+        &zero("the number of repeated calls before the model is warned"),
     );
     check(
         |b| b.repeats(RepeatPolicy { ask_after: 0, ..repeats }),
@@ -81,7 +79,7 @@ fn shares_are_between_one_and_a_hundred() {
     let context = |percent| ContextPolicy { compact_percent: Some(percent), ..ContextPolicy::default() };
     let error = |percent| {
         format!(
-            "the share of the window at which the transcript is compacted is {percent} %; give a number from 1 to 100"
+            "the share of the window that triggers compaction is {percent} %. Give a number from 1 to 100"
         )
     };
     check(|b| b.context(context(0)), &error(0));
@@ -91,7 +89,7 @@ fn shares_are_between_one_and_a_hundred() {
     let continuation = ContinuationPolicy { percent: 0, ..ContinuationPolicy::default() };
     check(
         |b| b.continuation(continuation),
-        "the share of the token budget that counts as spent is 0 %; give a number from 1 to 100",
+        "the share of the token budget that counts as used up is 0 %. Give a number from 1 to 100",
     );
 }
 
@@ -100,8 +98,7 @@ fn a_window_leaves_room_for_work() {
     let window = |tokens| ContextPolicy { window_tokens: Some(tokens), ..ContextPolicy::default() };
     let error = |model: &str, window: u64| {
         format!(
-            "a window of {window} tokens leaves no room for work with {model}: it would be full at once. Give a larger \
-             window, or a larger share of it before the transcript is compacted"
+            "a context window of {window} tokens is too small for {model}: it would be full at once. Give a larger window, or compact at a larger share of it"
         )
     };
     let name = priced().id;
@@ -122,8 +119,7 @@ fn a_budget_for_thinking_fits_the_answer() {
     };
     let error = |tokens: u32, cap: u32| {
         format!(
-            "a budget of {tokens} tokens for thinking is not possible: give at least 1024 and less than the cap on output \
-             tokens, which is {cap}"
+            "invalid thinking budget of {tokens} tokens: give at least 1024 and less than the limit on output tokens ({cap})"
         )
     };
     check(|b| b.thinking(thinking(1_024)), "");

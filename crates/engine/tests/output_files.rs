@@ -122,5 +122,5 @@ async fn a_command_in_the_background_can_be_stopped_by_every_name_of_the_tool() 
     for (number, result) in (1..=3).zip(&results[3..]) {
         assert!(result.contains(&format!("Stopped task bash-{number}: sleep 30")), "{results:#?}");
     }
-    assert!(results[6].contains("Task bash-3 is over already"), "{results:#?}");
+    assert!(results[6].contains("Task bash-3 has already ended"), "{results:#?}");
 }

@@ -326,10 +326,10 @@ fn a_tool_that_no_provider_takes_is_refused_at_once() {
         let built = builder(TWO_TURNS, &Wait::default()).tools(vec![Arc::new(Odd(name))]).build();
         assert_eq!(built.err().unwrap().to_string(), expected);
     };
-    let name = "its name must be 1 to 64 letters, digits, `_` and `-`";
-    check("", &format!("the tool \"\" cannot be offered: {name}"));
-    check("my tool", &format!("the tool \"my tool\" cannot be offered: {name}"));
-    check("ok", "the tool \"ok\" cannot be offered: the schema of its input must be that of an object");
+    let name = "a tool name needs 1 to 64 letters, digits, `_` or `-`";
+    check("", &format!("invalid tool \"\": {name}"));
+    check("my tool", &format!("invalid tool \"my tool\": {name}"));
+    check("ok", "invalid tool \"ok\": its input schema must describe an object");
 }
 
 #[tokio::test(start_paused = true)]
@@ -500,7 +500,7 @@ async fn the_text_of_a_run_is_that_of_its_last_answer() {
     assert_eq!(outcome.text, "");
     let requests = updates.iter().filter(|update| matches!(update, Update::Requesting { .. })).count();
     assert_eq!(requests, 3, "it is asked once more");
-    assert_eq!(outcome.warnings, ["The model's last answer is empty."]);
+    assert_eq!(outcome.warnings, ["The last answer of the model is empty."]);
 }
 
 /// Answers for ever, with pieces that nobody is shown.

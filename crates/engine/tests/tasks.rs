@@ -55,10 +55,7 @@ async fn the_end_of_a_task_reaches_the_running_model() {
     let (mut session, _tasks) = session(&project, script);
     run(&mut session, "go").await;
     let json = session.messages().to_json();
-    assert!(
-        json.contains("The command ended with exit code 3.") && json.contains("Its output is in /"),
-        "{json}"
-    );
+    assert!(json.contains("The command ended with exit code 3.") && json.contains("Output: /"), "{json}");
     assert_eq!(json.matches("<task-notification>").count(), 1);
 }
 

@@ -106,14 +106,14 @@ fn limits_and_forms_that_cannot_be_meant() {
     };
     check(&["--max-budget-usd", "0"], &["--max-budget-usd 0", "an amount above 0"]);
     check(&["--max-budget-usd=-1"], &["--max-budget-usd -1"]);
-    check(&["--max-budget-usd", "1", "--model", "local-7b"], &["local-7b", "price", "not known"]);
+    check(&["--max-budget-usd", "1", "--model", "local-7b"], &["local-7b", "price", "unknown"]);
     check(&["--fallback-model", "opus"], &["--fallback-model opus is the model already"]);
     check(&["--fallback-model", "sonnet,sonnet"], &["among the fallback models already"]);
     check(&["--effort", "hard"], &["--effort hard", "low, medium, high, xhigh or max"]);
     check(&["--thinking", "lots"], &["--thinking lots"]);
     check(&["--thinking", "disabled", "--max-thinking-tokens", "5000"], &["contradicts"]);
     check(&["--json-schema", "{"], &["--json-schema {", "it is not JSON"]);
-    check(&["--json-schema", r#"{"type": 5}"#], &["--json-schema", "not a JSON schema"]);
+    check(&["--json-schema", r#"{"type": 5}"#], &["--json-schema", "not a valid JSON schema"]);
     check(&["--task-budget", "5"], &["--task-budget 5", "from 20000 on"]);
     check(&["--autocompact", "5"], &["--autocompact 5"]);
 }

@@ -51,9 +51,9 @@ fn forks_count_towards_the_budget() {
 fn a_budget_needs_prices() {
     let stage = Stage::hello();
     let refused = stage.run(&["-p", "go", "--model", "local-7b", "--max-budget-usd", "1"]);
-    check_refused(&refused, &["budget in USD", "price of local-7b", "leave the budget out"]);
+    check_refused(&refused, &["budget in USD", "price of local-7b", "leave out the budget"]);
     let refused = stage.run(&["-p", "go", "--fallback-model", "local-7b", "--max-budget-usd", "1"]);
-    check_refused(&refused, &["budget in USD", "price of local-7b", "leave the budget out"]);
+    check_refused(&refused, &["budget in USD", "price of local-7b", "leave out the budget"]);
     assert_eq!(stage.requests(), 0, "nothing was sent");
     let told = stage.told(&["--model", "local-7b"], &[]);
     assert_eq!(told.result["total_cost_usd"], Value::Null, "unknown is not zero: {}", told.result);

@@ -229,7 +229,10 @@ async fn hooks_answer_and_a_runner_that_panics_is_a_notice() {
     assert_eq!(hooked(Some(Hooks::Answers)).await.stop.as_deref(), Some("no"));
     for runner in [Hooks::Panics, Hooks::PanicsLater] {
         let answer = hooked(Some(runner)).await;
-        assert_eq!(answer.notices, ["The runner of the PreCompact hooks failed: this is a bug in it."]);
+        assert_eq!(
+            answer.notices,
+            ["The runner of the PreCompact hooks panicked. This is a bug in the runner."]
+        );
         assert!(answer.stop.is_none() && answer.blocks.is_empty());
     }
     assert!(hooked(None).await.notices.is_empty());
@@ -241,7 +244,10 @@ async fn a_runner_that_panics_lets_nothing_pass_that_was_to_be_guarded() {
     let call = HookCall::UserPromptSubmit { prompt: "x".into() };
     inflight.perform(Effect::RunHooks { hook: HookId(4), call, scene: HookScene::default() });
     let Event::Hooked { answer, .. } = next(&mut inflight).await else { panic!("no answer") };
-    assert_eq!(answer.blocks, ["The runner of the UserPromptSubmit hooks failed: this is a bug in it."]);
+    assert_eq!(
+        answer.blocks,
+        ["The runner of the UserPromptSubmit hooks panicked. This is a bug in the runner."]
+    );
 }
 
 #[tokio::test]

@@ -157,7 +157,7 @@ async fn what_was_heard_decides_what_follows() {
     assert_eq!((seen, mismatch.kind, &*mismatch.field), (place, "result", "result"));
     assert!(mismatch.logged.contains("done") && mismatch.played.contains("never said"), "{mismatch}");
     let text = mismatch.to_string();
-    assert!(text.contains("(a call that finished), `result` at `result`: the log has"), "{text}");
+    assert!(text.contains("(the end of a call), `result` at `result`: the log has"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,7 +177,7 @@ async fn what_cannot_be_heard_at_that_point_is_noticed() {
     let ended = first(|record| matches!(record, Record::Ended { .. }));
     let answer = begun + 1;
     assert!(matches!(&records[answer], Record::Heard(input) if matches!(input.event, Event::Model { .. })));
-    for (moved, behind, expected) in [(answer, ended, "the run is over"), (0, begun, "the run goes on")] {
+    for (moved, behind, expected) in [(answer, ended, "the run ended"), (0, begun, "the run continues")] {
         let mut records = records.clone();
         records.insert(behind + 1, records[moved].clone());
         let (seen, mismatch) = play_records(&engine, &records).map(drop).unwrap_err();
