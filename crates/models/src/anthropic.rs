@@ -223,7 +223,7 @@ impl Exchange {
             return Ok(Stage::Streaming(response));
         }
         if let Some(encoding) = encoding {
-            return Err(self.malformed(&format!("the encoding {encoding}, which was not asked for,")).into());
+            return Err(self.malformed(&format!("unexpected encoding {encoding}")).into());
         }
         if !kind.contains("json") {
             return Err(self.malformed(&kind).into());
@@ -235,7 +235,7 @@ impl Exchange {
             Ok(events) => Ok(Stage::Whole(events)),
             Err(Unreadable::Cut) => {
                 let place = &self.shared.endpoint.place;
-                let message = format!("The answer of {place} broke off in the middle.");
+                let message = format!("{place} broke off the response.");
                 Err(Failure::new(FailureClass::Cut, message).into())
             }
             Err(Unreadable::Wrong(problem)) => {
@@ -255,7 +255,7 @@ impl Exchange {
             Delivery::Streamed => "a stream of events",
             Delivery::Whole => "a message",
         };
-        let message = format!("{place} answered with {what} instead of {wanted}. Check ANTHROPIC_BASE_URL.");
+        let message = format!("{place} sent {what} instead of {wanted}. Check ANTHROPIC_BASE_URL.");
         Failure::new(FailureClass::Malformed, message)
     }
 
@@ -270,7 +270,7 @@ impl Exchange {
             }
             self.watchdog.on_bytes();
             if body.len() > WHOLE_BODY_BYTES_MAX {
-                let message = format!("The answer is larger than {WHOLE_BODY_BYTES_MAX} bytes.");
+                let message = format!("The response is larger than {WHOLE_BODY_BYTES_MAX} bytes.");
                 return Err(Failure::new(FailureClass::Malformed, message).into());
             }
         }
@@ -288,7 +288,7 @@ impl Exchange {
                 Err(error) => {
                     return Err(Failure::new(
                         FailureClass::Malformed,
-                        format!("The model's stream is broken: {error}."),
+                        format!("Invalid response stream: {error}."),
                     )
                     .into());
                 }
@@ -342,8 +342,8 @@ impl Exchange {
     fn stalled(&self, stall: Stall) -> Failure {
         let place = &self.shared.endpoint.place;
         let message = match stall {
-            Stall::Bytes(limit) => format!("Nothing came from {place} for {} s.", limit.as_secs_f32()),
-            Stall::Events(limit) => format!("No event came from {place} for {} s.", limit.as_secs_f32()),
+            Stall::Bytes(limit) => format!("{place} sent nothing for {} s.", limit.as_secs_f32()),
+            Stall::Events(limit) => format!("{place} sent no event for {} s.", limit.as_secs_f32()),
         };
         Failure::new(FailureClass::Stalled, message)
     }
@@ -387,7 +387,7 @@ fn redirect_failure(response: &Response, place: &str) -> Failure {
     let target = target.map(|to| format!(" to {to}")).unwrap_or_default();
     let status = response.status().as_u16();
     let message = format!(
-        "{place} redirects{target} (HTTP {status}), and a request with credentials does not follow. Set \
+        "{place} redirects{target} (HTTP {status}). Windlass does not send credentials to a redirect; set \
          ANTHROPIC_BASE_URL to the final address."
     );
     Failure { status: Some(status), ..Failure::new(FailureClass::NotFound, message) }
@@ -399,7 +399,7 @@ fn explain_size(failure: Failure, body_bytes: u64) -> Failure {
         return failure;
     }
     let megabytes = body_bytes / 1_000_000;
-    let message = format!("{} The request of {megabytes} MB is probably too large.", failure.message);
+    let message = format!("{} The request ({megabytes} MB) is probably too large.", failure.message);
     Failure { class: FailureClass::Overflow, message, ..failure }
 }
 

@@ -154,10 +154,7 @@ impl Assembler {
                 event
             }
             Err(problem) => {
-                let message = format!(
-                    "The model's stream does not follow the protocol: {problem}. The event was: {}",
-                    excerpt(data)
-                );
+                let message = format!("Invalid response stream: {problem}. The event was: {}", excerpt(data));
                 Some(self.fail(FailureClass::Malformed, message))
             }
         }
@@ -188,8 +185,8 @@ impl Assembler {
         if self.ended {
             return None;
         }
-        let seen = if self.started { "in the middle of the response" } else { "before the response began" };
-        Some(self.fail(FailureClass::Cut, format!("The model's stream broke off {seen}.")))
+        let seen = if self.started { "during the response" } else { "before the response" };
+        Some(self.fail(FailureClass::Cut, format!("The response stream broke off {seen}.")))
     }
 
     /// Whether the last item has been given.
@@ -260,7 +257,7 @@ impl Assembler {
         self.expect_started("content_block_start")?;
         let index = event.index()?;
         if index < self.next_index {
-            return Err(format!("block {index} starts twice or too late"));
+            return Err(format!("block {index} starts twice or out of order"));
         }
         let skeleton: Arc<RawValue> = required(event.content_block, "content_block")?.to_owned().into();
         self.open.push(OpenBlock::new(index, Arc::clone(&skeleton))?);
@@ -282,7 +279,7 @@ impl Assembler {
                 BlockDelta::of_kind(kind)
             }
         };
-        let missing = |name: &str| format!("a `{}` without `{name}`", fields.kind);
+        let missing = |name: &str| format!("`{}` without `{name}`", fields.kind);
         let delta = match &*fields.kind {
             "text_delta" => {
                 let text = fields.text.ok_or_else(|| missing("text"))?;
@@ -350,14 +347,13 @@ impl Assembler {
     fn on_message_stop(&mut self) -> Result<ModelEvent, String> {
         self.expect_started("message_stop")?;
         if let Some(block) = self.open.first() {
-            return Err(format!("`message_stop` while block {} is open", block.index()));
+            return Err(format!("`message_stop` before the end of block {}", block.index()));
         }
         Ok(match self.stop.take() {
             Some(stop) => ModelEvent::Ended { stop, usage: Box::new(std::mem::take(&mut self.usage)) },
-            None => self.fail(
-                FailureClass::Cut,
-                "The model's stream ended without saying why the model stopped.".to_owned(),
-            ),
+            None => {
+                self.fail(FailureClass::Cut, "The response stream ended without a stop reason.".to_owned())
+            }
         })
     }
 
@@ -378,14 +374,14 @@ impl<'a> Event<'a> {
     fn parse(data: &'a str) -> Result<Self, String> {
         let event: Self = serde_json::from_str(data).map_err(|error| format!("not JSON ({error})"))?;
         if event.kind.is_none() && event.error.is_none() {
-            return Err("an event without a type".to_owned());
+            return Err("event without `type`".to_owned());
         }
         Ok(event)
     }
 
     fn index(&self) -> Result<u32, String> {
         let index = self.index.and_then(|raw| raw.get().parse().ok());
-        index.ok_or_else(|| format!("a `{}` without `index`", self.name()))
+        index.ok_or_else(|| format!("`{}` without `index`", self.name()))
     }
 
     /// The type; some servers leave out that of an error.

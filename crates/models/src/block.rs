@@ -137,7 +137,7 @@ impl OpenBlock {
         if self.kind == kind || self.kind == Kind::Other {
             Ok(())
         } else {
-            Err(format!("a `{delta}` for block {} of another type", self.index))
+            Err(format!("`{delta}` does not fit the type of block {}", self.index))
         }
     }
 

@@ -80,16 +80,16 @@ fn with_kind(body: &ErrorBody, headers: &ErrorHeaders) -> ErrorBody {
 
 fn explain(failure: &Failure, status: Option<u16>, body: &ErrorBody, place: &str) -> String {
     let what = match failure.class {
-        FailureClass::Auth => "refused the key or token",
-        FailureClass::Forbidden => "does not allow this request",
-        FailureClass::NotFound => "does not know this model or address",
-        FailureClass::RateLimited => "has too many requests from you",
-        FailureClass::Quota => "says that a usage limit is reached",
+        FailureClass::Auth => "rejected the API key or token",
+        FailureClass::Forbidden => "denied access",
+        FailureClass::NotFound => "does not know this model or URL",
+        FailureClass::RateLimited => "reports too many requests",
+        FailureClass::Quota => "reports that a usage limit is reached",
         FailureClass::Overloaded => "is overloaded",
-        FailureClass::Overflow => "cannot take a prompt of this size",
-        FailureClass::Media => "cannot take a picture or document of this request",
-        FailureClass::Binding => "does not accept the thinking blocks of this transcript",
-        FailureClass::BadRequest => "did not accept the request",
+        FailureClass::Overflow => "rejected the prompt as too long",
+        FailureClass::Media => "rejected an image or document",
+        FailureClass::Binding => "rejected the thinking blocks of this conversation",
+        FailureClass::BadRequest => "rejected the request",
         _ => "failed",
     };
     let mut text = capitalised(place);
@@ -110,20 +110,20 @@ fn explain(failure: &Failure, status: Option<u16>, body: &ErrorBody, place: &str
 fn advice(failure: &Failure, body: &ErrorBody) -> String {
     let advice = match (failure.class, failure.resets_at) {
         (FailureClass::Auth, _) => " Check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN.",
-        (FailureClass::NotFound, _) => " Check the model's name, and ANTHROPIC_BASE_URL if it is set.",
+        (FailureClass::NotFound, _) => " Check the model name, and ANTHROPIC_BASE_URL if set.",
         (FailureClass::Forbidden, _) => {
-            " Check what the key is allowed to do, and the billing of its account."
+            " Check the permissions of the API key and the billing of its account."
         }
         (FailureClass::Quota, Some(moment)) => {
-            return format!(" The limit is reset at {}.", moments::told(moment));
+            return format!(" The limit resets at {}.", moments::told(moment));
         }
-        (FailureClass::Quota, None) => " Raise the limit with the provider, or wait until it is reset.",
-        (FailureClass::Overflow, _) => " Begin a new session, or give it less to read.",
+        (FailureClass::Quota, None) => " Raise the limit at the provider, or wait until it resets.",
+        (FailureClass::Overflow, _) => " Start a new session, or give it less to read.",
         (FailureClass::Media, _) => {
-            " Give a smaller one in a common format, or begin a new session without it."
+            " Use a smaller file in a common format, or start a new session without it."
         }
         (FailureClass::BadRequest, _) if body.words.starts_with("max_tokens: ") => {
-            " Lower CLAUDE_CODE_MAX_OUTPUT_TOKENS to what the model takes."
+            " Lower CLAUDE_CODE_MAX_OUTPUT_TOKENS to the model's limit."
         }
         _ => "",
     };

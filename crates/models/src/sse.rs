@@ -74,7 +74,7 @@ pub struct SseEvent<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SseError {
     /// An event without end.
-    #[error("an event of the stream is larger than {EVENT_BYTES_MAX} bytes")]
+    #[error("an event is larger than {EVENT_BYTES_MAX} bytes")]
     EventTooLarge,
 }
 

@@ -85,7 +85,7 @@ impl Refusals {
         }
         failure.class = FailureClass::BadRequest;
         failure.should_retry = Some(true);
-        failure.message.push_str(" The next request leaves this out.");
+        failure.message.push_str(" Windlass retries without it.");
         failure
     }
 

@@ -102,9 +102,7 @@ impl Default for AnthropicSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ClientError {
     /// The base URL cannot be used.
-    #[error(
-        "the base URL {url:?} {problem}; set ANTHROPIC_BASE_URL to an address such as {DEFAULT_BASE_URL}"
-    )]
+    #[error("the base URL {url:?} {problem}. Set ANTHROPIC_BASE_URL to a URL such as {DEFAULT_BASE_URL}")]
     BaseUrl {
         /// The URL, without credentials.
         url: String,
@@ -134,14 +132,14 @@ pub(super) fn endpoint(base_url: &str) -> Result<Endpoint, ClientError> {
     let base = base_url.trim();
     let wrong = |problem| ClientError::BaseUrl { url: without_credentials(base), problem };
     if !base.contains("://") {
-        return Err(wrong("has no http:// or https:// in front"));
+        return Err(wrong("does not start with http:// or https://"));
     }
     let parsed = Url::parse(base).map_err(|_| wrong("is not a URL"))?;
     if !matches!(parsed.scheme(), "http" | "https") {
-        return Err(wrong("is neither http:// nor https://"));
+        return Err(wrong("does not start with http:// or https://"));
     }
     if parsed.query().is_some() || parsed.fragment().is_some() {
-        return Err(wrong("has a query or fragment, which a path cannot be appended to"));
+        return Err(wrong("has a query or fragment"));
     }
     let mut url = parsed.clone();
     // Many write the version with the address, as other clients want it.
@@ -211,9 +209,9 @@ fn add_custom(headers: &mut HeaderMap, custom: &[(String, Secret)]) -> Result<()
     let wrong = |name: &str, problem| ClientError::Header { name: name.to_owned(), problem };
     for (index, (name, value)) in custom.iter().enumerate() {
         let header = HeaderName::from_bytes(name.trim().as_bytes())
-            .map_err(|_| wrong(name, "is not a name a header can have"))?;
+            .map_err(|_| wrong(name, "is not a valid header name"))?;
         if RESERVED_HEADERS.contains(&header.as_str()) {
-            return Err(wrong(name, "is set by the HTTP client and cannot be chosen"));
+            return Err(wrong(name, "is reserved for the HTTP client"));
         }
         let value = secret_value(name, value.reveal())?;
         let seen_before =
@@ -230,7 +228,7 @@ fn add_custom(headers: &mut HeaderMap, custom: &[(String, Secret)]) -> Result<()
 fn plain_value(name: &str, text: &str) -> Result<HeaderValue, ClientError> {
     HeaderValue::from_str(text.trim()).map_err(|_| ClientError::Header {
         name: name.to_owned(),
-        problem: "has a value with a line break or another character that a header cannot have",
+        problem: "has a line break or another invalid character in its value",
     })
 }
 
@@ -262,11 +260,11 @@ mod tests {
         check_url("https://u:p@a/", "https://u:p@a/v1/messages at https://a");
         check_url(
             "localhost:8080",
-            "the base URL \"localhost:8080\" has no http:// or https:// in front; set ANTHROPIC_BASE_URL to",
+            "the base URL \"localhost:8080\" does not start with http:// or https://; set ANTHROPIC_BASE_URL to",
         );
         check_url("", "the base URL \"\" has no http");
         check_url("u:key@host", "the base URL \"host\" has no http");
-        check_url("ftp://a", "the base URL \"ftp://a\" is neither http:// nor https://");
+        check_url("ftp://a", "the base URL \"ftp://a\" does not start with http:// or https://");
         check_url("http://", "the base URL \"http://\" is not a URL");
         check_url("http://k@a b/", "the base URL \"http://a b/\" is not a URL");
         check_url("http://a/?x=1", "the base URL \"http://a/?x=1\" has a query");
@@ -330,17 +328,9 @@ mod tests {
             let error = headers(&custom(&[(name, value)])).unwrap_err().to_string();
             assert_eq!(error, expected);
         };
-        check("bad name", "x", "the header \"bad name\" is not a name a header can have");
-        check(
-            "Content-Length",
-            "5",
-            "the header \"Content-Length\" is set by the HTTP client and cannot be chosen",
-        );
-        check(
-            "x",
-            "a\nb",
-            "the header \"x\" has a value with a line break or another character that a header cannot have",
-        );
+        check("bad name", "x", "the header \"bad name\" is not a valid header name");
+        check("Content-Length", "5", "the header \"Content-Length\" is reserved for the HTTP client");
+        check("x", "a\nb", "the header \"x\" has a line break or another invalid character in its value");
     }
 
     #[test]

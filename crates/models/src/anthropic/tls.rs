@@ -25,7 +25,7 @@ pub(super) fn config(settings: &AnthropicSettings, with_roots: bool) -> Result<C
                 .map_err(|error| unreadable("client key", &identity.key_file, &error))?;
             builder
                 .with_client_auth_cert(chain, key)
-                .map_err(|error| format!("the client certificate and its key cannot be used: {error}"))?
+                .map_err(|error| format!("cannot use the client certificate and its key: {error}"))?
         }
     };
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -37,14 +37,12 @@ fn roots(extra: Option<&Path>) -> Result<RootCertStore, String> {
     let system = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(system.certs);
     if let Some(file) = extra {
-        let more = certificates(file, "file of extra certificates")?;
+        let more = certificates(file, "extra certificate file")?;
         roots.add_parsable_certificates(more);
     }
     if roots.is_empty() {
         let cause = system.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
-        return Err(format!(
-            "no certificates to trust were found{cause}; install them, or set SSL_CERT_FILE"
-        ));
+        return Err(format!("found no root certificates{cause}. Install them, or set SSL_CERT_FILE"));
     }
     Ok(roots)
 }
@@ -54,11 +52,11 @@ fn certificates(file: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>,
         CertificateDer::pem_file_iter(file).map_err(|error| unreadable(what, file, &error))?.collect();
     let list = list.map_err(|error| unreadable(what, file, &error))?;
     if list.is_empty() {
-        return Err(format!("the {what} {} holds no certificate", file.display()));
+        return Err(format!("the {what} {} contains no certificate", file.display()));
     }
     Ok(list)
 }
 
 fn unreadable(what: &str, file: &Path, error: &rustls::pki_types::pem::Error) -> String {
-    format!("the {what} {} cannot be read: {error}", file.display())
+    format!("cannot read the {what} {}: {error}", file.display())
 }

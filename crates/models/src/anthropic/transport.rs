@@ -47,7 +47,7 @@ fn build(
     let speaks_tls =
         endpoint.url.scheme() == "https" || proxy.is_some_and(|(_, value)| value.starts_with("https:"));
     let unusable = |problem: &str| {
-        let message = format!("No TLS connection to {} can be made: {problem}.", endpoint.place);
+        let message = format!("Cannot set up TLS for {}: {problem}.", endpoint.place);
         Box::new(Failure::new(FailureClass::Tls, message))
     };
     let tls = tls::config(settings, speaks_tls).map_err(|problem| unusable(&problem))?;
@@ -89,27 +89,27 @@ pub(super) fn send_failure(
     let (class, message) = if let Some(error) = tls_error {
         (FailureClass::Tls, tls_message(error, place))
     } else if causes.iter().any(|cause| cause.to_string().starts_with("invalid HTTP")) {
-        let message = format!("{place} does not answer in HTTP. Check ANTHROPIC_BASE_URL.");
+        let message = format!("{place} does not speak HTTP. Check ANTHROPIC_BASE_URL.");
         (FailureClass::Malformed, message)
     } else if !error.is_connect() {
         let cause = root_cause(error);
-        let message = format!("{place} closed the connection before it answered ({cause}).");
+        let message = format!("{place} closed the connection before it responded ({cause}).");
         (FailureClass::Cut, message)
     } else {
         let what = if error.is_dns() {
-            format!("The name of {place} could not be resolved.")
+            format!("Cannot resolve the host name of {place}.")
         } else if error.is_timeout() {
-            format!("{place} could not be reached within {} s.", settings.connect_timeout.as_secs_f32())
+            format!("Cannot reach {place} within {} s.", settings.connect_timeout.as_secs_f32())
         } else if io_kind == Some(io::ErrorKind::ConnectionRefused) {
             format!("{place} refused the connection.")
         } else {
-            format!("No connection to {place}: {}.", root_cause(error))
+            format!("Cannot connect to {place}: {}.", root_cause(error))
         };
         let advice = match proxy_variable(settings, endpoint) {
             Some((name, _)) => {
-                format!("Check the network, the proxy in {name}, and ANTHROPIC_BASE_URL if it is set.")
+                format!("Check the network, the proxy in {name}, and ANTHROPIC_BASE_URL if set.")
             }
-            None => "Check that it runs and can be reached, and ANTHROPIC_BASE_URL if it is set.".to_owned(),
+            None => "Check that it is running and reachable, and ANTHROPIC_BASE_URL if set.".to_owned(),
         };
         (FailureClass::Connect, format!("{what} {advice}"))
     };
@@ -119,12 +119,12 @@ pub(super) fn send_failure(
 fn tls_message(error: &rustls::Error, place: &str) -> String {
     let advice = match error {
         rustls::Error::InvalidCertificate(_) => {
-            "If a proxy inspects the traffic, set NODE_EXTRA_CA_CERTS to the file of its certificate."
+            "If a proxy inspects the traffic, set NODE_EXTRA_CA_CERTS to its certificate file."
         }
-        rustls::Error::InvalidMessage(_) => "Is it an http:// address?",
-        _ => "Check ANTHROPIC_BASE_URL if it is set, and the client certificate if there is one.",
+        rustls::Error::InvalidMessage(_) => "Use http:// if the server has no TLS.",
+        _ => "Check ANTHROPIC_BASE_URL and the client certificate, if set.",
     };
-    format!("The TLS connection to {place} failed ({error}). {advice}")
+    format!("TLS connection to {place} failed ({error}). {advice}")
 }
 
 /// What it means that the body of an answer broke off.
@@ -132,7 +132,7 @@ pub(super) fn body_failure(error: &reqwest::Error, place: &str) -> Failure {
     let cause = root_cause(error);
     Failure::new(
         FailureClass::Cut,
-        format!("The connection to {place} broke off in the middle of the response ({cause})."),
+        format!("The connection to {place} broke off during the response ({cause})."),
     )
 }
 

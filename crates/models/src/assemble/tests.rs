@@ -421,18 +421,15 @@ fn errors_in_the_stream_are_classified() {
     );
     check(
         r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#,
-        "RateLimited: The model's server has too many requests from you: slow down.",
+        "RateLimited: The model's server reports too many requests: slow down.",
     );
 }
 
 #[test]
 fn what_breaks_the_protocol_is_malformed() {
     let block = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"N","input":{}}}"#;
-    check_failure(
-        &[r#"{"type":"content_block_"#],
-        "Malformed: The model's stream does not follow the protocol: not JSON",
-    );
-    check_failure(&["{}"], "an event without a type");
+    check_failure(&[r#"{"type":"content_block_"#], "Malformed: Invalid response stream: not JSON");
+    check_failure(&["{}"], "event without `type`");
     check_failure(&[START], "a second `message_start`");
     check_failure(&[block, block], "block 0 starts twice");
     check_failure(
@@ -449,13 +446,13 @@ fn what_breaks_the_protocol_is_malformed() {
     check_failure(&[r#"{"type":"content_block_start","index":0}"#], "`content_block` is missing");
     check_failure(
         &[block, r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#],
-        "a `text_delta` for block 0 of another type",
+        "`text_delta` does not fit the type of block 0",
     );
     check_failure(
         &[block, r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta"}}"#],
-        "a `input_json_delta` without `partial_json`",
+        "`input_json_delta` without `partial_json`",
     );
-    check_failure(&[block, END, STOP], "`message_stop` while block 0 is open");
+    check_failure(&[block, END, STOP], "`message_stop` before the end of block 0");
     check_failure(
         &[
             r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t"}}"#,
@@ -471,10 +468,10 @@ fn what_breaks_the_protocol_is_malformed() {
 
 #[test]
 fn a_stream_without_its_end_is_cut() {
-    check(&[], &["Cut: The model's stream broke off before the response began."]);
-    check_failure(&[], "Cut: The model's stream broke off in the middle of the response.");
-    check_failure(&[END], "Cut: The model's stream broke off in the middle");
-    check_failure(&[STOP], "Cut: The model's stream ended without saying why the model stopped.");
+    check(&[], &["Cut: The response stream broke off before the response."]);
+    check_failure(&[], "Cut: The response stream broke off during the response.");
+    check_failure(&[END], "Cut: The response stream broke off");
+    check_failure(&[STOP], "Cut: The response stream ended without a stop reason.");
 }
 
 /// How long it takes to put one text block together from pieces.

@@ -212,7 +212,7 @@ fn messages_end_like_sentences() {
         answer_failure(status, &ErrorBody::parse(body), ErrorHeaders::default(), "http://a").message
     };
     assert_eq!(told(500, ""), "http://a failed (HTTP 500).");
-    assert_eq!(told(400, &error("x", "No.")), "http://a did not accept the request (HTTP 400): No.");
+    assert_eq!(told(400, &error("x", "No.")), "http://a rejected the request (HTTP 400): No.");
 }
 
 #[test]
@@ -225,36 +225,32 @@ fn messages_say_what_to_do_when_somebody_must_act() {
     check(
         403,
         "Not for you",
-        "http://a does not allow this request (HTTP 403): Not for you. Check what the key is allowed to do, and \
-         the billing of its account.",
+        "http://a denied access (HTTP 403): Not for you. Check the permissions of the API key and the billing of its account.",
     );
     check(
         413,
         "",
-        "http://a cannot take a prompt of this size (HTTP 413). Begin a new session, or give it less to read.",
+        "http://a rejected the prompt as too long (HTTP 413). Start a new session, or give it less to read.",
     );
     check(
         429,
         "You've hit your usage limit.",
-        "http://a says that a usage limit is reached (HTTP 429): You've hit your usage limit. Raise the limit with \
-         the provider, or wait until it is reset.",
+        "http://a reports that a usage limit is reached (HTTP 429): You've hit your usage limit. Raise the limit at the provider, or wait until it resets.",
     );
     check(
         400,
         "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for claude-haiku-4-5",
-        "http://a did not accept the request (HTTP 400): max_tokens: 100000 > 64000, which is the maximum allowed \
-         number of output tokens for claude-haiku-4-5. Lower CLAUDE_CODE_MAX_OUTPUT_TOKENS to what the model takes.",
+        "http://a rejected the request (HTTP 400): max_tokens: 100000 > 64000, which is the maximum allowed \
+         number of output tokens for claude-haiku-4-5. Lower CLAUDE_CODE_MAX_OUTPUT_TOKENS to the model's limit.",
     );
     check(
         429,
         "Claude AI usage limit reached|1763200000",
-        "http://a says that a usage limit is reached (HTTP 429): Claude AI usage limit reached|1763200000. The limit is \
-         reset at 2025-11-15 09:46 UTC.",
+        "http://a reports that a usage limit is reached (HTTP 429): Claude AI usage limit reached|1763200000. The limit resets at 2025-11-15 09:46 UTC.",
     );
     check(
         400,
         "Could not process image",
-        "http://a cannot take a picture or document of this request (HTTP 400): Could not process image. Give a \
-         smaller one in a common format, or begin a new session without it.",
+        "http://a rejected an image or document (HTTP 400): Could not process image. Use a smaller file in a common format, or start a new session without it.",
     );
 }

@@ -225,7 +225,7 @@ impl Expansion<'_> {
             return StatusError::new(500, "api_error", "");
         };
         let kind = kind.as_deref().unwrap_or_else(|| usual_kind(*code));
-        let message = message.as_deref().unwrap_or("The script says so.");
+        let message = message.as_deref().unwrap_or("Scripted failure.");
         let mut error = StatusError::new(*code, kind, message);
         error.headers = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         if let Some(body) = body {

@@ -169,9 +169,9 @@ impl FailureSpec {
             ScriptClass::Overloaded => "Overloaded".to_owned(),
             ScriptClass::Server => "Internal server error".to_owned(),
             ScriptClass::Auth => "invalid x-api-key".to_owned(),
-            ScriptClass::Forbidden => "Your key has no permission for this.".to_owned(),
+            ScriptClass::Forbidden => "Your API key has no permission for this.".to_owned(),
             ScriptClass::NotFound => "model: not found".to_owned(),
-            ScriptClass::BadRequest => "The script says so.".to_owned(),
+            ScriptClass::BadRequest => "Scripted failure.".to_owned(),
         }
     }
 }

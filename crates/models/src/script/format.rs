@@ -205,10 +205,7 @@ pub enum ScriptError {
 }
 
 fn file(path: Option<&Path>) -> String {
-    path.map_or_else(
-        || "malformed script, ".to_owned(),
-        |path| format!("malformed script {}, ", path.display()),
-    )
+    path.map_or_else(|| "invalid script, ".to_owned(), |path| format!("invalid script {}, ", path.display()))
 }
 
 impl Script {
@@ -426,7 +423,7 @@ impl BlockFields {
             ("signature", self.signature.is_some(), self.thinking.is_some(), "thinking"),
         ];
         match companions.iter().find(|(_, given, owner, _)| *given && !owner) {
-            Some((field, _, _, owner)) => Err(format!("`{field}` belongs to `{owner}`, which is missing")),
+            Some((field, _, _, owner)) => Err(format!("`{field}` needs `{owner}`")),
             None => Ok(()),
         }
     }
@@ -436,9 +433,7 @@ fn tool_input(input: Option<Value>, text: Option<String>) -> Result<String, Stri
     match (input, text) {
         (Some(_), Some(_)) => Err("expected only one of `input`, `input_json`".to_owned()),
         (Some(object @ Value::Object(_)), None) => Ok(object.to_string()),
-        (Some(_), None) => {
-            Err("`input` is not an object; use `input_json` to send any other text".to_owned())
-        }
+        (Some(_), None) => Err("`input` must be an object; use `input_json` for any other text".to_owned()),
         (None, Some(text)) => Ok(text),
         (None, None) => Ok("{}".to_owned()),
     }
@@ -447,7 +442,7 @@ fn tool_input(input: Option<Value>, text: Option<String>) -> Result<String, Stri
 fn raw_block(block: Value) -> Result<Value, String> {
     match block.get("type") {
         Some(Value::String(_)) => Ok(block),
-        _ => Err("`raw` is not a block: expected an object with a `type`".to_owned()),
+        _ => Err("`raw` must be an object with a `type`".to_owned()),
     }
 }
 

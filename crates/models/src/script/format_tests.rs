@@ -26,35 +26,32 @@ fn check_block(block: &str, expected: &str) {
 #[test]
 fn a_malformed_script_is_told_place_and_expectation() {
     check(r#"{"responses":[{"blocks":[]}]}"#, "ok");
-    check(r#"{"responses":[]}"#, "malformed script, at `responses`: expected at least one response");
-    check("{}", "malformed script, at line 1 column 2: missing field `responses`");
+    check(r#"{"responses":[]}"#, "invalid script, at `responses`: expected at least one response");
+    check("{}", "invalid script, at line 1 column 2: missing field `responses`");
     check(
         "{\"responses\":[{\"blocks\":[]},\n {\"bloks\":[]}]}",
-        "malformed script, at `responses[1].bloks` (line 2 column 9): unknown field `bloks`, expected one of \
+        "invalid script, at `responses[1].bloks` (line 2 column 9): unknown field `bloks`, expected one of \
          `blocks`, `stop_reason`, `usage`, `delay_ms`, `delta_chars`, `delta_delay_ms`, `block_delay_ms`, \
          `end_delay_ms`, `repeat`, `expect`, `when`, `model`, `notes`, `fault`",
     );
     check(
         r#"{"responses":[{}]}"#,
-        "malformed script, at `responses[0]` (line 1 column 17): expected `blocks` or `fault`",
+        "invalid script, at `responses[0]` (line 1 column 17): expected `blocks` or `fault`",
     );
     check(
         r#"{"responses":[{"blocks":[],"delta_chars":0}]}"#,
-        "malformed script, at `responses[0]` (line 1 column 44): `delta_chars` is 0, expected at least 1",
+        "invalid script, at `responses[0]` (line 1 column 44): `delta_chars` is 0, expected at least 1",
     );
     check(
         r#"{"responses":[{"blocks":[],"repeat":0}]}"#,
-        "malformed script, at `responses[0]` (line 1 column 39): `repeat` is 0, expected 1 to 100000",
+        "invalid script, at `responses[0]` (line 1 column 39): `repeat` is 0, expected 1 to 100000",
     );
     check(
         r#"{"responses":[{"blocks":[]}],"then":"loop"}"#,
-        "malformed script, at `then` (line 1 column 42): unknown variant `loop`, expected `fail` or `repeat`",
+        "invalid script, at `then` (line 1 column 42): unknown variant `loop`, expected `fail` or `repeat`",
     );
-    check(r#"{"responses":[{"blocks":[]}]} x"#, "malformed script, at line 1 column 31: trailing characters");
-    check(
-        r#"{"responses":["#,
-        "malformed script, at `responses` (line 1 column 14): EOF while parsing a list",
-    );
+    check(r#"{"responses":[{"blocks":[]}]} x"#, "invalid script, at line 1 column 31: trailing characters");
+    check(r#"{"responses":["#, "invalid script, at `responses` (line 1 column 14): EOF while parsing a list");
 }
 
 #[test]
@@ -69,14 +66,14 @@ fn a_block_is_exactly_one_thing() {
         r#"{"text":"a","tool":"b"}"#,
         "expected only one of `text`, `tool`, `thinking`, `redacted_thinking`, `raw`",
     );
-    check_block(r#"{"text":"a","id":"b"}"#, "`id` belongs to `tool`, which is missing");
-    check_block(r#"{"tool":"a","signature":"b"}"#, "`signature` belongs to `thinking`, which is missing");
+    check_block(r#"{"text":"a","id":"b"}"#, "`id` needs `tool`");
+    check_block(r#"{"tool":"a","signature":"b"}"#, "`signature` needs `thinking`");
     check_block(r#"{"tool":"a","input":{},"input_json":""}"#, "expected only one of `input`, `input_json`");
     check_block(
         r#"{"tool":"a","input":[]}"#,
-        "`input` is not an object; use `input_json` to send any other text",
+        "`input` must be an object; use `input_json` for any other text",
     );
-    check_block(r#"{"raw":{"text":"a"}}"#, "`raw` is not a block: expected an object with a `type`");
+    check_block(r#"{"raw":{"text":"a"}}"#, "`raw` must be an object with a `type`");
     check_block(r#"{"text":3}"#, "invalid type: integer `3`, expected a string");
 }
 
@@ -100,17 +97,17 @@ fn a_fault_is_checked_too() {
     }
     check(
         &fault(r#"{"cut":{}}"#),
-        "malformed script, at `responses[0].fault.cut` (line 1 column 33): \
+        "invalid script, at `responses[0].fault.cut` (line 1 column 33): \
          expected one of `after_events`, `after_bytes`",
     );
     check(
         &fault(r#"{"status":{"code":200}}"#),
-        "malformed script, at `responses[0]` (line 1 column 48): \
+        "invalid script, at `responses[0]` (line 1 column 48): \
          `fault.status.code` is 200, expected 400 to 599",
     );
     check(
         &fault(r#"{"stall":{"after":1}}"#),
-        "malformed script, at `responses[0].fault.stall.after` (line 1 column 40): \
+        "invalid script, at `responses[0].fault.stall.after` (line 1 column 40): \
          unknown field `after`, expected `after_events` or `ping_ms`",
     );
 }
@@ -162,7 +159,7 @@ fn a_file_is_named_in_its_errors() {
     assert!(missing.starts_with(&format!("cannot read the script {}: ", path.display())), "{missing}");
     std::fs::write(&path, "[").unwrap();
     let malformed = Script::load(&path).unwrap_err().to_string();
-    assert!(malformed.starts_with(&format!("malformed script {}, at ", path.display())), "{malformed}");
+    assert!(malformed.starts_with(&format!("invalid script {}, at ", path.display())), "{malformed}");
 }
 
 /// Every block of the page that is marked as JSON is a whole script.

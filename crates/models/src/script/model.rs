@@ -92,7 +92,7 @@ impl Answer {
         let failure = match ending {
             Ending::End => return assembler.on_eof(),
             Ending::Cut { .. } => {
-                Failure::new(FailureClass::Cut, "The connection closed in mid-stream, as scripted.")
+                Failure::new(FailureClass::Cut, "Scripted fault: the connection closed during the stream.")
             }
             Ending::Stall { ping } => stall(ping.is_some()).await,
         };
@@ -107,7 +107,7 @@ impl Answer {
     /// Takes the request's turn and waits for the head of its response.
     async fn open(&self) -> Result<Stage, Box<Failure>> {
         let Playback { delay, opening, events, ending } = self.take_turn().map_err(|mismatch| {
-            let message = format!("This request is not in the script: {mismatch}.");
+            let message = format!("The request does not match the script: {mismatch}.");
             Box::new(Failure::new(FailureClass::BadRequest, message))
         })?;
         wait(delay).await;
@@ -120,7 +120,7 @@ impl Answer {
             Opening::Whole(message) => self.open_whole(&message, ending).await,
             Opening::Status(status) => Err(status_failure(&status).into()),
             Opening::Refuse => {
-                let message = "The connection closed without an answer, as scripted.";
+                let message = "Scripted fault: the connection closed without a response.";
                 Err(Failure::new(FailureClass::Cut, message).into())
             }
         }
@@ -130,7 +130,7 @@ impl Answer {
         match ending {
             Ending::End => {}
             Ending::Cut { .. } => {
-                let told = "The connection closed in the middle of the answer, as scripted.";
+                let told = "Scripted fault: the connection closed during the response.";
                 return Err(Failure::new(FailureClass::Cut, told).into());
             }
             Ending::Stall { .. } => return Err(whole_stall().await.into()),
@@ -140,7 +140,7 @@ impl Answer {
                 Unreadable::Cut => (FailureClass::Cut, "it broke off".to_owned()),
                 Unreadable::Wrong(told) => (FailureClass::Malformed, told),
             };
-            Failure::new(class, format!("The scripted answer is not a message: {told}."))
+            Failure::new(class, format!("The scripted response is not a message: {told}."))
         })?;
         Ok(Stage::Whole(events))
     }
@@ -174,7 +174,7 @@ async fn stall(pings: bool) -> Failure {
         return std::future::pending().await;
     };
     tokio::time::sleep(limit).await;
-    let message = format!("The stream sent no {what} for {} s, as scripted.", limit.as_secs());
+    let message = format!("Scripted fault: no {what} for {} s.", limit.as_secs());
     Failure::new(FailureClass::Stalled, &message)
 }
 
@@ -185,7 +185,7 @@ async fn whole_stall() -> Failure {
         return std::future::pending().await;
     };
     tokio::time::sleep(limit).await;
-    let message = format!("The answer sent no byte for {} s, as scripted.", limit.as_secs());
+    let message = format!("Scripted fault: no byte for {} s.", limit.as_secs());
     Failure::new(FailureClass::Stalled, &message)
 }
 

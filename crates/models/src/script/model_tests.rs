@@ -108,8 +108,7 @@ async fn requests_get_responses_in_order_and_clones_share_the_place() {
     assert_eq!(failure.class, FailureClass::BadRequest);
     assert_eq!(
         failure.message,
-        "This request is not in the script: the script is used up: it has responses for 3 requests and this is request 4; \
-         add a response or \"then\": \"repeat\"."
+        "The request does not match the script: the script has responses for 3 requests, and this is request 4. Add a response or \"then\": \"repeat\"."
     );
 }
 
@@ -139,7 +138,7 @@ async fn an_unexpected_request_is_told_what_was_expected_and_what_came() {
     assert_eq!(failure.class, FailureClass::BadRequest);
     assert_eq!(
         failure.message,
-        "This request is not in the script: the script expects the newest user message of request 1 to contain \"old\", \
+        "The request does not match the script: request 1: the script expects the last user message to contain \"old\", \
          but it is \"four lines\\nand hurry\"."
     );
 }
@@ -189,7 +188,7 @@ async fn another_model_than_expected_is_named() {
     let [ModelEvent::Failed(failure)] = &events[..] else { panic!("{events:?}") };
     assert_eq!(
         failure.message,
-        "This request is not in the script: the script expects request 1 to be for the model \"opus\", but it is for \
+        "The request does not match the script: request 1: the script expects the model \"opus\", but the request is for \
          \"claude-haiku\"."
     );
 }

@@ -52,8 +52,8 @@ pub struct Play<'a> {
 pub enum Mismatch {
     /// There is none left.
     #[error(
-        "the script is used up: it has responses for {plays} requests and this is request {}; \
-         add a response or \"then\": \"repeat\"", number + 1
+        "the script has responses for {plays} requests, and this is request {}. Add a response or \"then\": \
+         \"repeat\"", number + 1
     )]
     UsedUp {
         /// How many requests the script answers.
@@ -63,7 +63,7 @@ pub enum Mismatch {
     },
     /// The newest user message does not hold what the script says.
     #[error(
-        "the script expects the newest user message of request {} to contain {expected:?}, but it is {found:?}",
+        "request {}: the script expects the last user message to contain {expected:?}, but it is {found:?}",
         number + 1
     )]
     Unexpected {
@@ -75,7 +75,7 @@ pub enum Mismatch {
         number: usize,
     },
     /// Another model is asked than the script says.
-    #[error("the script expects request {} to be for the model {expected:?}, but it is for {found:?}", number + 1)]
+    #[error("request {}: the script expects the model {expected:?}, but the request is for {found:?}", number + 1)]
     UnexpectedModel {
         /// A part of its name.
         expected: String,

@@ -71,7 +71,7 @@ async fn what_an_endpoint_refuses_is_left_out_of_the_next_attempt() {
     let first = ask(&client, &demanding()).await;
     let Some(ModelEvent::Failed(failure)) = first.last() else { panic!("{:?}", lines(&first)) };
     assert_eq!((failure.class, failure.should_retry), (FailureClass::BadRequest, Some(true)));
-    assert!(failure.message.ends_with(" The next request leaves this out."), "{}", failure.message);
+    assert!(failure.message.ends_with(" Windlass retries without it."), "{}", failure.message);
     for _ in 0..2 {
         assert!(line(ask(&client, &demanding()).await.last().unwrap()).starts_with("ended"));
     }
@@ -148,23 +148,22 @@ async fn check_whole(answer: Vec<Step>, whole_wait: Option<Duration>, expected: 
 async fn whole_answers_that_break() {
     let minute = Some(Duration::from_mins(1));
     let half = &MESSAGE[..MESSAGE.len() / 2];
-    check_whole(whole("200 OK", JSON, half), minute, "Cut: The answer of BASE broke off in the middle.")
-        .await;
+    check_whole(whole("200 OK", JSON, half), minute, "Cut: BASE broke off the response.").await;
     let promised = MESSAGE.len();
     let short = send(format!("HTTP/1.1 200 OK\r\n{JSON}content-length: {promised}\r\n\r\n{half}"));
     check_whole(vec![short, Step::Close], minute, "Cut: The connection to BASE broke off").await;
     check_whole(
         whole("200 OK", "content-type: text/html\r\n", "<html>"),
         minute,
-        "Malformed: BASE answered with text/html instead of a message.",
+        "Malformed: BASE sent text/html instead of a message.",
     )
     .await;
-    check_whole(whole("200 OK", JSON, "[1]"), minute, "Malformed: BASE answered with JSON that is not").await;
-    check_whole(whole("200 OK", "", "no"), minute, "Malformed: BASE answered with JSON that is not").await;
+    check_whole(whole("200 OK", JSON, "[1]"), minute, "Malformed: BASE sent JSON that is not").await;
+    check_whole(whole("200 OK", "", "no"), minute, "Malformed: BASE sent JSON that is not").await;
     let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#;
     check_whole(whole("200 OK", JSON, error), minute, "Overloaded: BASE is overloaded").await;
     let little = Some(Duration::from_millis(100));
-    check_whole(vec![Step::AwaitClose], little, "Stalled: Nothing came from BASE for 0.1 s.").await;
+    check_whole(vec![Step::AwaitClose], little, "Stalled: BASE sent nothing for 0.1 s.").await;
 }
 
 /// The model writes in silence before a whole answer, so the limits for streams do not count.

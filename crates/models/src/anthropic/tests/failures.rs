@@ -39,16 +39,16 @@ async fn a_response_that_breaks_off_is_cut() {
     let in_a_chunk = vec![stream_head(), chunk(half), send("ff\r\nevent:"), Step::Close];
     let (failure, told) = failure_of(in_a_chunk).await;
     assert_eq!(failure.class, FailureClass::Cut, "{told}");
-    assert!(told.starts_with("The connection to BASE broke off in the middle of the response ("), "{told}");
+    assert!(told.starts_with("The connection to BASE broke off during the response ("), "{told}");
     assert_eq!(failure.request_id.as_deref(), Some("req_7"));
 
     let with_a_clean_end = vec![stream_head(), chunk(half), stream_end()];
-    let told = "The model's stream broke off in the middle of the response.";
+    let told = "The response stream broke off during the response.";
     check(with_a_clean_end, FailureClass::Cut, told).await;
 
     let (failure, told) = failure_of(vec![Step::Close]).await;
     assert_eq!(failure.class, FailureClass::Cut, "{told}");
-    assert!(told.starts_with("BASE closed the connection before it answered ("), "{told}");
+    assert!(told.starts_with("BASE closed the connection before it responded ("), "{told}");
 }
 
 async fn check_stall(answer: Vec<Step>, limits: WatchdogLimits, message: &str) {
@@ -62,7 +62,7 @@ async fn check_stall(answer: Vec<Step>, limits: WatchdogLimits, message: &str) {
 #[tokio::test]
 async fn silence_is_a_stall() {
     let bytes = WatchdogLimits { bytes: Some(Duration::from_millis(200)), events: None };
-    let told = "Stalled: Nothing came from BASE for 0.2 s.";
+    let told = "Stalled: BASE sent nothing for 0.2 s.";
     let beginning = chunk(&events().as_bytes()[..200]);
     check_stall(vec![Step::AwaitClose], bytes, told).await;
     check_stall(vec![stream_head(), Step::AwaitClose], bytes, told).await;
@@ -78,7 +78,7 @@ async fn pings_are_no_events() {
     }
     let limits =
         WatchdogLimits { bytes: Some(Duration::from_millis(800)), events: Some(Duration::from_secs(1)) };
-    check_stall(answer, limits, "Stalled: No event came from BASE for 1 s.").await;
+    check_stall(answer, limits, "Stalled: BASE sent no event for 1 s.").await;
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_wrong_key() {
     let failure = check(
         whole("401 Unauthorized", JSON, &body),
         FailureClass::Auth,
-        "BASE refused the key or token (HTTP 401): invalid x-api-key [redacted]. Check ANTHROPIC_API_KEY or \
+        "BASE rejected the API key or token (HTTP 401): invalid x-api-key [redacted]. Check ANTHROPIC_API_KEY or \
          ANTHROPIC_AUTH_TOKEN.",
     )
     .await;
@@ -103,7 +103,7 @@ async fn a_rate_limit_says_when_to_come_back() {
     let failure = check(
         whole("429 Too Many Requests", &limited, body),
         FailureClass::RateLimited,
-        "BASE has too many requests from you (HTTP 429): slow down.",
+        "BASE reports too many requests (HTTP 429): slow down.",
     )
     .await;
     assert_eq!((failure.retry_after_ms, failure.should_retry), (Some(1500), Some(true)));
@@ -134,8 +134,7 @@ async fn servers_that_fail() {
     check(
         whole("404 Not Found", "", ""),
         FailureClass::NotFound,
-        "BASE does not know this model or address (HTTP 404). Check the model's name, and ANTHROPIC_BASE_URL if it \
-         is set.",
+        "BASE does not know this model or URL (HTTP 404). Check the model name, and ANTHROPIC_BASE_URL if set.",
     )
     .await;
 }
@@ -174,7 +173,7 @@ async fn errors_in_the_stream() {
 
     let (failure, told) = failure_of(vec![stream_head(), chunk(b"data: {\"type\":\n\n"), stream_end()]).await;
     assert_eq!(failure.class, FailureClass::Malformed);
-    assert!(told.starts_with("The model's stream does not follow the protocol: not JSON ("), "{told}");
+    assert!(told.starts_with("Invalid response stream: not JSON ("), "{told}");
 }
 
 #[tokio::test]
@@ -185,8 +184,7 @@ async fn redirects_are_not_followed() {
         whole("307 Temporary Redirect", &location, ""),
         FailureClass::NotFound,
         &format!(
-            "BASE redirects to {}/v1/messages (HTTP 307), and a request with credentials does not follow. Set \
-             ANTHROPIC_BASE_URL to the final address.",
+            "BASE redirects to {}/v1/messages (HTTP 307). Windlass does not send credentials to a redirect; set ANTHROPIC_BASE_URL to the final address.",
             other.url()
         ),
     )
@@ -197,9 +195,8 @@ async fn redirects_are_not_followed() {
 
 #[tokio::test]
 async fn answers_that_are_not_a_response() {
-    let told = |what: &str| {
-        format!("BASE answered with {what} instead of a stream of events. Check ANTHROPIC_BASE_URL.")
-    };
+    let told =
+        |what: &str| format!("BASE sent {what} instead of a stream of events. Check ANTHROPIC_BASE_URL.");
     check(
         whole("200 OK", JSON, r#"{"type":"list"}"#),
         FailureClass::Malformed,
@@ -209,7 +206,7 @@ async fn answers_that_are_not_a_response() {
     let page = whole("200 OK", "content-type: text/html\r\n", "<html>");
     check(page, FailureClass::Malformed, &told("text/html")).await;
     let packed = whole("200 OK", "content-type: text/event-stream\r\ncontent-encoding: gzip\r\n", "\u{1f}");
-    let what = told("the encoding gzip, which was not asked for,");
+    let what = told("unexpected encoding gzip");
     check(packed, FailureClass::Malformed, &what).await;
     check(
         whole("200 OK", JSON, r#"{"error":{"type":"overloaded_error","message":"no"}}"#),
@@ -220,7 +217,7 @@ async fn answers_that_are_not_a_response() {
     check(
         whole("200 OK", JSON, r#"{"error":{"code":429,"message":"slow down"}}"#),
         FailureClass::RateLimited,
-        "BASE has too many requests from you (HTTP 200): slow down.",
+        "BASE reports too many requests (HTTP 200): slow down.",
     )
     .await;
 }
@@ -228,7 +225,7 @@ async fn answers_that_are_not_a_response() {
 #[tokio::test]
 async fn servers_that_cannot_be_reached() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let advice = "Check that it runs and can be reached, and ANTHROPIC_BASE_URL if it is set.";
+    let advice = "Check that it is running and reachable, and ANTHROPIC_BASE_URL if set.";
     check_unreachable(
         &format!("http://user:word@{free}"),
         FailureClass::Connect,
@@ -238,7 +235,7 @@ async fn servers_that_cannot_be_reached() {
     check_unreachable(
         "http://no-such-host.invalid",
         FailureClass::Connect,
-        &format!("The name of http://no-such-host.invalid could not be resolved. {advice}"),
+        &format!("Cannot resolve the host name of http://no-such-host.invalid. {advice}"),
     )
     .await;
 }
@@ -246,6 +243,6 @@ async fn servers_that_cannot_be_reached() {
 #[tokio::test]
 async fn a_server_that_speaks_something_else() {
     let greeting = vec![send("220 mail.example ESMTP ready\r\n"), Step::AwaitClose];
-    let told = "BASE does not answer in HTTP. Check ANTHROPIC_BASE_URL.";
+    let told = "BASE does not speak HTTP. Check ANTHROPIC_BASE_URL.";
     check(greeting, FailureClass::Malformed, told).await;
 }

@@ -93,8 +93,8 @@ async fn certificates_are_checked() {
     let (server, url) = authority.server(false);
     check_told(
         &told(settings(&url)).await,
-        &format!("Tls: The TLS connection to {url} failed (invalid peer certificate"),
-        "If a proxy inspects the traffic, set NODE_EXTRA_CA_CERTS to the file of its certificate.",
+        &format!("Tls: TLS connection to {url} failed (invalid peer certificate"),
+        "If a proxy inspects the traffic, set NODE_EXTRA_CA_CERTS to its certificate file.",
     );
     let trusting = AnthropicSettings { extra_ca_file: Some(authority.ca_file()), ..settings(&url) };
     let client = AnthropicClient::new(trusting).unwrap();
@@ -123,8 +123,8 @@ async fn files_that_cannot_be_used_are_named() {
     };
     check_told(
         &told(missing).await,
-        "Tls: No TLS connection to https://127.0.0.1:1 can be made: the file of extra certificates \
-         /no/such/file.pem cannot be read: ",
+        "Tls: Cannot set up TLS for https://127.0.0.1:1: cannot read the extra certificate file \
+         /no/such/file.pem: ",
         ".",
     );
     let authority = Authority::new();
@@ -134,7 +134,7 @@ async fn files_that_cannot_be_used_are_named() {
         ..settings("https://127.0.0.1:1")
     };
     let seen = told(swapped).await;
-    assert!(seen.contains("client.key holds no certificate"), "{seen}");
+    assert!(seen.contains("client.key contains no certificate"), "{seen}");
 }
 
 #[test]
@@ -201,11 +201,7 @@ async fn connecting_has_a_limit() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", silent.local_addr().unwrap());
     let settings = AnthropicSettings { connect_timeout: Duration::from_millis(200), ..settings(&url) };
-    check_told(
-        &told(settings).await,
-        &format!("Connect: {url} could not be reached within 0.2 s. Check that"),
-        ".",
-    );
+    check_told(&told(settings).await, &format!("Connect: Cannot reach {url} within 0.2 s. Check that"), ".");
 }
 
 #[tokio::test]
@@ -221,8 +217,7 @@ async fn a_plain_server_is_told_apart() {
         &url,
         FailureClass::Tls,
         &format!(
-            "The TLS connection to {url} failed (received corrupt message of type InvalidContentType). Is it an \
-             http:// address?"
+            "TLS connection to {url} failed (received corrupt message of type InvalidContentType). Use http:// if the server has no TLS."
         ),
     )
     .await;
