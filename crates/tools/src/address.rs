@@ -3,7 +3,7 @@
 use url::{Host, Url};
 use windlass_protocol::{HostFact, UrlFact};
 
-const NAMES_USER: &str = "the address names a user; leave out what stands in front of the @";
+const NAMES_USER: &str = "the URL contains a user name; remove the part before the @";
 
 /// The address in a text, if it is one that may be fetched at all; the error says why not.
 ///
@@ -17,11 +17,11 @@ const NAMES_USER: &str = "the address names a user; leave out what stands in fro
 /// ```
 pub fn url_fact(text: &str) -> Result<UrlFact, String> {
     check_characters(text)?;
-    let url = Url::parse(text).map_err(|error| format!("the address is not understood: {error}"))?;
+    let url = Url::parse(text).map_err(|error| format!("invalid URL: {error}"))?;
     let secure = match url.scheme() {
         "https" => true,
         "http" => false,
-        other => return Err(format!("only http and https can be fetched, not {other}")),
+        other => return Err(format!("only http and https URLs can be fetched, not {other}")),
     };
     if !url.username().is_empty()
         || url.password().is_some()
@@ -33,7 +33,7 @@ pub fn url_fact(text: &str) -> Result<UrlFact, String> {
         Some(Host::Domain(name)) => HostFact::Name(host_name(name)?),
         Some(Host::Ipv4(address)) => HostFact::V4(address),
         Some(Host::Ipv6(address)) => HostFact::V6(address),
-        None => return Err("the address names no host".into()),
+        None => return Err("the URL has no host".into()),
     };
     let port = url.port_or_known_default().unwrap_or(if secure { 443 } else { 80 });
     Ok(UrlFact { text: url.into(), secure, host, port })
@@ -49,18 +49,18 @@ pub fn redirected(from: &UrlFact, target: &str) -> Result<UrlFact, String> {
         return Err(NAMES_USER.into());
     }
     let joined = Url::parse(&from.text).and_then(|from| from.join(target));
-    url_fact(joined.map_err(|error| format!("the address is not understood: {error}"))?.as_str())
+    url_fact(joined.map_err(|error| format!("invalid URL: {error}"))?.as_str())
 }
 
 /// The name without the dot that may end it. Resolvers disagree about names with nothing between two dots.
 fn host_name(name: &str) -> Result<String, String> {
     let name = name.strip_suffix('.').unwrap_or(name);
     if name.split('.').any(str::is_empty) {
-        return Err("the host has a part without a name".into());
+        return Err("the host name has an empty part".into());
     }
     // The parser lets more through than a host can be called, also what is a pattern in a rule.
     if let Some(c) = name.chars().find(|c| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
-        return Err(format!("no host has {c:?} in its name"));
+        return Err(format!("the host name contains {c:?}"));
     }
     Ok(name.to_lowercase())
 }
@@ -68,7 +68,7 @@ fn host_name(name: &str) -> Result<String, String> {
 /// The parser would drop or turn what others keep.
 fn check_characters(text: &str) -> Result<(), String> {
     if text.chars().any(|c| c.is_control() || c.is_whitespace() || c == '\\') {
-        return Err("the address holds blanks, control characters or backslashes".into());
+        return Err("the URL contains blanks, control characters or backslashes".into());
     }
     Ok(())
 }

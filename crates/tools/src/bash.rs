@@ -51,7 +51,7 @@ pub struct BashInput {
     /// What the command does, in five to ten words, for the person watching.
     #[serde(default)]
     pub(crate) description: Option<String>,
-    /// Start it and go on: the result names the task and its output file.
+    /// Start it in the background: the result names the task and its output file.
     #[serde(default, deserialize_with = "lenient::flag")]
     pub(crate) run_in_background: bool,
     /// Run it outside the sandbox, which somebody has to allow. Only when it failed inside because of the sandbox.
@@ -185,12 +185,7 @@ impl Shell {
     fn env_file_notice(&self, is_read_only: bool) -> Option<String> {
         let file = self.settings.env_file.as_ref().filter(|file| !is_read_only && !file.is_file())?;
         let told = self.env_file_missed.swap(true, Ordering::Relaxed);
-        (!told).then(|| {
-            format!(
-                "CLAUDE_ENV_FILE names {}, which is not a file; nothing is sourced before commands.",
-                file.display()
-            )
-        })
+        (!told).then(|| format!("CLAUDE_ENV_FILE is {}, which is not a file; ignored.", file.display()))
     }
 }
 
@@ -201,7 +196,7 @@ impl Tool for Shell {
 
     fn facts(&self, input: &BashInput, cx: &ExamineContext) -> Result<CallFacts, String> {
         if input.run_in_background && self.settings.background_disabled {
-            return Err("`run_in_background` is switched off here. Run the command without it.".to_owned());
+            return Err("`run_in_background` is turned off. Run the command without it.".to_owned());
         }
         // Without any place to start in, the call itself says so.
         let cwd = place::start(&cx.cwd, &cx.roots).map_or_else(|_| cx.cwd.clone(), |start| start.cwd);

@@ -17,15 +17,15 @@ pub(crate) fn check_seen(subject: &Subject, content: &Content, cx: &ToolContext)
     let shown = &subject.shown;
     let Some(seen) = cx.seen(&subject.resolved) else {
         return Err(format!(
-            "{shown} has not been read in this conversation, so it was not changed. Read it first; of a long file, the \
-             lines to change with `offset` and `limit`, for a PARTIAL view does not count."
+            "Not changed: you have not read {shown} in this conversation. Read it first; in a long file, \
+             Read the lines to change with `offset` and `limit`: a PARTIAL view does not count."
         ));
     };
     if seen.hash != content_hash(&content.bytes) {
         let change = describe_change(seen, &content.bytes, content.encoding);
         return Err(format!(
-            "{shown} has changed since you last saw it, so it was not touched. What is different now:\n{change}\n\
-             Read the changed part again, then repeat the change if it still fits."
+            "Not changed: {shown} has changed since you last saw it. The difference:\n{change}\nRead the \
+             changed part again, then repeat the change if it still fits."
         ));
     }
     Ok(seen.whole)
@@ -43,12 +43,10 @@ pub(crate) fn check_no_loss(new: &str, original: Option<&Content>) -> Result<(),
     if held {
         return Ok(());
     }
-    Err(
-        "The new text holds the replacement character U+FFFD, which stands for text that could not be decoded; \
-         writing it would lose that text. Leave those places out of the change. If the character itself is meant, \
-         write it as an escape of the language, or through Bash."
-            .to_owned(),
-    )
+    Err("The new text contains the replacement character U+FFFD, which stands for text that could not be \
+         decoded; writing it would lose that text. Leave those places out of the change. To write the \
+         character itself, use an escape of the language, or Bash."
+        .to_owned())
 }
 
 /// All of a file's new content, in the form that the old one has.
@@ -110,7 +108,7 @@ pub(crate) fn seen_parts(
 pub(crate) fn lacking(lacking: &Unencodable, subject: &Subject, content: &Content) -> String {
     let encoding = content.encoding.name();
     format!(
-        "{} is encoded as {encoding}, which has no {:?} (U+{:04X}), so it was not changed. Use only characters of \
+        "Not changed: {} is encoded as {encoding}, which has no {:?} (U+{:04X}). Use only characters of \
          that encoding, or convert the file first.",
         subject.shown,
         lacking.0,

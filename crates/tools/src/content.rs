@@ -38,13 +38,14 @@ pub(crate) fn load(resolved: &Path, shown: &str) -> Result<Option<Content>, Stri
     let too_large = || {
         let max = CHANGE_BYTES_MAX / (1024 * 1024);
         format!(
-            "{shown} is larger than {max} MiB, too large to be changed here. Change it with a command through Bash."
+            "{shown} is larger than {max} MiB, too large for this tool. Change it with a command through \
+             Bash."
         )
     };
     if size > CHANGE_BYTES_MAX {
         return Err(too_large());
     }
-    let unreadable = |error| format!("{shown} cannot be read: {error}.");
+    let unreadable = |error| format!("Cannot read {shown}: {error}.");
     let version = Version::from(&file.metadata().map_err(unreadable)?);
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
     (&file).take(CHANGE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -135,7 +136,7 @@ impl<'a> View<'a> {
                 Some(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
                 None => {
                     return Err(format!(
-                        "{shown} seems to be {}, but not all of it is valid, so it was not changed. Change it with a \
+                        "Not changed: {shown} looks like {}, but parts of it are invalid. Change it with a \
                          command through Bash that keeps its bytes.",
                         encoding.name()
                     ));

@@ -100,7 +100,7 @@ fn describe_search(tool: &str, input: &Value, cx: &ExamineContext) -> Result<Cal
     };
     let pattern = text("pattern").unwrap_or_default();
     if tool == "Glob" && crate::glob::goes_up(pattern) {
-        return Err("`pattern` goes up with `..` behind a wildcard".to_owned());
+        return Err("`pattern` has `..` after a wildcard".to_owned());
     }
     let place = match tool {
         "Glob" => crate::glob::literal_part(pattern),

@@ -87,7 +87,7 @@ fn is_large(text: &&str) -> bool {
 
 fn check_strings(input: &EditInput) -> Result<(), String> {
     if input.old_string == input.new_string {
-        return Err("`old_string` and `new_string` are the same, so there is nothing to change.".to_owned());
+        return Err("`old_string` and `new_string` are the same; nothing to change.".to_owned());
     }
     Ok(())
 }
@@ -120,7 +120,8 @@ fn create(
 ) -> Result<ToolOutcome, String> {
     if content.is_some_and(|content| !content.body().is_empty()) {
         return Err(format!(
-            "`old_string` is empty, which creates a file, but {} exists and is not empty. Give the text to replace.",
+            "`old_string` is empty, which creates a file, but {} already exists with content. Give the text \
+             to replace.",
             subject.shown
         ));
     }
@@ -156,8 +157,9 @@ fn replace_text(
     let old = view.as_shown(&with_lf(&input.old_string)).into_owned();
     let new = view.as_shown(&with_lf(&input.new_string)).into_owned();
     if old == new {
-        return Err("`old_string` and `new_string` differ only in line ends, which Edit keeps as they are."
-            .to_owned());
+        return Err(
+            "`old_string` and `new_string` differ only in line ends, which Edit does not change.".to_owned()
+        );
     }
     let places = find(&view, &old, input.replace_all, subject)?;
     check_known(&places, subject, known)?;
@@ -187,9 +189,9 @@ fn check_known(places: &[Range<usize>], subject: &Subject, known: &Known<'_>) ->
         return Ok(());
     }
     Err(format!(
-        "Only a part of {} has been read, and `old_string` occurs {} times in it, so nothing was replaced. Read all of it \
-         first, or change one place at a time with more surrounding lines; in a file too long to be read whole, use a \
-         command through Bash.",
+        "Not changed: you have read only a part of {}, and `old_string` occurs {} times in it. Read all of \
+         it first, or change one place at a time with more surrounding lines; for a file too long to read \
+         whole, use a command through Bash.",
         subject.shown,
         places.len()
     ))
@@ -208,8 +210,8 @@ fn find(
         0 => Err(explain::not_found(view.text(), old, &subject.shown)),
         1 => Ok(places),
         count if replace_all && count > PLACES_MAX => Err(format!(
-            "`old_string` occurs more than {PLACES_MAX} times in {}, too often for one edit. Use a command through \
-             Bash.",
+            "`old_string` occurs more than {PLACES_MAX} times in {}, too many for one edit. Use a command \
+             through Bash.",
             subject.shown
         )),
         _ if replace_all => Ok(places),

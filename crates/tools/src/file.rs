@@ -47,8 +47,9 @@ impl Subject {
         let shown = paths::shown(&lexical, &cx.cwd);
         let Some(resolved) = resolved else {
             return Err(format!(
-                "{shown} cannot be resolved: a symbolic link in it leads nowhere or in a circle, a directory in it may \
-                 not be entered, or it leads through a magic link of /proc or /dev/fd. Name the file itself."
+                "Cannot resolve {shown}: a symbolic link in it is broken or circular, a directory in it \
+                 cannot be entered, or it goes through a magic link of /proc or /dev/fd. Name the file \
+                 itself."
             ));
         };
         Ok(Self { lexical, resolved, shown })
@@ -66,8 +67,8 @@ impl Subject {
             return Ok(());
         }
         Err(format!(
-            "{} was not created: the name stands for bytes that are not UTF-8, and such names cannot be given here. \
-             Use Bash, which understands escapes such as `\\xff` inside `$'…'`.",
+            "Not created: the name {} stands for bytes that are not UTF-8, which this tool cannot name. Use \
+             Bash, which understands escapes such as `\\xff` inside `$'…'`.",
             self.shown
         ))
     }
@@ -77,21 +78,21 @@ impl Subject {
         let mut text = format!("{} does not exist. The working directory is {}.", self.shown, cwd.display());
         if self.shown.contains('\u{fffd}') {
             text.push_str(
-                " Its name holds the replacement character, which stands for bytes that are not UTF-8; such names \
-                 cannot be given here. Use Bash, where a pattern can match them.",
+                " Its name contains the replacement character, which stands for bytes that are not UTF-8; \
+                 this tool cannot name such files. Use Bash, where a pattern can match them.",
             );
             return text;
         }
         if has_byte_escape(&self.shown) {
             text.push_str(
-                " If it was listed like this, escapes such as `\\xff` stand for bytes that are not UTF-8; such names \
-                 cannot be given here. Use Bash, which understands the escapes inside `$'…'`.",
+                " If it was listed like this, escapes such as `\\xff` stand for bytes that are not UTF-8; \
+                 this tool cannot name such files. Use Bash, which understands the escapes inside `$'…'`.",
             );
             return text;
         }
         let parent = self.resolved.parent().unwrap_or(Path::new("/"));
         if !parent.is_dir() {
-            text.push_str(" Neither does its directory.");
+            text.push_str(" Its directory does not exist either.");
             return text;
         }
         let similar = similar_names(&self.resolved);
@@ -162,7 +163,7 @@ pub(crate) async fn blocking(
     match joined {
         Ok(Ok(outcome)) => without_huge_structure(outcome),
         Ok(Err(error)) => ToolOutcome::error(&error),
-        Err(_) => ToolOutcome::error("The tool broke down on this input. Try another way."),
+        Err(_) => ToolOutcome::error("The tool failed on this input. Try another way."),
     }
 }
 
@@ -202,7 +203,7 @@ mod tests {
         std::fs::remove_file(root.join("link")).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", root.join("link")).unwrap();
         let error = Subject::new("link", &cx).map(|_| ()).unwrap_err();
-        assert!(error.starts_with("link leads to another file"), "{error}");
+        assert!(error.contains("link now leads to another file"), "{error}");
     }
 
     #[tokio::test]

@@ -27,7 +27,7 @@ const UNKNOWN_SIZE: usize = usize::MAX;
 /// Finds files by name and returns their paths, most recently changed first, at most 100.
 ///
 /// - `*` and `?` stay inside one name, `**` crosses directories, `{a,b}` and `[abc]` choose.
-/// - A pattern without a slash is looked for in all directories below: `*.rs` is `**/*.rs`. With a slash it starts at
+/// - A pattern without a slash matches in all directories below: `*.rs` is `**/*.rs`. With a slash it starts at
 ///   `path`: `src/*.rs` finds no `src/a/b.rs`.
 /// - Hidden and ignored files are found too. To search what is inside files use Grep.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ const UNKNOWN_SIZE: usize = usize::MAX;
 pub struct GlobInput {
     /// What to look for, for example `src/**/*.{ts,tsx}`.
     pub(crate) pattern: String,
-    /// The directory to look in; the working directory unless given.
+    /// The directory to search. Default: the working directory.
     #[serde(default)]
     pub(crate) path: Option<String>,
 }
@@ -120,9 +120,7 @@ impl Query {
             return Err("`pattern` contains a NUL character, which no file name can hold.".to_owned());
         }
         if goes_up(pattern) {
-            return Err(
-                "`pattern` goes up with `..` behind a wildcard. Give the directory in `path`.".to_owned()
-            );
+            return Err("`pattern` has `..` after a wildcard. Give the directory in `path`.".to_owned());
         }
         let start = match &input.path {
             Some(path) => directory(path, cwd)?,
@@ -134,7 +132,7 @@ impl Query {
         let matcher = GlobBuilder::new(&rest)
             .literal_separator(true)
             .build()
-            .map_err(|error| format!("`pattern` is not a valid pattern: {error}"))?
+            .map_err(|error| format!("`pattern` is invalid: {error}"))?
             .compile_matcher();
         // A brace may hold several names.
         let bounded = !rest.contains("**") && !rest.contains('{');
@@ -154,11 +152,11 @@ fn directory(path: &str, cwd: &Path) -> Result<PathBuf, String> {
     let found = place(path, cwd)?.lexical;
     match found.metadata() {
         Ok(meta) if meta.is_dir() => Ok(found),
-        Ok(_) => Err(format!("`path`: {} is a file. Glob looks in a directory.", found.display())),
+        Ok(_) => Err(format!("`path`: {} is a file. Give a directory.", found.display())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(format!("`path`: the directory {} does not exist.", found.display()))
         }
-        Err(error) => Err(format!("`path`: {} cannot be searched: {error}.", found.display())),
+        Err(error) => Err(format!("`path`: cannot search {}: {error}.", found.display())),
     }
 }
 
@@ -277,7 +275,8 @@ impl Found {
         }
         if truncated {
             lines.push(format!(
-                "(The {} most recently changed of {}{} matches. Use a narrower pattern or path to see others.)",
+                "(Showing the {} most recently changed of {}{} matches. Use a narrower pattern or path to \
+                 see others.)",
                 names.len(),
                 if self.late { "at least " } else { "" },
                 self.count
@@ -285,13 +284,13 @@ impl Found {
         }
         if self.late {
             lines.push(format!(
-                "(The search was stopped after {} s, so files may be missing. Use a narrower pattern or path.)",
+                "(Stopped after {} s, so files may be missing. Use a narrower pattern or path.)",
                 timeout.as_secs()
             ));
         }
         if self.unreadable > 0 {
             let directories = counted_as(self.unreadable, "directory", "directories");
-            lines.push(format!("({directories} could not be read.)"));
+            lines.push(format!("(Cannot read {directories}.)"));
         }
         let output = GlobOutput {
             duration_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
@@ -408,7 +407,11 @@ mod tests {
         let lines: Vec<&str> = text(&outcome).lines().collect();
         assert_eq!(lines.len(), 101);
         assert_eq!(lines[..100], names[..100]);
-        assert!(lines[100].starts_with("(The 100 most recently changed of 150 matches."), "{}", lines[100]);
+        assert!(
+            lines[100].starts_with("(Showing the 100 most recently changed of 150 matches."),
+            "{}",
+            lines[100]
+        );
         let output: Value = serde_json::from_str(outcome.structured.unwrap().0.get()).unwrap();
         assert_eq!(
             (&output["numFiles"], &output["truncated"], &output["totalMatches"]),
@@ -422,12 +425,13 @@ mod tests {
         let tree = Tree::new(&["a.rs"]);
         let settings = GlobSettings { timeout: Duration::ZERO, ..GlobSettings::default() };
         let outcome = tree.glob_with(settings, json!({ "pattern": "*.rs" })).await;
-        assert!(text(&outcome).contains("stopped after 0 s, so files may be missing"), "{}", text(&outcome));
+        assert!(text(&outcome).contains("Stopped after 0 s, so files may be missing"), "{}", text(&outcome));
     }
 
     #[test]
     fn what_could_not_be_read_is_counted() {
-        for (unreadable, expected) in [(1, "(1 directory could"), (2, "(2 directories could")] {
+        for (unreadable, expected) in [(1, "(Cannot read 1 directory.)"), (2, "(Cannot read 2 directories.)")]
+        {
             let found = Found { paths: Vec::new(), count: 0, unreadable, late: false };
             let outcome = found.answer(Path::new("/"), Duration::ZERO, Duration::ZERO);
             assert!(text(&outcome).contains(expected), "{}", text(&outcome));
@@ -475,7 +479,7 @@ mod tests {
             let outcome = Glob::default().run(parsed(), cx).await;
             fs::remove_file(&link).unwrap();
             let text = text(&outcome);
-            assert!(outcome.is_error && text.starts_with("link leads to another file"), "{text}");
+            assert!(outcome.is_error && text.contains("link now leads to another file"), "{text}");
         }
     }
 
@@ -490,7 +494,7 @@ mod tests {
         check(json!({ "pattern": "" }), "`pattern` is empty");
         check(json!({ "pattern": "a/b\0c/*" }), "NUL");
         check(json!({ "pattern": "*\0" }), "NUL");
-        check(json!({ "pattern": "{a" }), "`pattern` is not a valid pattern: error parsing glob");
+        check(json!({ "pattern": "{a" }), "`pattern` is invalid: error parsing glob");
         check(json!({ "pattern": "*", "path": "none" }), "none does not exist");
         check(json!({ "pattern": "*", "path": "file" }), "is a file");
         check(json!({ "pattern": "*", "path": "a\0" }), "NUL");

@@ -32,13 +32,13 @@ const PAGE_BYTES_MAX: usize = answer::PAGE_BYTES_MAX;
 ///   lines, "count" how many there are in each file.
 /// - Special characters are escaped with a backslash: `interface\{\}`. A pattern stays within a line unless `multiline`
 ///   is set.
-/// - Files named by .gitignore are left out, hidden files are not. To search an ignored file, name it in `path`.
+/// - Skips files that .gitignore names, but not hidden files. To search an ignored file, name it in `path`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GrepInput {
     /// The regular expression.
     pub(crate) pattern: String,
-    /// The file or directory to search; the working directory unless given.
+    /// The file or directory to search. Default: the working directory.
     #[serde(default)]
     pub(crate) path: Option<String>,
     /// Search only files whose names match, for example `*.js` or `**/*.{ts,tsx}`.
@@ -71,10 +71,10 @@ pub struct GrepInput {
     /// The same as `-C`.
     #[serde(default, deserialize_with = "lenient::number")]
     pub(crate) context: Option<u64>,
-    /// Return at most this many entries (files, lines or counts); 250 unless given, 0 for as many as fit.
+    /// Return at most this many entries (files, lines or counts); default 250, 0 for as many as fit.
     #[serde(default, deserialize_with = "lenient::number")]
     pub(crate) head_limit: Option<u64>,
-    /// Leave out this many entries first, to see the next page.
+    /// Skip this many entries, to see the next page.
     #[serde(default, deserialize_with = "lenient::number")]
     pub(crate) offset: Option<u64>,
     /// Let a match span several lines, and `.` match their ends.
@@ -330,11 +330,11 @@ fn with_name(name: &str, entry: &str) -> String {
 fn is_file(path: &Path) -> Result<bool, String> {
     let meta = path.metadata().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => format!("`path`: {} does not exist.", path.display()),
-        _ => format!("`path`: {} cannot be searched: {error}.", path.display()),
+        _ => format!("`path`: cannot search {}: {error}.", path.display()),
     })?;
     if !meta.is_dir() && !meta.is_file() {
         let kind = special_name(meta.file_type());
-        return Err(format!("`path`: {} is {kind}, which cannot be searched.", path.display()));
+        return Err(format!("`path`: cannot search {}: it is {kind}.", path.display()));
     }
     Ok(meta.is_file())
 }

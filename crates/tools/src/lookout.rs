@@ -62,7 +62,7 @@ impl Lookout {
         if running.is_empty() {
             return None;
         }
-        let mut text = String::from("Background tasks that are running:");
+        let mut text = String::from("Running background tasks:");
         for task in running {
             let _ =
                 write!(text, "\n- {}: {} (output: {})", task.id, task.command, task.output_file.display());
@@ -141,7 +141,7 @@ fn finding(seen: &FileSeen) -> Option<Finding> {
     };
     let OpenFile { file, size, stamp } = match open_regular(&seen.path) {
         Ok(open) => open,
-        Err(OpenError::Missing) => return gone("It does not exist any more.".to_owned()),
+        Err(OpenError::Missing) => return gone("It no longer exists.".to_owned()),
         Err(error @ (OpenError::Directory | OpenError::Special(_))) => {
             return gone(format!("It {error} now."));
         }
@@ -150,7 +150,7 @@ fn finding(seen: &FileSeen) -> Option<Finding> {
     let changed = |hash: u64, note: String| FileChange { path: seen.path.clone(), hash, note };
     let change = if size > BYTES_MAX {
         let looks = format!("{stamp:?}");
-        Some(changed(content_hash(looks.as_bytes()), format!("It has {size} bytes now.")))
+        Some(changed(content_hash(looks.as_bytes()), format!("It now has {size} bytes.")))
     } else {
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
         (&file).take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
@@ -221,7 +221,7 @@ mod tests {
         fs::create_dir(fixture.path("dir")).unwrap();
         let expected = [
             ("other", "Changed line 2 (was line 2):\n2\tB\nNew line 4:\n4\td"),
-            ("gone", "It does not exist any more."),
+            ("gone", "It no longer exists."),
             ("dir", "It is a directory now."),
         ];
         let expected = expected.map(|(name, note)| (name.to_owned(), note.to_owned()));
@@ -300,7 +300,7 @@ mod tests {
         let _signals = tasks.begin(7, "make watch".into(), "/tmp/out".into()).unwrap();
         assert_eq!(
             &*listed().await.unwrap(),
-            "Background tasks that are running:\n- bash-7: make watch (output: /tmp/out)"
+            "Running background tasks:\n- bash-7: make watch (output: /tmp/out)"
         );
     }
 }

@@ -43,8 +43,8 @@ pub(crate) fn decided(path: PathFact, cx: &ToolContext) -> Result<PathFact, Stri
         return Ok(path);
     }
     Err(format!(
-        "{} leads to another file than it did when the call was allowed: a link was changed meanwhile. Nothing was \
-         done; look at the link, then call the tool again.",
+        "Nothing was done: {} now leads to another file than when the call was allowed, because a link \
+         changed. Check the link, then call the tool again.",
         shown(&path.lexical, &cx.cwd)
     ))
 }
@@ -96,7 +96,7 @@ fn expand_home(input: &str) -> Option<Result<PathBuf, String>> {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     Some(match home {
         Some(home) => Ok(home.join(rest.trim_start_matches('/'))),
-        None => Err("`~` cannot be expanded because HOME is not set. Give an absolute path.".to_owned()),
+        None => Err("HOME is not set, so `~` has no meaning. Give an absolute path.".to_owned()),
     })
 }
 

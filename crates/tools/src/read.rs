@@ -29,13 +29,13 @@ use pdf::PageRange;
 /// Shows a file. Use it instead of cat, head or tail.
 ///
 /// - Text: each line with its number and a tab in front, which are not part of the file. Without `offset` and
-///   `limit` all of it; a file that is too long gives its first page, marked PARTIAL, and how to go on.
+///   `limit` all of it; a file that is too long returns its first page, marked PARTIAL, and how to continue.
 /// - Images (png, jpeg, gif, webp): the picture itself, scaled down if needed.
 /// - PDF: the text of its pages; with more than 10 pages, say which in `pages`.
 /// - Jupyter notebooks: all cells with their outputs; `offset` and `limit` then count cells.
 ///
 /// Directories cannot be read; list them with Glob or Bash. Read several files in one go by calling this several
-/// times at once. What you have read and has not changed since is not shown again.
+/// times at once. Content that you have read and that has not changed is not shown again.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadInput {
@@ -156,7 +156,7 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
         Err(error) => return Err(format!("{shown} {error}.")),
     };
     let source =
-        Source::new(open, cx.cancel.clone()).map_err(|error| format!("{shown} cannot be read: {error}."))?;
+        Source::new(open, cx.cancel.clone()).map_err(|error| format!("Cannot read {shown}: {error}."))?;
     let kind = Kind::of(source.start(), source.is_complete(), &subject.lexical);
     let job = Job { subject, source, wanted, limits, cx };
     check_fit(&job, kind)?;
@@ -166,7 +166,7 @@ fn read(input: &ReadInput, cx: &ToolContext, limits: ReadLimits) -> Result<ToolO
         Kind::Pdf => pdf::read(job),
         Kind::Image(format) => picture::read(job, format),
         Kind::Binary(what) => Err(job.fail(format_args!(
-            "is not text but {what} ({}), which cannot be shown. Look at it with a fitting command through Bash.",
+            "is not text but {what} ({}), which cannot be shown. Use a suitable command through Bash.",
             bytes(job.source.size)
         ))),
     }
@@ -192,8 +192,8 @@ fn unchanged(subject: &Subject, wanted: &Wanted, now: &FileSeen, cx: &ToolContex
         return None;
     }
     let text = format!(
-        "{} is unchanged: this part of it is what you read earlier in this conversation. To see it again, ask for \
-         another part with `offset` and `limit`.",
+        "{} is unchanged: you have read this part in this conversation. To see it again, ask for another \
+         part with `offset` and `limit`.",
         subject.shown
     );
     let output =
@@ -204,7 +204,7 @@ fn unchanged(subject: &Subject, wanted: &Wanted, now: &FileSeen, cx: &ToolContex
 /// Options that mean nothing for this kind of file are errors, not silence.
 fn check_fit(job: &Job<'_>, kind: Kind) -> Result<(), String> {
     if job.wanted.pages.is_some() && kind != Kind::Pdf {
-        return Err(job.fail("is not a PDF, so `pages` means nothing for it. Leave it out."));
+        return Err(job.fail("is not a PDF. Leave out `pages`."));
     }
     if job.wanted.explicit && matches!(kind, Kind::Pdf | Kind::Image(_)) {
         let what = if kind == Kind::Pdf { "a PDF: use `pages`" } else { "an image: leave them out" };

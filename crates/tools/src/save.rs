@@ -55,14 +55,14 @@ impl From<Version> for FileStamp {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SaveError {
     /// Somebody else wrote to it between the check and the write.
-    #[error("was changed by something else at this very moment. Read it again, then repeat the change")]
+    #[error("was changed by another program at the same moment. Read it again, then repeat the change")]
     Raced,
     /// The call was cancelled before anything changed.
     #[error("was not written: the call was cancelled")]
     Cancelled,
     /// Its owner, or whoever is asking, did not mean it to be changed.
     #[error(
-        "is read-only for this user (mode {mode:04o}), so it was not changed. If it is meant to be changed, make it \
+        "was not changed: it is read-only for this user (mode {mode:04o}). If it may be changed, make it \
          writable first, for example with `chmod u+w` through Bash"
     )]
     ReadOnly {
@@ -71,9 +71,9 @@ pub(crate) enum SaveError {
     },
     /// Replacing it would leave its other names with the old content.
     #[error(
-        "has {count} names (hard links), and the others would keep the old content, so it was not changed. To change it \
-         under all names, write into it through Bash, for example `cat NEW > FILE`; to part it from the others, \
-         `cp -p FILE COPY && mv COPY FILE` and repeat the change"
+        "was not changed: it has {count} names (hard links), and the others would keep the old content. To \
+         change all of them, write into it through Bash, for example `cat NEW > FILE`; to separate it, `cp \
+         -p FILE COPY && mv COPY FILE` and repeat the change"
     )]
     HardLinked {
         /// How many names it has.
@@ -102,7 +102,7 @@ pub(crate) fn save(
     cancel: &CancellationToken,
 ) -> Result<Option<FileStamp>, SaveError> {
     let (Some(parent), Some(name)) = (resolved.parent(), resolved.file_name()) else {
-        return Err(failed("the path names no file")(Errno::ISDIR));
+        return Err(failed("the path has no file name")(Errno::ISDIR));
     };
     let directory = match expected {
         Some(_) => open_directory(parent).map_err(failed("cannot open its directory"))?,
@@ -148,7 +148,7 @@ fn check_writable(directory: &OwnedFd, name: &OsStr, stat: &Stat) -> Result<(), 
         // Systems that cannot tell.
         Ok(()) | Err(Errno::NOSYS) => Ok(()),
         Err(Errno::ACCESS | Errno::PERM) => Err(SaveError::ReadOnly { mode: stat.st_mode & 0o7777 }),
-        Err(error) => Err(failed("it may not be written")(error)),
+        Err(error) => Err(failed("it is not writable")(error)),
     }
 }
 
@@ -200,7 +200,7 @@ fn make_directories(path: &Path) -> Result<OwnedFd, SaveError> {
         if next.as_ref().err() == Some(&Errno::NOENT) {
             match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
-                Err(error) => return Err(failed("cannot make its directory")(error)),
+                Err(error) => return Err(failed("cannot create its directory")(error)),
             }
             next = open(OFlags::RDONLY);
         }
@@ -280,7 +280,7 @@ mod tests {
             assert_eq!(error.is_some(), expected.is_some(), "{mode:o}: {error:?}");
             assert!(error.unwrap_or_default().contains(expected.unwrap_or_default()), "{mode:o}");
         };
-        check(0o444, Some("is read-only for this user (mode 0444), so it was not changed. If"));
+        check(0o444, Some("was not changed: it is read-only for this user (mode 0444). If"));
         check(0o466, Some("mode 0466"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
         check(0o644, None);
@@ -294,7 +294,8 @@ mod tests {
         let path = fixture.path("f");
         let error = put(&path, version_of(&path), "two").unwrap_err().to_string();
         assert!(
-            error.starts_with("has 2 names (hard links)") && error.contains("`cat NEW > FILE`"),
+            error.starts_with("was not changed: it has 2 names (hard links)")
+                && error.contains("`cat NEW > FILE`"),
             "{error}"
         );
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");

@@ -202,7 +202,7 @@ pub(crate) fn describe_change(old: &FileSeen, new: &[u8], encoding: TextEncoding
         return "Only line ends, or the end of the file, changed.".to_owned();
     }
     if now.lines.is_empty() || old.lines.is_empty() {
-        return format!("It has {} bytes now; which lines changed cannot be said.", new.len());
+        return format!("It now has {} bytes; the changed lines are unknown.", new.len());
     }
     let deadline = Instant::now() + DIFF_TIME_MAX;
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, &old.lines, &now.lines, Some(deadline));
@@ -228,7 +228,7 @@ fn describe_place(text: &mut String, op: &similar::DiffOp, lines: &[&[u8]], enco
     let _ = match op.tag() {
         DiffTag::Delete => {
             let (was, next) = (span(&old), now.start + 1);
-            writeln!(text, "Removed: {was} of what you saw, before line {next} now.")
+            writeln!(text, "Removed: {was} you saw, before what is now line {next}.")
         }
         DiffTag::Insert => writeln!(text, "New {}:", span(&now)),
         _ => writeln!(text, "Changed {} (was {}):", span(&now), span(&old)),
@@ -277,8 +277,8 @@ mod tests {
         check("a\nb\n", "a\nb", "Only line ends, or the end of the file, changed.");
         check("a\nb\nc\n", "a\nB\nc\n", "Changed line 2 (was line 2):\n2\tB");
         check("a\nc\n", "a\nb1\nb2\nc\n", "New lines 2-3:\n2\tb1\n3\tb2");
-        check("a\nb\nc\n", "a\nc\n", "Removed: line 2 of what you saw, before line 2 now.");
-        check("", "a\n", "It has 2 bytes now; which lines changed cannot be said.");
+        check("a\nb\nc\n", "a\nc\n", "Removed: line 2 you saw, before what is now line 2.");
+        check("", "a\n", "It has 2 bytes; the changed lines are unknown.");
     }
 
     #[test]
@@ -296,7 +296,7 @@ mod tests {
         let seen = seen_bytes("/f".into(), &vec![b'\n'; LINES_MAX + 5], true);
         assert!(seen.lines.is_empty());
         let text = describe(&seen, "x\n");
-        assert!(text.contains("cannot be said"), "{text}");
+        assert!(text.contains("the changed lines are unknown"), "{text}");
     }
 
     #[test]

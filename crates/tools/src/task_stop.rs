@@ -80,8 +80,9 @@ impl Tool for TaskStop {
         };
         let message = tokio::select! {
             () = done.cancelled() => format!("Stopped task {id}: {command}"),
-            () = tokio::time::sleep(GONE_WITHIN) => format!("Task {id} was told to stop and is still ending: {command}"),
-            () = cx.cancel.cancelled() => format!("Task {id} was told to stop: {command}"),
+            () = tokio::time::sleep(GONE_WITHIN) => format!("Stopping task {id}; it has not ended yet: \
+                                                             {command}"),
+            () = cx.cancel.cancelled() => format!("Stopping task {id}: {command}"),
         };
         let output =
             TaskStopOutput { message: &message, task_id: &id, task_type: "local_bash", command: &command };

@@ -26,7 +26,7 @@ const ENDED_MAX: usize = 64;
 const SAVED_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// How a task ended whose process is gone.
-const ENDED_WITH_PROCESS: &str = "It ended with the process that ran it; how far it came is not known.";
+const ENDED_WITH_PROCESS: &str = "It ended with the process that ran it; how far it got is unknown.";
 
 /// The background tasks of one session. Dropping it ends them.
 #[derive(Debug)]
@@ -195,7 +195,7 @@ impl Tasks {
                 stop.cancel();
                 return Ok(Stopping { id: id.to_owned(), command: command.clone(), done: done.clone() });
             }
-            Some(Task { state: TaskState::Ended(how), .. }) => format!("Task {id} is over already: {how}"),
+            Some(Task { state: TaskState::Ended(how), .. }) => format!("Task {id} has already ended: {how}"),
             None => format!("There is no background task {id:?}."),
         };
         drop(table);
@@ -209,7 +209,7 @@ impl Tasks {
         }
         let list: Vec<String> =
             running.iter().map(|task| format!("- {}: {}", task.id, task.command)).collect();
-        format!("Running now:\n{}", list.join("\n"))
+        format!("Running:\n{}", list.join("\n"))
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -266,7 +266,7 @@ mod tests {
         let error = tasks.stop("bash-499").unwrap_err();
         assert_eq!(
             error,
-            "Task bash-499 is over already: It exited with code 0. No background task is running."
+            "Task bash-499 has already ended: It exited with code 0. No background task is running."
         );
         let error = tasks.stop("bash-0").unwrap_err();
         assert!(error.starts_with("There is no background task \"bash-0\"."), "{error}");
@@ -306,7 +306,7 @@ mod tests {
         let second = Tasks::resumed(dir.path().to_owned());
         let ended = |id: &str| Some((id.to_owned(), ENDED_WITH_PROCESS.to_owned()));
         assert_eq!([told(&second), told(&second), told(&second)], [ended("bash-2"), ended("bash-3"), None]);
-        assert!(second.stop("bash-2").unwrap_err().contains("is over already"));
+        assert!(second.stop("bash-2").unwrap_err().contains("has already ended"));
         assert_eq!(told(&Tasks::resumed(dir.path().to_owned())), None);
     }
 
@@ -317,7 +317,7 @@ mod tests {
         assert!((0..32).all(|number| begin(number).is_some()));
         assert!(begin(32).is_none());
         let error = tasks.stop("x").unwrap_err();
-        assert!(error.contains("Running now:\n- bash-0: sleep 0\n- bash-1: sleep 1"), "{error}");
+        assert!(error.contains("Running:\n- bash-0: sleep 0\n- bash-1: sleep 1"), "{error}");
         let stopping = tasks.stop("bash-3").unwrap();
         assert_eq!((stopping.id.as_str(), stopping.command.as_str()), ("bash-3", "sleep 3"));
     }

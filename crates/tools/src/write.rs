@@ -11,7 +11,7 @@ use crate::counted::counted;
 use crate::file::{OnCancel, Subject, blocking, facts};
 use crate::patch::{Hunk, hunks};
 
-/// Creates a file, or replaces all of an existing one; it never appends. Missing directories are made.
+/// Creates a file, or replaces all of an existing one; it never appends. Creates missing directories.
 ///
 /// - To change part of a file use Edit: it is shorter and touches nothing else.
 /// - An existing file must have been read whole in this conversation. If its content has changed since, the write is
@@ -79,7 +79,7 @@ fn write(input: &WriteInput, cx: &ToolContext) -> Result<ToolOutcome, String> {
         None => save_parts(&subject, old.as_ref(), &parts, cx)?,
     };
     let what = match &old {
-        _ if same.is_some() => "had this content already",
+        _ if same.is_some() => "already had this content",
         Some(_) => "was replaced",
         None => "was created",
     };
@@ -109,8 +109,8 @@ fn check_replaceable(subject: &Subject, old: &Content, cx: &ToolContext) -> Resu
         return Ok(());
     }
     Err(format!(
-        "Only a part of {} has been read, so it was not replaced. Read all of it first, or use Edit to change the part \
-         you know.",
+        "Not replaced: you have read only a part of {}. Read all of it first, or use Edit to change the \
+         part you know.",
         subject.shown
     ))
 }
@@ -210,10 +210,10 @@ mod tests {
     fn refusals_say_why_and_change_nothing() {
         let fixture = Fixture::new(&[("f", b"caf\xe9\n"), ("empty", b"")]);
         let seen = fixture.context(&["f"]);
-        refuse(&fixture, &fixture.context(&[]), &input("f", "x"), "has not been read");
+        refuse(&fixture, &fixture.context(&[]), &input("f", "x"), "you have not read");
         let mut partly = fixture.context(&["f"]);
         partly.seen[0].whole = false;
-        refuse(&fixture, &partly, &input("f", "x"), "Only a part of f has been read");
+        refuse(&fixture, &partly, &input("f", "x"), "you have read only a part of f");
         refuse(&fixture, &seen, &input("f", "日本"), "windows-1252, which has no '日' (U+65E5)");
         refuse(&fixture, &seen, &input("f", "caf\u{fffd}"), "replacement character");
         refuse(&fixture, &seen, &input("new", "caf\u{fffd}"), "replacement character");
@@ -221,7 +221,7 @@ mod tests {
         refuse(&fixture, &seen, &input("/dev/null", "x"), "character device");
         refuse(&fixture, &seen, &input("f/below", "x"), "cannot open its directory");
         symlink("nowhere", fixture.path("dangling")).unwrap();
-        refuse(&fixture, &seen, &input("dangling", "x"), "cannot be resolved");
+        refuse(&fixture, &seen, &input("dangling", "x"), "Cannot resolve");
         write(&input("empty", "now"), &fixture.context(&[])).unwrap();
     }
 

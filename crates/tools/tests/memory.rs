@@ -75,7 +75,7 @@ fn a_line_of_a_hundred_megabytes_is_searched_in_pieces() {
     });
     assert!(grown < 12_000, "{grown} kB");
     let grown = growth(|| {
-        let note = "No files found\n(1 file not searched: too large for this search.)";
+        let note = "No files found\n(1 file not searched: too large.)";
         folder.check(&json!({ "pattern": "needle\\nthird", "multiline": true }), note);
     });
     assert!(grown < 24_000, "{grown} kB");
@@ -93,10 +93,10 @@ fn a_million_matches_are_counted_and_paged_without_being_held() {
         let page = json!({ "pattern": "word", "output_mode": "content", "offset": 999_999, "head_limit": 5 });
         folder.check(&page, "a:1000000:word\nb:1:word");
         let page = json!({ "pattern": "word", "output_mode": "content", "offset": 500_000, "head_limit": 1 });
-        let more = "(1 entries shown, more follow. Go on with offset 500001, or narrow the search.)";
+        let more = "(Showing 1 entries; there are more. Continue with offset 500001, or narrow the search.)";
         folder.check(&page, &format!("a:500001:word\n{more}"));
         let all = folder.grep(&json!({ "pattern": "word", "output_mode": "content", "head_limit": 0 }));
-        assert!(all.len() < 50_000 && all.contains("more follow"));
+        assert!(all.len() < 50_000 && all.contains("there are more"));
     });
     assert!(grown < 12_000, "{grown} kB");
 }

@@ -36,7 +36,7 @@ fn commands() {
     let long = r#"{"command": "sleep 0.6", "timeout": 5000}"#;
     let told = told("Bash", long, &[("BASH_DEFAULT_TIMEOUT_MS", "100"), ("BASH_MAX_TIMEOUT_MS", "150")]);
     assert!(told.contains("timeout of 150 ms"), "{told}");
-    check("BASH_MAX_OUTPUT_LENGTH", "100", ("Bash", r#"{"command": "seq 200"}"#), "left out here");
+    check("BASH_MAX_OUTPUT_LENGTH", "100", ("Bash", r#"{"command": "seq 200"}"#), "bytes omitted");
     check("CLAUDE_ENV_FILE", "env.sh", ("Bash", r#"{"command": "echo \"[$A]\""}"#), "[sourced]");
     let background = r#"{"command": "true", "run_in_background": true}"#;
     check("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1", ("Bash", background), "tool_use_error");

@@ -73,13 +73,11 @@ pub(super) async fn run(shell: &Shell, input: BashInput, cx: ToolContext) -> Too
 impl Call<'_> {
     async fn run(&self) -> ToolOutcome {
         if self.cx.confined && self.settings.sandbox.is_none() {
-            return ToolOutcome::error(
-                "The command was not run: it belongs into a sandbox, and there is none.",
-            );
+            return ToolOutcome::error("Not run: this command needs a sandbox, and none is available.");
         }
         let process = match self.settings.launcher.start(&self.job()) {
             Ok(process) => process,
-            Err(error) => return ToolOutcome::error(&format!("The command could not be started: {error}.")),
+            Err(error) => return ToolOutcome::error(&format!("Cannot start the command: {error}.")),
         };
         let limits = Limits {
             inline_chars: self.settings.inline_chars_max,
@@ -162,7 +160,7 @@ impl Call<'_> {
             self.rules().unmoved()
         };
         answer.after.extend(next.notice);
-        answer.before.extend(exit.reason.map(|reason| format!("The sandbox could not be set up: {reason}")));
+        answer.before.extend(exit.reason.map(|reason| format!("Cannot set up the sandbox: {reason}")));
         answer.after.extend(exit.refused.iter().map(ToString::to_string));
         if let Some(sandbox) = self.settings.sandbox.as_ref().filter(|_| self.cx.confined && meaning.failed) {
             answer.after.extend(sandbox.explain(&capture.said_last()));
@@ -193,19 +191,19 @@ impl Call<'_> {
         answer.before.push(match ending {
             Ending::TimedOut => {
                 answer.output.timed_out_after_ms = u64::try_from(timeout.as_millis()).ok();
-                format!("The command was stopped, because it took longer than its timeout of {}.", in_words(timeout))
+                format!("Stopped: the command reached its timeout of {}.", in_words(timeout))
             }
             Ending::Question(question) => format!(
-                "The command was stopped, because it waits for input that nobody can give: {question:?}. Run it so \
-                 that it does not ask: with a flag such as -y or --no-input, or with the answer given in advance."
+                "Stopped: the command waits for input, and there is none: {question:?}. Run it so that it \
+                 does not ask: with a flag such as -y or --no-input, or with the answer piped in."
             ),
             Ending::Full => format!(
-                "The command was stopped, because it printed more than {} bytes. Send its output to a file or \
-                 through a filter.",
+                "Stopped: the command printed more than {} bytes. Send its output to a file or through a \
+                 filter.",
                 self.settings.output_bytes_max
             ),
             Ending::Cancelled | Ending::Finished(_) => {
-                "The command was interrupted and stopped before it ended.".to_owned()
+                "Interrupted: the command was stopped before it ended.".to_owned()
             }
         });
         answer.show(capture.show_failed().await);
@@ -227,7 +225,7 @@ impl Call<'_> {
             Err(error) => {
                 drop(running.stop());
                 return ToolOutcome::error(&format!(
-                    "The command was stopped: it cannot go on in the background: {error}."
+                    "Stopped: the command cannot move to the background: {error}."
                 ));
             }
         };
@@ -237,7 +235,7 @@ impl Call<'_> {
             answer.show(running.capture.show().await);
             answer.output.timed_out_after_ms = u64::try_from(timeout.as_millis()).ok();
             answer.before.push(format!(
-                "The command did not end within its timeout of {} and goes on in the background.",
+                "The command reached its timeout of {} and continues in the background.",
                 in_words(timeout)
             ));
         }
@@ -263,8 +261,8 @@ impl Call<'_> {
 
 fn in_background(id: &str, path: &Path) -> String {
     format!(
-        "Running in the background as task {id}, until it ends or the session does. Its output goes to {}; Read that \
-         file to see how it is getting on (its last line tells when the command has ended), and stop it with TaskStop.",
+        "Running in the background as task {id}, until it ends or the session ends. Output: {}. Read that \
+         file to see its progress (the last line says when the command has ended); stop it with TaskStop.",
         path.display()
     )
 }
@@ -297,7 +295,7 @@ async fn follow(mut running: Running, tasks: Weak<Tasks>, number: u64, signals: 
             let (capture, gone) = running.stop();
             gone.await;
             let how = match ending {
-                Ending::Full => "The command was stopped, because it printed too much.",
+                Ending::Full => "The command was stopped: it printed too much.",
                 _ => "The command was stopped.",
             };
             (capture, how.to_owned())

@@ -73,7 +73,8 @@ impl SavedFile {
         self.bytes += part.len() as u64;
         if part.len() < piece.len() {
             self.cut = true;
-            let line = format!("\n[The output goes on, but only its first {} bytes are kept.]\n", self.bytes);
+            let line =
+                format!("\n[The output continues, but only the first {} bytes are kept.]\n", self.bytes);
             self.file.write_all(line.as_bytes()).await?;
         }
         Ok(())
@@ -162,7 +163,7 @@ impl Capture {
         match &self.saved {
             Saved::File(saved) => Ok((saved.number, saved.path.clone())),
             Saved::Failed(error) => Err(error.clone()),
-            Saved::NotYet => Err("the file was not made".to_owned()),
+            Saved::NotYet => Err("the file was not created".to_owned()),
         }
     }
 
@@ -235,11 +236,11 @@ impl Capture {
                 (place, Some(saved.path.clone()), saved.bytes)
             }
             Saved::Failed(error) => {
-                (format!("the rest is lost, because it could not be saved: {error}"), None, self.total)
+                (format!("the rest is lost, because it cannot be saved: {error}"), None, self.total)
             }
             Saved::NotYet => ("the rest is lost".to_owned(), None, self.total),
         };
-        let note = format!("[… about {left_out} of {} bytes left out here; {place} …]", self.total);
+        let note = format!("[… about {left_out} of {} bytes omitted; {place} …]", self.total);
         let text = format!("{}\n{note}\n{}", head.trim_end_matches('\n'), tail.trim_start_matches('\n'));
         Shown { text, cut: true, file, bytes }
     }
@@ -389,7 +390,7 @@ mod tests {
             }
             let shown = capture.show().await;
             let text = std::fs::read_to_string(shown.file.unwrap()).unwrap();
-            let expected = "\n[The output goes on, but only its first 5000 bytes are kept.]\n";
+            let expected = "\n[The output continues, but only the first 5000 bytes are kept.]\n";
             assert_eq!(text, "a".repeat(5_000) + expected, "{pieces:?}");
             assert!(shown.text.contains("only the first 5000 bytes are kept, in /"), "{}", shown.text);
             assert_eq!((shown.bytes, capture.total), (5_000, pieces.iter().sum::<usize>() as u64));
@@ -414,7 +415,7 @@ mod tests {
         let mut capture = Capture::new(SMALL, Arc::downgrade(&tasks));
         capture.push("line\n".repeat(500).as_bytes()).await;
         let shown = capture.show().await;
-        assert!(shown.cut && shown.file.is_none() && shown.text.contains("could not be saved"), "{shown:?}");
+        assert!(shown.cut && shown.file.is_none() && shown.text.contains("cannot be saved"), "{shown:?}");
     }
 
     #[tokio::test]

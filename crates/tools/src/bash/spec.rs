@@ -17,7 +17,8 @@ pub(super) fn follow_settings(spec: ToolSpec, settings: &BashSettings) -> ToolSp
         if settings.sandbox.is_some() && settings.may_leave_sandbox {
             let leave = serde_json::json!({
                 "type": "boolean",
-                "description": "Run outside the sandbox, which somebody has to allow. Only when the command failed because of the sandbox.",
+                "description": "Run outside the sandbox (needs approval). Only if the command failed \
+                                because of the sandbox.",
             });
             properties.insert("dangerouslyDisableSandbox".to_owned(), leave);
         }
@@ -33,7 +34,7 @@ fn timeout_text(settings: &BashSettings) -> String {
     let what = if settings.background_disabled { "stopped" } else { "moved to the background or stopped" };
     let ms = |time: Duration| time.as_millis();
     format!(
-        "Milliseconds until the command is {what}. {} unless given, at most {}.",
+        "Milliseconds until the command is {what}. Default {}, at most {}.",
         ms(settings.timeout_default),
         ms(settings.longest_timeout())
     )
@@ -49,17 +50,17 @@ fn description(settings: &BashSettings) -> String {
     let background = if settings.background_disabled {
         "A command that reaches its timeout is stopped; nothing runs in the background."
     } else {
-        "A command that reaches its timeout goes on in the background. Start servers and watchers with \
-         `run_in_background`, then Read their output file, and end them with `TaskStop`."
+        "A command that reaches its timeout continues in the background. Start servers and watchers with \
+         `run_in_background`, Read their output file, and stop them with `TaskStop`."
     };
     let sandbox = if settings.sandbox.is_some() {
-        "\n- Commands run in a sandbox: they can write only inside the working directories and $TMPDIR, and reach only the hosts \
-         that are allowed. What it refuses is told with the result."
+        "\n- Commands run in a sandbox: they can write only inside the working directories and $TMPDIR, and \
+         reach only allowed hosts. The result lists what the sandbox blocked."
     } else {
         ""
     };
     format!(
-        "Runs a command with bash and returns what it printed, standard output and standard error together.\n\n\
+        "Runs a command with bash and returns its output, standard output and standard error together.\n\n\
          - {shell}\n\
          - There is no terminal and no input: pass flags such as `-y` or `-m`, never start an editor or a pager.\n\
          - Long output is cut in the middle; the result names a file with more of it.\n\
@@ -88,14 +89,14 @@ mod tests {
     fn the_usual_text() {
         let (description, schema) = spec(|_| {});
         assert!(
-            description.contains("goes on in the background") && description.contains("`cd` carries over")
+            description.contains("continues in the background") && description.contains("`cd` carries over")
         );
         let properties = schema["properties"].as_object().unwrap();
         let names: Vec<&String> = properties.keys().collect();
         assert_eq!(names, ["command", "timeout", "description", "run_in_background"]);
         assert_eq!(
             properties["timeout"]["description"],
-            "Milliseconds until the command is moved to the background or stopped. 120000 unless given, at most 600000."
+            "Milliseconds until the command is moved to the background or stopped. Default 120000, at most 600000."
         );
         assert_eq!(schema["required"], serde_json::json!(["command"]));
     }
@@ -113,7 +114,7 @@ mod tests {
         assert!(!properties.contains_key("run_in_background"));
         assert_eq!(
             properties["timeout"]["description"],
-            "Milliseconds until the command is stopped. 900000 unless given, at most 900000."
+            "Milliseconds until the command is stopped. Default 900000, at most 900000."
         );
     }
 }

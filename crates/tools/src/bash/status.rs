@@ -29,11 +29,11 @@ pub(crate) fn meaning(command: &str, status: Status, said: &str) -> Meaning {
             failed(format!("Ended by signal {signal}{}", in_parentheses(signal_name(signal))))
         }
         Status::NotStarted(errno) => {
-            failed(format!("bash could not be started: {}", std::io::Error::from_raw_os_error(errno)))
+            failed(format!("Cannot start bash: {}", std::io::Error::from_raw_os_error(errno)))
         }
         Status::Lost => failed(
-            "The process that watched the command was killed, so how the command ended is not known. Everything it \
-             had started has been ended."
+            "The process that supervised the command was killed, so its exit status is unknown. All its \
+             processes have been ended."
                 .to_owned(),
         ),
     }
@@ -64,14 +64,14 @@ fn signal_name(signal: i32) -> Option<&'static str> {
         3 => "SIGQUIT",
         4 => "SIGILL",
         5 => "SIGTRAP",
-        6 => "SIGABRT: it gave up",
+        6 => "SIGABRT: aborted",
         7 => "SIGBUS",
         8 => "SIGFPE",
-        9 => "SIGKILL: killed, perhaps for lack of memory",
+        9 => "SIGKILL: killed, possibly out of memory",
         10 => "SIGUSR1",
         11 => "SIGSEGV: invalid memory access",
         12 => "SIGUSR2",
-        13 => "SIGPIPE: nobody read its output",
+        13 => "SIGPIPE: its output was closed",
         14 => "SIGALRM",
         15 => "SIGTERM",
         24 => "SIGXCPU",
@@ -177,12 +177,7 @@ mod tests {
         check("a", Status::Signal(15), true, "Ended by signal 15 (SIGTERM)");
         check("grep x f", Status::Code(1), false, "Exit code 1: nothing matched");
         check("grep x f", Status::Code(2), true, "Exit code 2");
-        check(
-            "a",
-            Status::NotStarted(2),
-            true,
-            "bash could not be started: No such file or directory (os error 2)",
-        );
+        check("a", Status::NotStarted(2), true, "Cannot start bash: No such file or directory (os error 2)");
     }
 
     #[test]

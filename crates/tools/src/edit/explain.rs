@@ -30,8 +30,7 @@ const ALIKE_PERCENT_MIN: u32 = 40;
 pub(crate) fn ambiguous(text: &[u8], places: &[Range<usize>], more: bool, shown: &str) -> String {
     let count = places.len();
     let at_least = if more { "more than " } else { "" };
-    let mut message =
-        format!("`old_string` occurs {at_least}{count} times in {shown}, so nothing was changed:\n");
+    let mut message = format!("Not changed: `old_string` occurs {at_least}{count} times in {shown}:\n");
     let mut line = 1;
     let mut from = 0;
     for place in places.iter().take(PLACES_MAX) {
@@ -46,20 +45,21 @@ pub(crate) fn ambiguous(text: &[u8], places: &[Range<usize>], more: bool, shown:
         let _ = writeln!(message, "… and {at_least}{} more.", count - PLACES_MAX);
     }
     message.push_str(
-        "Add surrounding lines to `old_string` to make it unique, or set `replace_all` to change them all.",
+        "Add surrounding lines to `old_string` to make it unique, or set `replace_all` to change all of \
+         them.",
     );
     message
 }
 
 /// The error for a text that does not occur.
 pub(crate) fn not_found(text: &[u8], wanted: &str, shown: &str) -> String {
-    let mut message = format!("`old_string` does not occur in {shown}, so nothing was changed.");
+    let mut message = format!("Not changed: `old_string` does not occur in {shown}.");
     if let Some(hint) = hint_from_wanted(text, wanted) {
         message.push(' ');
         message.push_str(hint);
     }
     let Some(place) = closest(text, wanted) else {
-        message.push_str(" No part of the file is close to it. Read the file again to see what it holds.");
+        message.push_str(" Nothing in the file is similar. Read the file again.");
         return message;
     };
     let lines = text.split(|byte| *byte == b'\n').skip(place.start).take(place.len());
@@ -68,7 +68,7 @@ pub(crate) fn not_found(text: &[u8], wanted: &str, shown: &str) -> String {
         message.push(' ');
         message.push_str(difference);
     }
-    message.push_str(" The closest place:\n");
+    message.push_str(" The most similar place:\n");
     for (number, line) in (place.start + 1..).zip(&found).take(LINES_SHOWN_MAX) {
         push_line(&mut message, number, line);
     }
@@ -99,21 +99,19 @@ fn hint_from_wanted(text: &[u8], wanted: &str) -> Option<&'static str> {
         |candidate: &str| !candidate.is_empty() && memchr::memmem::find(text, candidate.as_bytes()).is_some();
     let numbered = without_line_numbers(wanted);
     if numbered.as_deref().is_some_and(occurs) {
-        return Some("It begins with the line numbers that Read puts in front; leave them out.");
+        return Some("It begins with the line numbers of Read; leave them out.");
     }
     if wanted.contains('\\') {
         let unescaped = wanted.replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\"");
         if unescaped != wanted && occurs(&unescaped) {
-            return Some(
-                "It is escaped once too often: the file holds real line ends, tabs or quotes there.",
-            );
+            return Some("It is escaped once too often: the file has real line ends, tabs or quotes there.");
         }
     }
     if wanted.trim() != wanted && occurs(wanted.trim()) {
-        return Some("Without the blanks at its start or end it does occur.");
+        return Some("It does occur without the blanks at its start or end.");
     }
     if wanted.contains('\u{fffd}') {
-        return Some("It holds the replacement character, which Read shows for bytes it cannot decode.");
+        return Some("It contains the replacement character, which Read shows for bytes it cannot decode.");
     }
     None
 }
@@ -135,21 +133,21 @@ fn difference(found: &str, wanted: &str) -> Option<&'static str> {
         let tabs = found.contains('\t') != wanted.contains('\t');
         return Some(match tabs {
             true if found.contains('\t') => {
-                "The difference is in white space: the file has tabs where yours has spaces."
+                "The difference is white space: the file has tabs where `old_string` has spaces."
             }
-            true => "The difference is in white space: the file has spaces where yours has tabs.",
+            true => "The difference is white space: the file has spaces where `old_string` has tabs.",
             false if found.contains('\r') => {
-                "The difference is in white space: the file has lone carriage returns there."
+                "The difference is white space: the file has lone carriage returns there."
             }
-            false => "The difference is in white space only.",
+            false => "The difference is only white space.",
         });
     }
     let (quotes_found, quotes_wanted) = (plain_marks(&plain_found), plain_marks(&plain_wanted));
     if quotes_found.contains(&quotes_wanted) {
-        return Some("The difference is in quotes, dashes or other marks that look alike.");
+        return Some("The difference is quotes, dashes or other marks that look alike.");
     }
     if quotes_found.to_lowercase().contains(&quotes_wanted.to_lowercase()) {
-        return Some("The difference is in upper and lower case.");
+        return Some("The difference is upper and lower case.");
     }
     None
 }
@@ -266,16 +264,19 @@ mod tests {
 
     #[test]
     fn a_failed_match_shows_the_closest_place_and_why() {
-        check("    let name = \"world\";\n    println!", &["tabs where yours has spaces", "2\t\tlet name"]);
+        check(
+            "    let name = \"world\";\n    println!",
+            &["tabs where `old_string` has spaces", "2\t\tlet name"],
+        );
         check("let name = “world”;", &["marks that look alike", "2\t"]);
         check("LET NAME = \"world\";", &["upper and lower case", "2\t"]);
-        check("2\t\tlet name = \"world\";", &["line numbers that Read puts"]);
+        check("2\t\tlet name = \"world\";", &["line numbers of Read"]);
         check("{\\n\\tlet name", &["escaped once too often"]);
-        check("let name = \"world\";   ", &["Without the blanks"]);
-        check("let name = \"earth\";", &["closest place:\n2\t\tlet name = \"world\";"]);
-        check("fn other() {\n\treturn 1;\n}", &["closest place:\n6\tfn other() {\n7\t\treturn;\n8\t}"]);
-        check("lo, {nome}", &["closest place:\n3\t\tprintln!"]);
-        check("zzzz qqqq", &["No part of the file is close"]);
+        check("let name = \"world\";   ", &["without the blanks"]);
+        check("let name = \"earth\";", &["most similar place:\n2\t\tlet name = \"world\";"]);
+        check("fn other() {\n\treturn 1;\n}", &["most similar place:\n6\tfn other() {\n7\t\treturn;\n8\t}"]);
+        check("lo, {nome}", &["most similar place:\n3\t\tprintln!"]);
+        check("zzzz qqqq", &["Nothing in the file is similar"]);
         check("name\u{fffd}", &["replacement character"]);
     }
 
@@ -285,7 +286,10 @@ mod tests {
             format!("{} he said “hello”, {}", "some words before it ".repeat(20), "and after it ".repeat(20));
         let text = format!("first\n{line}\nlast\n");
         let message = not_found(text.as_bytes(), "he said \"hello\"", "f");
-        assert!(message.contains("marks that look alike. The closest place:\n2\tsome words"), "{message}");
+        assert!(
+            message.contains("marks that look alike. The most similar place:\n2\tsome words"),
+            "{message}"
+        );
     }
 
     #[test]
@@ -293,12 +297,11 @@ mod tests {
         let text = "one\nsame\ntwo\nsame\n";
         let places: Vec<_> = text.match_indices("same").map(|(at, _)| at..at + 4).collect();
         let start = |more| ambiguous(text.as_bytes(), &places, more, "f").lines().next().unwrap().to_owned();
-        assert_eq!(start(true), "`old_string` occurs more than 2 times in f, so nothing was changed:");
+        assert_eq!(start(true), "Not changed: `old_string` occurs more than 2 times in f:");
         assert_eq!(
             ambiguous(text.as_bytes(), &places, false, "f"),
-            "`old_string` occurs 2 times in f, so nothing was changed:\nLine 2:\n1\tone\n2\tsame\n3\ttwo\nLine 4:\n\
-             3\ttwo\n4\tsame\nAdd surrounding lines to `old_string` to make it unique, or set \
-             `replace_all` to change them all."
+            "Not changed: `old_string` occurs 2 times in f:\nLine 2:\n1\tone\n2\tsame\n3\ttwo\nLine 4:\n\
+             3\ttwo\n4\tsame\nAdd surrounding lines to `old_string` to make it unique, or set `replace_all` to change all of them."
         );
     }
 

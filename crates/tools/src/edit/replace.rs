@@ -62,8 +62,8 @@ pub(crate) fn encode(
     let ranges: Vec<_> = changes.iter().map(|change| change.range.clone()).collect();
     let Some(ranges) = view.body_ranges(&ranges) else {
         return Err(format!(
-            "{} is {}, and the place cannot be told in bytes with certainty, so it was not changed. Change it with a \
-             command through Bash.",
+            "Not changed: {} is {}, and the position in bytes is not certain. Change it with a command \
+             through Bash.",
             subject.shown,
             content.encoding.name()
         ));
@@ -143,8 +143,8 @@ pub(crate) fn patch(view: &View<'_>, changes: &[Change]) -> Vec<Hunk> {
 pub(crate) fn report(view: &View<'_>, changes: &[Change], shown: &str) -> String {
     let count = changes.len();
     let mut text = match count {
-        1 => format!("Edited {shown}. It now reads:\n"),
-        _ => format!("Edited {shown} in {count} places. They now read:\n"),
+        1 => format!("Edited {shown}. New text:\n"),
+        _ => format!("Edited {shown} in {count} places. New text:\n"),
     };
     // How many lines the changes so far have added or removed.
     let mut shift = 0_isize;

@@ -52,10 +52,7 @@ fn every_occurrence_when_asked() {
     let all = EditInput { replace_all: true, ..input("f", "a ", "x\ny ") };
     let outcome = edit(&all, &fixture.context(&["f"])).unwrap();
     assert_eq!(fixture.content("f"), b"x\r\ny b\r\nx\r\ny b\nx\ny b");
-    assert_eq!(
-        text(&outcome),
-        "Edited f in 3 places. They now read:\n1\tx\n2\ty b\n3\tx\n4\ty b\n5\tx\n6\ty b"
-    );
+    assert_eq!(text(&outcome), "Edited f in 3 places. New text:\n1\tx\n2\ty b\n3\tx\n4\ty b\n5\tx\n6\ty b");
 }
 
 /// Replaces every `x` by `new` and compares the report with the file.
@@ -88,10 +85,7 @@ fn the_report_shows_the_file_as_it_now_is() {
 fn the_report_shows_numbered_lines_and_structure() {
     let fixture = Fixture::one("f", b"1\n2\n3\n4\n5\n6\n7\n8\n9\n");
     let outcome = edit(&input("f", "5\n", "five\nfünf\n"), &fixture.context(&["f"])).unwrap();
-    assert_eq!(
-        text(&outcome),
-        "Edited f. It now reads:\n2\t2\n3\t3\n4\t4\n5\tfive\n6\tfünf\n7\t6\n8\t7\n9\t8"
-    );
+    assert_eq!(text(&outcome), "Edited f. New text:\n2\t2\n3\t3\n4\t4\n5\tfive\n6\tfünf\n7\t6\n8\t7\n9\t8");
     let json = structured(&outcome);
     assert_eq!(json["filePath"], fixture.path("f").to_str().unwrap());
     assert_eq!(json["oldString"], "5\n");
@@ -125,16 +119,16 @@ fn refusals_say_why_and_change_nothing() {
     refuse(b"a\nb", &input("f", "a\nb", "a\r\nb"), &["only in line ends"]);
     refuse(b"a", &input("none", "a", "b"), &["none does not exist", "working directory"]);
     refuse(b"a", &input("F", "a", "b"), &["Did you mean f?"]);
-    refuse(b"a", &input("f", "", "b"), &["exists and is not empty"]);
+    refuse(b"a", &input("f", "", "b"), &["already exists with content"]);
     refuse(b"a\na\n", &input("f", "a", "b"), &["occurs 2 times", "Line 1:", "Line 2:"]);
     refuse(b"hello world\n", &input("f", "hello earth", "b"), &["does not occur", "1\thello world"]);
     refuse(b"caf\xe9", &input("f", "caf", "日本 caf"), &["windows-1252", "U+65E5"]);
     refuse(b"ok", &input("f", "ok", "o\u{fffd}"), &["replacement character"]);
     refuse(b"a", &input(".", "a", "b"), &["is a directory"]);
     refuse(b"a", &input("f\0", "a", "b"), &["NUL"]);
-    refuse(b"a", &input("new\u{fffd}", "", "b"), &["was not created", "not UTF-8"]);
+    refuse(b"a", &input("new\u{fffd}", "", "b"), &["Not created", "not UTF-8"]);
     refuse(b"a", &input("/dev/null", "a", "b"), &["character device"]);
-    refuse(b"a", &input("/proc/self/cwd/f", "a", "b"), &["cannot be resolved"]);
+    refuse(b"a", &input("/proc/self/cwd/f", "a", "b"), &["Cannot resolve"]);
 }
 
 #[test]
@@ -147,7 +141,7 @@ fn unread_and_changed_files_are_refused() {
     let fixture = Fixture::one("f", b"one\ntwo\nthree\n");
     let unread = fixture.context(&[]);
     let error = edit(&input("f", "two", "2"), &unread).unwrap_err();
-    assert!(error.contains("has not been read"), "{error}");
+    assert!(error.contains("you have not read"), "{error}");
 
     let cx = fixture.context(&["f"]);
     fs::write(fixture.path("f"), "one\ntwo\n3\n").unwrap();
@@ -185,7 +179,7 @@ fn of_a_file_seen_in_part_one_place_can_be_changed() {
     cx.seen[0].whole = false;
     let all = |old: &str| EditInput { replace_all: true, ..input("f", old, "1") };
     let error = edit(&all("one"), &cx).unwrap_err();
-    assert!(error.contains("Only a part of f has been read, and `old_string` occurs 2 times"), "{error}");
+    assert!(error.contains("you have read only a part of f, and `old_string` occurs 2 times"), "{error}");
     edit(&all("two"), &cx).unwrap();
     assert_eq!(fixture.content("f"), b"one\n1\none\n");
 }

@@ -148,24 +148,25 @@ impl Found {
             let next = self.page.offset + self.page.lines.len() as u64;
             let shown = self.page.lines.len();
             remarks.push(format!(
-                "({shown} entries shown, more follow. Go on with offset {next}, or narrow the search.)"
+                "(Showing {shown} entries; there are more. Continue with offset {next}, or narrow the \
+                 search.)"
             ));
         }
         if self.late {
             let seconds = timeout.as_secs();
             remarks.push(format!(
-                "(The search was stopped after {seconds} s, so results may be missing. Search a smaller directory.)"
+                "(Stopped after {seconds} s, so results may be missing. Search a smaller directory.)"
             ));
         }
         if self.named_binary {
-            remarks.push("(The file is binary and was not searched.)".to_owned());
+            remarks.push("(Not searched: the file is binary.)".to_owned());
         }
         if self.too_large > 0 {
             let files = counted(self.too_large, "file");
-            remarks.push(format!("({files} not searched: too large for this search.)"));
+            remarks.push(format!("({files} not searched: too large.)"));
         }
         if self.unreadable > 0 {
-            remarks.push(format!("({} could not be read.)", counted(self.unreadable, "file")));
+            remarks.push(format!("(Cannot read {}.)", counted(self.unreadable, "file")));
         }
         remarks
     }

@@ -108,7 +108,9 @@ async fn pages() {
         .await;
     };
     let rest = |shown: u64, next: u64| {
-        format!("({shown} entries shown, more follow. Go on with offset {next}, or narrow the search.)")
+        format!(
+            "(Showing {shown} entries; there are more. Continue with offset {next}, or narrow the search.)"
+        )
     };
     check("content", 0, 2, &format!("a.txt:1:two\nb.txt:2:two\n{}", rest(2, 2))).await;
     check("content", 2, 2, "b.txt:3:Two two\nsub/c.rs:1:fn two() {}").await;
@@ -128,7 +130,7 @@ async fn a_page_has_250_entries_unless_more_are_wanted() {
     let outcome = tree.grep(&json!({ "pattern": "x", "output_mode": "content" })).await;
     let text = text(&outcome);
     assert_eq!(text.lines().filter(|line| line.ends_with(":x")).count(), 250);
-    assert!(text.contains("Go on with offset 250"), "{text}");
+    assert!(text.contains("Continue with offset 250"), "{text}");
 }
 
 #[tokio::test]
@@ -199,7 +201,7 @@ async fn what_is_not_text() {
     fs::write(tree.root().join("wide.txt"), utf16).unwrap();
     let expected = "a.txt:1:word\nwide.txt:2:word é\n\\xff.txt:1:word \u{fffd}";
     tree.check(json!({ "pattern": "word", "output_mode": "content" }), expected).await;
-    let note = "No files found\n(The file is binary and was not searched.)";
+    let note = "No files found\n(Not searched: the file is binary.)";
     tree.check(json!({ "pattern": "word", "path": "bin" }), note).await;
 }
 
@@ -277,7 +279,7 @@ async fn a_search_can_be_cancelled_and_has_a_time_limit() {
     let grep = Grep::new(GrepSettings { timeout: Duration::ZERO });
     let input = serde_json::from_value(json!({ "pattern": "x" })).unwrap();
     let outcome = grep.run(input, ToolContext::detached(tree.root())).await;
-    assert!(text(&outcome).contains("stopped after 0 s, so results may be missing"), "{}", text(&outcome));
+    assert!(text(&outcome).contains("Stopped after 0 s, so results may be missing"), "{}", text(&outcome));
 }
 
 #[tokio::test]
@@ -300,6 +302,6 @@ async fn a_link_that_was_swapped_after_the_decision_is_not_followed() {
         let outcome = Grep::default().run(input(), cx).await;
         fs::remove_file(&link).unwrap();
         let text = text(&outcome);
-        assert!(outcome.is_error && text.starts_with("link leads to another file"), "{text}");
+        assert!(outcome.is_error && text.contains("link now leads to another file"), "{text}");
     }
 }

@@ -118,7 +118,7 @@ fn binary_name(start: &[u8]) -> &'static str {
         return name;
     }
     if looks_like_utf16(start) {
-        return "what looks like UTF-16 text without byte order mark";
+        return "UTF-16 text (probably) without byte order mark";
     }
     "binary data"
 }
@@ -150,7 +150,7 @@ mod tests {
         check(b"%PDF-1.7\n\xe2\xe3", "a", Kind::Pdf);
         check(b"see %PDF-1.7 for more", "a", Kind::Text);
         check(b"\x7fELF\x02\0", "a", Kind::Binary("an ELF executable or library"));
-        check(b"h\0e\0l\0l\0o\0", "a", Kind::Binary("what looks like UTF-16 text without byte order mark"));
+        check(b"h\0e\0l\0l\0o\0", "a", Kind::Binary("UTF-16 text (probably) without byte order mark"));
         check(b"\x01\x02\xff\xfe\x93\x04", "a", Kind::Binary("binary data"));
     }
 

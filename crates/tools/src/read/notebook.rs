@@ -51,8 +51,8 @@ struct CellOutput {
 pub(super) fn read(job: Job<'_>) -> Result<ToolOutcome, String> {
     if job.source.size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(
-            "is a notebook of {}, above the {} that can be shown. Take out the cells you need through Bash, for example \
-             `jq '.cells[0:10]'`.",
+            "is a notebook of {}; at most {} can be shown. Extract the cells you need through Bash, for \
+             example `jq '.cells[0:10]'`.",
             bytes(job.source.size),
             bytes(FILE_BYTES_MAX)
         )));
@@ -70,8 +70,8 @@ pub(super) fn read(job: Job<'_>) -> Result<ToolOutcome, String> {
     tap.drain().map_err(|error| fail(&format_args!("cannot be read: {error}.")))?;
     if rendering.overflow && wanted.explicit {
         return Err(fail(&format_args!(
-            "has more in these cells than the {} tokens that are shown at once. From cell {}, ask for at most {} \
-             (`limit`).",
+            "has more than {} tokens in these cells, the most shown at once. From cell {}, ask for at most \
+             {} (`limit`).",
             limits.tokens_max,
             wanted.start,
             counted(rendering.shown, "cell")
@@ -254,7 +254,7 @@ impl Rendering {
         if outputs.left_out > 0 {
             self.cut = true;
             let more = counted(outputs.left_out, "more output");
-            let _ = writeln!(self.text, "[{more} of this cell left out]");
+            let _ = writeln!(self.text, "[{more} of this cell omitted]");
         }
         self.cells_bytes += source.total();
         if self.cells_bytes <= STRUCTURED_BYTES_MAX {
@@ -319,8 +319,8 @@ impl Rendering {
             let last = start + self.shown - 1;
             let _ = writeln!(
                 self.text,
-                "\n[PARTIAL view: cells {start}-{last} of {total} of {name}, which is longer than the {} tokens that are \
-                 shown at once. To go on, call Read with offset {} and limit {}.]",
+                "\n[PARTIAL view: cells {start}-{last} of {total} of {name}; at most {} tokens are shown at \
+                 once. To continue, call Read with offset {} and limit {}.]",
                 self.limits.tokens_max,
                 last + 1,
                 self.shown

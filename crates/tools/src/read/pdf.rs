@@ -49,14 +49,14 @@ impl PageRange {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let (Some(first), Some(last)) = (number(first), number(last)) else {
             return Err(format!(
-                "`pages` is {text:?}; expected a page such as \"5\" or a range such as \"3-7\"."
+                "`pages` is {text:?}; give a page such as \"5\" or a range such as \"3-7\"."
             ));
         };
         if last < first {
             return Err(format!("`pages` is {text:?}, which ends before it begins."));
         }
         if last - first >= PAGES_MAX {
-            return Err(format!("`pages` is {text:?}; at most {PAGES_MAX} pages can be shown in one call."));
+            return Err(format!("`pages` is {text:?}; give at most {PAGES_MAX} pages per call."));
         }
         Ok(Self { first, last })
     }
@@ -84,7 +84,7 @@ pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutcome, String> {
     let content = job.source.all(FILE_BYTES_MAX);
     let Some(content) = content.map_err(|error| job.fail(format_args!("cannot be read: {error}.")))? else {
         return Err(job.fail(format_args!(
-            "is a PDF of {}, larger than the {} that can be read. Take out the pages you need through Bash.",
+            "is a PDF of {}; at most {} can be read. Extract the pages you need through Bash.",
             bytes(size),
             bytes(FILE_BYTES_MAX as u64)
         )));
@@ -109,8 +109,8 @@ fn reason(error: LoadPdfError) -> &'static str {
         LoadPdfError::Decryption(DecryptionError::PasswordProtected) => {
             "is an encrypted PDF that needs a password. Ask for a copy without one."
         }
-        LoadPdfError::Decryption(_) => "is an encrypted PDF whose encryption is not understood.",
-        LoadPdfError::Invalid => "begins like a PDF but is damaged beyond reading.",
+        LoadPdfError::Decryption(_) => "is an encrypted PDF with an unknown encryption.",
+        LoadPdfError::Invalid => "is a damaged PDF that cannot be read.",
     }
 }
 
@@ -118,11 +118,13 @@ fn range(job: &Job<'_>, total: usize) -> Result<PageRange, String> {
     match job.wanted.pages {
         None if total == 0 => Err(job.fail("is a PDF without pages.")),
         None if total > PAGES_UNASKED_MAX => Err(job.fail(format_args!(
-            "has {total} pages. Say which to show in `pages`, such as \"1-{PAGES_UNASKED_MAX}\"; at most {PAGES_MAX} \
-             in one call."
+            "has {total} pages. Choose some with `pages`, such as \"1-{PAGES_UNASKED_MAX}\"; at most \
+             {PAGES_MAX} per call."
         ))),
         None => Ok(PageRange { first: 1, last: total }),
-        Some(range) if range.first > total => Err(job.fail(format_args!("has only {}.", counted(total, "page")))),
+        Some(range) if range.first > total => {
+            Err(job.fail(format_args!("has only {}.", counted(total, "page"))))
+        }
         Some(range) => Ok(PageRange { last: range.last.min(total), ..range }),
     }
 }
@@ -136,7 +138,7 @@ fn show(job: &Job<'_>, pdf: &Pdf, range: PageRange) -> Result<(String, usize), S
         let page = &pdf.pages()[number - 1];
         let content = page::text(page, &job.cx.cancel).ok_or(CANCELLED)?;
         let content = if content.is_empty() {
-            "[No text on this page. It may be a picture of text; turn it into an image through Bash to see it.]"
+            "[No text on this page. It may be a scan; convert it to an image through Bash to see it.]"
         } else {
             &content
         };
@@ -145,8 +147,8 @@ fn show(job: &Job<'_>, pdf: &Pdf, range: PageRange) -> Result<(String, usize), S
         if number > range.first && cost.exceed(job.limits.tokens_max) {
             let _ = write!(
                 text,
-                "[PARTIAL view: pages {}-{} of {total}; more would exceed the {} tokens that are shown at once. To go \
-                 on, call Read with pages \"{number}-{}\".]",
+                "[PARTIAL view: pages {}-{} of {total}; at most {} tokens are shown at once. To continue, \
+                 call Read with pages \"{number}-{}\".]",
                 range.first,
                 number - 1,
                 job.limits.tokens_max,
@@ -166,7 +168,7 @@ fn push_cut(text: &mut String, content: &str, tokens_max: usize) {
     let short = &content[..content.floor_char_boundary(tokens_max.saturating_mul(2).max(1000))];
     text.push_str(short);
     if short.len() < content.len() && Tokens::of(content).exceed(tokens_max) {
-        let _ = write!(text, "\n[cut: {} of {} bytes of this page are shown]", short.len(), content.len());
+        let _ = write!(text, "\n[cut: showing {} of {} bytes of this page]", short.len(), content.len());
     } else {
         text.push_str(&content[short.len()..]);
     }
@@ -191,7 +193,7 @@ fn check_streams(content: &[u8], cancel: &CancellationToken) -> Result<(), &'sta
         let unpacked = unpacked_size(data);
         total += unpacked;
         if unpacked > bytes_max(before) || total > STREAMS_BYTES_MAX {
-            return Err("is a PDF that unpacks to an absurd size, so it was not read.");
+            return Err("is a PDF that unpacks to a huge size, so it was not read.");
         }
     }
     Ok(())

@@ -59,12 +59,12 @@ pub(super) fn read(mut job: Job<'_>, format: ImageFormat) -> Result<ToolOutcome,
     let size = job.source.size;
     if size > FILE_BYTES_MAX {
         return Err(job.fail(format_args!(
-            "is an image of {}, larger than the {} that can be shown. Scale it down through Bash first.",
+            "is an image of {}; at most {} can be shown. Scale it down through Bash first.",
             bytes(size),
             bytes(FILE_BYTES_MAX)
         )));
     }
-    let unreadable = |error: io::Error| format!("{} cannot be read: {error}.", job.subject.shown);
+    let unreadable = |error: io::Error| format!("Cannot read {}: {error}.", job.subject.shown);
     let small = if size <= BYTES_MAX as u64 { job.source.all(BYTES_MAX).map_err(unreadable)? } else { None };
     let target = Target { format, edge_px_max: job.limits.image_edge_px_max, cancel: &job.cx.cancel };
     let picture = match &small {

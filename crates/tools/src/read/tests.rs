@@ -48,7 +48,7 @@ fn text_is_numbered() {
     check(b"a\n\n b", "1\ta\n2\t\n3\t b");
     check(b"a\r\nb\r\n", "1\ta\n2\tb");
     check(b"a\rb\r", "1\ta\n2\tb");
-    check(b"", "[f exists and is empty.]");
+    check(b"", "[f is empty.]");
     check(b"\xef\xbb\xbfa\n", "1\ta");
     check("日本\n".as_bytes(), "1\t日本");
 }
@@ -61,8 +61,7 @@ fn other_encodings_are_shown_and_named() {
     check(b"caf\xe9\n", &format!("1\tcafé{}", note("windows-1252")));
     check(
         b"\xc3\xa9\xc3\xa8\xff\n",
-        "1\téè\u{fffd}\n\n[Some bytes are not valid UTF-8 and are shown as \u{fffd}; Edit leaves them alone if you do \
-         not touch them.]",
+        "1\téè\u{fffd}\n\n[Some bytes are not valid UTF-8 and are shown as \u{fffd}; Edit keeps them if you do not change them.]",
     );
 }
 
@@ -145,8 +144,7 @@ fn a_long_file_gives_its_first_page() {
     let outcome = read(&input("f"), &fixture.context(&[]), small()).unwrap();
     let shown = text(&outcome);
     assert!(shown.starts_with("1\tline number 1\n2\t"), "{shown}");
-    let notice = "[PARTIAL view: lines 1-20 of 200 of f, which is longer than the 100 tokens that are shown at once. \
-                  To go on, call Read with offset 21 and limit 15; to find a place, use Grep.]";
+    let notice = "[PARTIAL view: lines 1-20 of 200 of f; at most 100 tokens are shown at once. To continue, call Read with offset 21 and limit 15; to find a place, use Grep.]";
     assert!(shown.ends_with(notice), "{shown}");
     assert_eq!(outcome.seen, [], "a page that was not asked for does not count as read");
     let json = structured(&outcome);
@@ -173,7 +171,7 @@ fn a_long_line_is_cut() {
     let fixture = Fixture::new(&[("f", content.as_bytes())]);
     let outcome = read(&input("f"), &fixture.context(&[]), ReadLimits::default()).unwrap();
     let shown = text(&outcome);
-    assert!(shown.contains("[this line has 20003 bytes and is cut here"), "{}", &shown[9_900..]);
+    assert!(shown.contains("[line cut here: it has 20003 bytes"), "{}", &shown[9_900..]);
     assert!(shown.contains("\n2\tshort\n") && shown.len() < 10_500);
     assert!(!outcome.seen[0].whole, "not all of it was shown");
 }
@@ -195,13 +193,13 @@ fn what_cannot_be_read_is_said() {
     refuse(&fixture, &input("dir"), "dir is a directory. List it with Glob");
     refuse(&fixture, &input("none.txt"), "none.txt does not exist. The working directory is /");
     refuse(&fixture, &input("F.TXT"), "Did you mean f.txt?");
-    refuse(&fixture, &input("no/such"), "Neither does its directory.");
+    refuse(&fixture, &input("no/such"), "Its directory does not exist either.");
     refuse(&fixture, &input("caf\u{fffd}"), "not UTF-8");
     refuse(&fixture, &input("caf\\xe9"), "escapes such as `\\xff` stand for bytes that are not UTF-8");
     refuse(&fixture, &input("binary"), "is not text but an ELF executable or library (8 bytes)");
     refuse(&fixture, &part("late", 35_000, 5), "is not text but binary data");
     refuse(&fixture, &input("/dev/zero"), "is a character device");
-    refuse(&fixture, &input("/proc/self/environ"), "cannot be resolved");
+    refuse(&fixture, &input("/proc/self/environ"), "Cannot resolve");
     refuse(&fixture, &input("broken.png"), "broken.png cannot be shown as an image: it is damaged");
     refuse(&fixture, &ReadInput { limit: Some(0), ..input("f.txt") }, "`limit` must be at least 1");
     refuse(&fixture, &ReadInput { pages: Some("1".into()), ..input("f.txt") }, "is not a PDF");
@@ -209,7 +207,7 @@ fn what_cannot_be_read_is_said() {
     rustix::fs::mknodat(CWD, fixture.path("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
     refuse(&fixture, &input("fifo"), "is a named pipe");
     symlink("nowhere", fixture.path("link")).unwrap();
-    refuse(&fixture, &input("link"), "cannot be resolved");
+    refuse(&fixture, &input("link"), "Cannot resolve");
 }
 
 #[test]
@@ -315,8 +313,8 @@ fn large_outputs_are_cut() {
         assert!(shown.contains(expected) && shown.len() < 50_000, "{} bytes", shown.len());
         assert!(!outcome.seen[0].whole);
     };
-    check(vec![output("y".repeat(90_000))], "[cut: 10000 of 90000 bytes are shown]");
-    check(vec![output("y".repeat(1000)); 1000], "[960 more outputs of this cell left out]");
+    check(vec![output("y".repeat(90_000))], "[cut: showing 10000 of 90000 bytes]");
+    check(vec![output("y".repeat(1000)); 1000], "[960 more outputs of this cell omitted]");
 }
 
 #[test]
@@ -335,7 +333,7 @@ fn notebooks_are_paged_by_cell() {
     let cx = fixture.context(&[]);
     let outcome = read(&input("n.ipynb"), &cx, small()).unwrap();
     let shown = text(&outcome);
-    assert!(shown.ends_with("To go on, call Read with offset 3 and limit 2.]"), "{shown}");
+    assert!(shown.ends_with("To continue, call Read with offset 3 and limit 2.]"), "{shown}");
     assert!(shown.contains("PARTIAL view: cells 1-2 of 50") && outcome.seen.is_empty());
     let shown = text(&read(&part("n.ipynb", 7, 1), &cx, small()).unwrap());
     assert!(shown.starts_with("--- cell 7 (code) ---\nx = 6"), "{shown}");
@@ -352,7 +350,7 @@ fn notebooks_are_paged_by_cell() {
     huge.set_len(100_000_001).unwrap();
     let start = format!("{{{}", " ".repeat(PIECE_BYTES));
     std::os::unix::fs::FileExt::write_all_at(&huge, start.as_bytes(), 0).unwrap();
-    refuse(&fixture, &input("n.ipynb"), "above the 100 MB that can be shown");
+    refuse(&fixture, &input("n.ipynb"), "at most 100 MB can be shown");
 }
 
 #[test]

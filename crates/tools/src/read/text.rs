@@ -51,7 +51,7 @@ pub(super) fn read(mut job: Job<'_>) -> Result<ToolOutcome, String> {
     let scan = scan(&mut job).map_err(|error| job.fail(format_args!("cannot be read: {error}.")))?;
     if scan.page.bytes().contains(&0) {
         return Err(job.fail(format_args!(
-            "is not text but binary data ({}), which cannot be shown. Look at it with a fitting command through Bash.",
+            "is not text but binary data ({}), which cannot be shown. Use a suitable command through Bash.",
             bytes(job.source.size)
         )));
     }
@@ -168,8 +168,8 @@ fn show(page: &Page, encoding: TextEncoding, job: &Job<'_>) -> Shown {
         if line.is_cut() {
             let _ = write!(
                 shown.numbered,
-                " [this line has {} bytes and is cut here; see the rest with Bash, for example `sed -n {number}p FILE | \
-                 cut -b {}-`]",
+                " [line cut here: it has {} bytes; see the rest with Bash, for example `sed -n {number}p \
+                 FILE | cut -b {}-`]",
                 line.len,
                 bytes.len() + 1
             );
@@ -207,7 +207,7 @@ fn decode_line(encoding: TextEncoding, bytes: &[u8], cut: bool) -> Cow<'_, str> 
 
 fn too_much(job: &Job<'_>, shown: &Shown) -> String {
     job.fail(format_args!(
-        "has more in these lines than the {} tokens that are shown at once. From line {}, ask for at most {} \
+        "has more than {} tokens in these lines, the most shown at once. From line {}, ask for at most {} \
          (`limit`), or find the place with Grep.",
         job.limits.tokens_max,
         job.wanted.start,
@@ -252,15 +252,15 @@ fn notices(job: &Job<'_>, scan: &Scan, shown: &Shown, encoding: TextEncoding) ->
     let exact = scan.seen.is_some();
     let mut notices = Vec::new();
     if total == 0 {
-        notices.push(format!("{name} exists and is empty."));
+        notices.push(format!("{name} is empty."));
     } else if start > total {
         notices.push(format!("{name} has only {}; line {start} is past its end.", counted(total, "line")));
     } else if shown.overflow {
         let last = start + shown.lines - 1;
         let more = if exact { "" } else { "more than " };
         notices.push(format!(
-            "PARTIAL view: lines {start}-{last} of {more}{total} of {name}, which is longer than the {} tokens that are \
-             shown at once. To go on, call Read with offset {} and limit {}; to find a place, use Grep.",
+            "PARTIAL view: lines {start}-{last} of {more}{total} of {name}; at most {} tokens are shown at \
+             once. To continue, call Read with offset {} and limit {}; to find a place, use Grep.",
             job.limits.tokens_max,
             last + 1,
             // Later lines have longer numbers, and may be longer themselves.
@@ -273,7 +273,8 @@ fn notices(job: &Job<'_>, scan: &Scan, shown: &Shown, encoding: TextEncoding) ->
     match encoding {
         TextEncoding::Utf8 { broken: false, .. } => {}
         TextEncoding::Utf8 { broken: true, .. } => notices.push(
-            "Some bytes are not valid UTF-8 and are shown as \u{fffd}; Edit leaves them alone if you do not touch them."
+            "Some bytes are not valid UTF-8 and are shown as \u{fffd}; Edit keeps them if you do not change \
+             them."
                 .to_owned(),
         ),
         other => notices.push(format!("The file is encoded as {}; Edit and Write keep that.", other.name())),

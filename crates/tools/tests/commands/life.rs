@@ -74,7 +74,7 @@ fn cancelling_returns_at_once() {
         let (outcome, at) = tokio::join!(session.bash_in(json!({ "command": DEAF }), cx), cancelled);
         assert!(at.elapsed() < Duration::from_secs(1), "{:?}", at.elapsed());
         assert!(
-            outcome.is_error && text(&outcome).contains("interrupted") && text(&outcome).ends_with("started"),
+            outcome.is_error && text(&outcome).contains("Interrupted") && text(&outcome).ends_with("started"),
             "{}",
             text(&outcome)
         );
@@ -132,7 +132,7 @@ fn some_commands_are_stopped_at_their_timeout() {
     let check = |session: &Session, command: &str| {
         let outcome = block_on(session.bash(json!({ "command": command, "timeout": 100 })));
         assert!(
-            outcome.is_error && text(&outcome).contains("was stopped, because it took longer"),
+            outcome.is_error && text(&outcome).contains("Stopped: the command reached its timeout"),
             "{}",
             text(&outcome)
         );
@@ -165,7 +165,7 @@ fn a_background_task_can_be_read_and_stopped() {
         .await;
         let wrong = session.stop(json!({ "task_id": "bash-7" })).await;
         assert!(
-            wrong.is_error && text(&wrong).contains("Running now:\n- bash-1: echo $$ > pid"),
+            wrong.is_error && text(&wrong).contains("Running:\n- bash-1: echo $$ > pid"),
             "{}",
             text(&wrong)
         );
@@ -177,7 +177,7 @@ fn a_background_task_can_be_read_and_stopped() {
         let again = session.stop(json!({ "task_id": "bash-1" })).await;
         until("its end is noted", Duration::from_secs(5), || session.tasks.running().is_empty()).await;
         assert!(fs::read_to_string(&task.output_file).unwrap().ends_with("[The command was stopped.]\n"));
-        assert!(!again.is_error || text(&again).contains("over already"), "{}", text(&again));
+        assert!(!again.is_error || text(&again).contains("already ended"), "{}", text(&again));
         let missing = session.stop(json!({})).await;
         assert!(missing.is_error && text(&missing).contains("`task_id` is missing"));
     });
@@ -192,7 +192,7 @@ fn the_end_of_a_background_task_is_noted() {
         assert_eq!(fs::read_to_string(file).unwrap(), "x\n[The command ended with exit code 0.]\n");
         let over = session.stop(json!({ "task_id": "bash-1" })).await;
         assert!(
-            text(&over).contains("is over already: The command ended with exit code 0."),
+            text(&over).contains("has already ended: The command ended with exit code 0."),
             "{}",
             text(&over)
         );

@@ -146,8 +146,7 @@ fn a_hundred_megabytes_never_sit_in_memory() {
         assert_eq!(structured(&outcome)["persistedOutputSize"], 64 << 20);
         assert!(text(&outcome).ends_with("xend") && !outcome.is_error);
         assert!(
-            text(&outcome)
-                .contains("of 100000004 bytes left out here; only the first 67108864 bytes are kept")
+            text(&outcome).contains("of 100000004 bytes omitted; only the first 67108864 bytes are kept")
         );
     });
 }
@@ -174,7 +173,7 @@ fn saved_output_has_an_end() {
         let file = session.tasks.running()[0].output_file.clone();
         until("it ends", Duration::from_secs(5), || session.tasks.running().is_empty()).await;
         let kept = "y\n".repeat(100_000);
-        let expected = "\n[The output goes on, but only its first 200000 bytes are kept.]\n\
+        let expected = "\n[The output continues, but only the first 200000 bytes are kept.]\n\
                         [The command ended with exit code 3.]\n";
         assert_eq!(fs::read_to_string(file).unwrap(), kept + expected);
     });

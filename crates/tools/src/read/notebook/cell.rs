@@ -64,7 +64,7 @@ impl Clip {
         let short = shortened(&self.text, bytes_max);
         let cut = short.len() < self.total || self.more;
         let more = if self.more { "more than " } else { "" };
-        let notice = format!("[cut: {} of {more}{} bytes are shown]", short.len(), self.total);
+        let notice = format!("[cut: showing {} of {more}{} bytes]", short.len(), self.total);
         (short, cut.then_some(notice))
     }
 
@@ -126,10 +126,7 @@ impl<'a> Images<'a> {
 
     fn part(&mut self, format: ImageFormat, mut base64: Clip) -> Part {
         if !base64.is_whole() {
-            return Part::Note(
-                format!("[image that is too large to be shown: over {} bytes]", base64.total),
-                true,
-            );
+            return Part::Note(format!("[image not shown: larger than {} bytes]", base64.total), true);
         }
         let block = if self.full {
             None
@@ -137,14 +134,14 @@ impl<'a> Images<'a> {
             base64.text.retain(|character| !character.is_ascii_whitespace());
             match self.prepare(format, &base64.text) {
                 Ok(block) => block,
-                Err(error) => return Part::Note(format!("[image that cannot be shown: {error}]"), false),
+                Err(error) => return Part::Note(format!("[image not shown: {error}]"), false),
             }
         };
         block.map_or_else(
             || {
                 self.full = true;
                 let note =
-                    "[image left out: there are too many; ask for fewer cells with `offset` and `limit`]";
+                    "[image not shown: too many images; ask for fewer cells with `offset` and `limit`]";
                 Part::Note(note.to_owned(), true)
             },
             Part::Image,
@@ -420,7 +417,7 @@ impl<'de> Visitor<'de> for DataSeed<'_, '_> {
         parts.extend(best_image.map(|(rank, clip)| self.images.part(IMAGES[rank], clip)));
         if let (true, Some(media_type)) = (parts.is_empty(), other) {
             let media_type = shortened(&media_type, NAME_BYTES_MAX);
-            parts.push(Part::Note(format!("[output of type {media_type}, which is not shown]"), false));
+            parts.push(Part::Note(format!("[output of type {media_type} not shown]"), false));
         }
         Ok(parts)
     }

@@ -106,7 +106,7 @@ fn words_and_lines() {
     check("q 1 0 0 1 0 100 cm BT /A 12 Tf 72 600 Td (moved) Tj ET Q /X Do", "moved\n\nin a form");
     check(
         "0 0 m 10 10 l S",
-        "[No text on this page. It may be a picture of text; turn it into an image through Bash to see it.]",
+        "[No text on this page. It may be a scan; convert it to an image through Bash to see it.]",
     );
 }
 
@@ -118,7 +118,7 @@ fn pages_are_chosen() {
     let shown =
         |content: &[u8], pages| ask(content, pages, ReadLimits::default()).map(|outcome| text(&outcome));
     assert!(shown(&few, None).unwrap().ends_with("--- page 10 of 10 ---\ntext 10"));
-    assert!(shown(&many, None).unwrap_err().contains("has 30 pages. Say which to show in `pages`"));
+    assert!(shown(&many, None).unwrap_err().contains("has 30 pages. Choose some with `pages`"));
     assert_eq!(
         shown(&many, Some("3-4")).unwrap(),
         "--- page 3 of 30 ---\ntext 3\n\n--- page 4 of 30 ---\ntext 4"
@@ -156,9 +156,9 @@ fn ranges() {
     check("1-20", Ok((1, 20)));
     check("1-21", Err("at most 20 pages"));
     check("7-3", Err("ends before it begins"));
-    check("0", Err("expected a page"));
-    check("1,3", Err("expected a page"));
-    check("", Err("expected a page"));
+    check("0", Err("give a page"));
+    check("1,3", Err("give a page"));
+    check("", Err("give a page"));
 }
 
 #[test]
@@ -167,13 +167,13 @@ fn broken_and_absurd_files_are_refused() {
         let error = ask(content, None, ReadLimits::default()).unwrap_err();
         assert!(error.contains(expected) && error.contains("doc.pdf"), "{error}");
     };
-    refuse(b"%PDF-1.7\nnothing else", "damaged beyond reading");
+    refuse(b"%PDF-1.7\nnothing else", "damaged PDF");
     let bomb = deflate(&vec![0; usize::try_from(STREAM_BYTES_MAX).unwrap() + 10]);
-    refuse(&pdf(&[stream("/Filter /FlateDecode", &bomb)]), "unpacks to an absurd size");
+    refuse(&pdf(&[stream("/Filter /FlateDecode", &bomb)]), "unpacks to a huge size");
     let picture = pdf(&[stream("/Subtype /Image /Filter /FlateDecode", &bomb)]);
     assert_eq!(check_streams(&picture, &CancellationToken::new()), Ok(()), "nobody unpacks it");
     let bomb = deflate(&vec![0; usize::try_from(PICTURE_BYTES_MAX).unwrap() + 10]);
-    refuse(&pdf(&[stream("/Subtype /Image /Filter /FlateDecode", &bomb)]), "unpacks to an absurd size");
+    refuse(&pdf(&[stream("/Subtype /Image /Filter /FlateDecode", &bomb)]), "unpacks to a huge size");
     let keys = "/O (01234567890123456789012345678901) /U (01234567890123456789012345678901)";
     let lock = format!("/ID [<00> <00>] /Encrypt << /Filter /Standard /V 1 /R 2 {keys} /P -4 >>");
     let encrypted = pdf_with(&objects(&["BT ET"]), &lock);

@@ -78,7 +78,8 @@ fn check_size(size: Size, memory: u64) -> Result<(), String> {
     if memory > MEMORY_BYTES_MAX {
         let (needed, max) = (memory.div_ceil(1_000_000), MEMORY_BYTES_MAX / 1_000_000);
         return Err(format!(
-            "its {width}×{height} pixels would take {needed} MB of memory, above the {max} MB there are for it; {advice}"
+            "its {width}×{height} pixels would take {needed} MB of memory, more than the limit of {max} MB; \
+             {advice}"
         ));
     }
     Ok(())
@@ -103,7 +104,7 @@ fn decode_png(reader: impl BufRead + Seek, request: &Request<'_>) -> Result<Deco
     let len = usize::try_from(size.pixels()).unwrap_or(usize::MAX).saturating_mul(channels);
     let mut bytes = Vec::new();
     if interlaced {
-        bytes = vec![0; reader.output_buffer_size().ok_or("its size is beyond all measure")?];
+        bytes = vec![0; reader.output_buffer_size().ok_or("its size is absurd")?];
         reader.next_frame(&mut bytes).map_err(damaged)?;
         scale_in_place(&mut bytes, original, size, channels);
     } else {

@@ -45,7 +45,7 @@ impl JpegHeader {
                     reader.read_exact(&mut channels_in_scan)?;
                     return Ok(frame.header(u64::from(channels_in_scan[0])));
                 }
-                (0xda | 0xd9, _) => return Err(io::Error::other("it has no picture")),
+                (0xda | 0xd9, _) => return Err(io::Error::other("it has no image data")),
                 _ => reader.seek_relative(length)?,
             }
         }

@@ -115,7 +115,7 @@ fn bombs_and_damage_are_refused() {
     check(
         &with_header(8000, 8000, 1),
         ImageFormat::Png,
-        "its 8000×8000 pixels would take 256 MB of memory, above the 45",
+        "its 8000×8000 pixels would take 256 MB of memory, more than the limit of 45",
     );
     let mut gif = encode(&DynamicImage::new_rgb8(4, 4), ImageFormat::Gif);
     gif[6..10].copy_from_slice(&[0, 0x20, 0, 0x20]);
