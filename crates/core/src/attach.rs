@@ -234,8 +234,8 @@ fn changed_files(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached)
     let is_news = |change: &&FileChange| told.insert(change.path.clone(), change.hash) != Some(change.hash);
     let say = |change: &FileChange| {
         let text = format!(
-            "The file {} is different on disk now, and none of your calls did it.\n{} Read it again before you \
-             rely on it or change it; do not undo what others did.",
+            "The file {} has changed on disk, and not through your calls.\n{} Read it again before you rely \
+             on it or edit it; do not undo these changes.",
             change.path.display(),
             change.note
         );
@@ -255,7 +255,7 @@ fn found_memory(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
             && carry.notes.told_memory.insert(note.path.clone())
     });
     let say = |note: &MemoryNote| {
-        let text = format!("This was noted in {} and may help:\n{}", note.path.display(), note.text);
+        let text = format!("Notes from {} that may help:\n{}", note.path.display(), note.text);
         Block::text(&reminder(&text))
     };
     cx.remind(attached, found.iter().map(say).collect());
@@ -265,8 +265,8 @@ fn task_reminder(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached)
     let Some(list) = found.tasks.as_ref().filter(|list| !list.trim().is_empty()) else { return };
     if cx.state.carry.notes.is_reminder_due(list) {
         let text = reminder(&format!(
-            "The task list was not touched for a while. Bring it up to date if it still helps, and clear it if it does not. \
-             It says:\n{list}"
+            "You have not updated the task list for a while. Update it if it still helps; clear it if it \
+             does not. Its content:\n{list}"
         ));
         cx.remind(attached, vec![Block::text(&text)]);
     }

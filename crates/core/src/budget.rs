@@ -37,8 +37,8 @@ impl TokenBudget {
     pub(crate) fn nudge(&self) -> String {
         let total = self.total.unwrap_or(0).max(1);
         format!(
-            "You have used {} of {total} output tokens ({} %) that the user wants spent on this. Go on with the work: look \
-             for what is missing, wrong or untested, and improve it.",
+            "You have used {} of {total} output tokens ({} %) that the user wants spent on this task. \
+             Continue: look for anything missing, wrong or untested, and improve it.",
             self.spent,
             self.spent.saturating_mul(100) / total
         )

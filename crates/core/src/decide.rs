@@ -285,9 +285,9 @@ fn stands(streaming: &Streaming, situation: &Situation, next: Next) -> bool {
 const NO_PAUSE: Verdict = Verdict { retry: Retry::Again, delay_ms: 0, retries_max: 0 };
 
 /// Asks for the rest of an answer that was cut.
-pub(crate) const RESUME: &str = "Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the \
-    sentence if need be: no apology, no recap. Split what is left into smaller pieces.";
+pub(crate) const RESUME: &str = "Your answer was cut at the output limit. Continue exactly where it \
+    stopped, even in the middle of a sentence: no apology, no recap. Split the rest into smaller pieces.";
 /// Asks for the rest of an answer that was paused.
 pub(crate) const REST: &str =
-    "The answer above is not complete. Go on exactly where it stopped: no apology, no recap.";
-const NUDGE: &str = "You said nothing after the last results. Go on with the work, or say what you found.";
+    "Your answer is not complete. Continue exactly where it stopped: no apology, no recap.";
+const NUDGE: &str = "You said nothing after the last results. Continue the work, or say what you found.";

@@ -329,7 +329,7 @@ impl Mender {
         let last = self.mended.last().map(|message| (message.id, message.role));
         match last {
             Some((_, Role::User)) => (),
-            Some((id, Role::Assistant)) => self.add_user(id, "Go on."),
+            Some((id, Role::Assistant)) => self.add_user(id, "Continue."),
             None => self.add_user(MessageId(0), "(This conversation is empty.)"),
         }
         (self.mended, self.repairs)
@@ -343,4 +343,4 @@ fn wrapped(input: &RawValue) -> Box<RawValue> {
 }
 
 const NO_RESULT: &str =
-    "There is no result: the call was interrupted or its result was lost, so what it did is unknown.";
+    "No result: the call was interrupted or its result was lost, so what it did is unknown.";

@@ -144,7 +144,7 @@ impl Cx<'_> {
         if overruled && !blocks.is_empty() {
             let most = limits.stop_blocks;
             self.emit(Update::Notice(format!(
-                "Stop hooks objected too often in a row (the limit is {most}). This objection is overruled: {}",
+                "Stop hooks blocked the end of the run {most} times in a row, the limit; it ends anyway: {}",
                 blocks.join(" ")
             )));
         }
@@ -158,7 +158,7 @@ impl Cx<'_> {
             }
             None => StopHooks::Pass,
         };
-        let objection = format!("A hook objects to stopping here:\n{}", blocks.join("\n"));
+        let objection = format!("A stop hook wants you to continue:\n{}", blocks.join("\n"));
         Heard { situation: Situation { stop_hooks, ..*asked }, objection }
     }
 
@@ -182,5 +182,5 @@ impl Cx<'_> {
 
 /// Tells the user why the run ends; a hook need not give a reason.
 pub(crate) fn ended_by_hook(who: &str, reason: &str) -> String {
-    if reason.is_empty() { format!("{who} ends the run.") } else { format!("{who} ends the run: {reason}") }
+    if reason.is_empty() { format!("{who} ended the run.") } else { format!("{who} ended the run: {reason}") }
 }

@@ -154,44 +154,44 @@ impl Ledger {
             Terminal::Refused => self.refused(),
             Terminal::MaxTurns => {
                 let turns = if iterations == 1 { "turn" } else { "turns" };
-                format!("The limit of {iterations} {turns} is reached. Raise it with --max-turns.")
+                format!("Reached the limit of {iterations} {turns}. Raise it with --max-turns.")
             }
             Terminal::MaxBudgetUsd => {
-                format!("The budget is spent: {:.4} USD so far. Raise it with --max-budget-usd.", self.tree_usd)
+                format!(
+                    "The budget is used up: {:.4} USD spent. Raise it with --max-budget-usd.",
+                    self.tree_usd
+                )
             }
             Terminal::StructuredOutputRetries => {
-                "The answer did not match the schema after the allowed tries. Make the schema simpler, or allow more tries \
-                 with MAX_STRUCTURED_OUTPUT_RETRIES."
+                "No answer matched the schema within the allowed attempts. Simplify the schema, or raise \
+                 MAX_STRUCTURED_OUTPUT_RETRIES."
                     .into()
             }
             Terminal::AbortedStreaming => "Interrupted while the model was answering.".into(),
             Terminal::AbortedTools if self.interrupted_question => {
-                "Interrupted at the question about a call; it was not run.".into()
+                "Interrupted at a permission prompt; the call was not run.".into()
             }
             Terminal::AbortedTools => "Interrupted while tools were running.".into(),
-            Terminal::BlockingLimit => "The context is full, and every automatic way to make room is off. Begin a \
-                 new session, or allow compaction again: see DISABLE_AUTO_COMPACT and DISABLE_COMPACT."
+            Terminal::BlockingLimit => "The context window is full, and automatic compaction is off. Start \
+                 a new session, or turn it on again: see DISABLE_AUTO_COMPACT and DISABLE_COMPACT."
                 .into(),
-            Terminal::MaxOutputTokens => "The answer was still cut at the output limit after it was resumed several times. \
-                 Ask for less at once, or raise the limit with CLAUDE_CODE_MAX_OUTPUT_TOKENS."
+            Terminal::MaxOutputTokens => "The answer exceeded the output limit again and again. Ask for \
+                 less at once, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS."
                 .into(),
-            Terminal::RepeatedCall => "The model made the same call with the same result again and again. Say what it \
-                 should do instead."
+            Terminal::RepeatedCall => "The model repeated the same call with the same result. Tell it what \
+                 to do instead."
                 .into(),
-            Terminal::RapidRefill => "Compaction makes no progress: the context fills up again right after it. Begin a new \
-                 session, or let the work use smaller files and results."
+            Terminal::RapidRefill => "Compaction makes no progress: the context window fills up again right \
+                 away. Start a new session, or work with smaller files and results."
                 .into(),
             Terminal::StoreFailed => {
-                let why = self.store_failure.as_deref().unwrap_or("the log cannot be written");
-                format!("Stopped, since nothing may happen that the log does not know of: {why}.")
+                let why = self.store_failure.as_deref().unwrap_or("the session log cannot be written");
+                format!("Stopped: {why}.")
             }
-            Terminal::PromptTooLong if self.failure.is_none() => "The context window is full, and everything that makes \
-                 room was tried. Use /compact, or begin a new session."
+            Terminal::PromptTooLong if self.failure.is_none() => "The context window is full, and \
+                 compaction did not make room. Use /compact, or start a new session."
                 .into(),
-            Terminal::PromptTooLong
-            | Terminal::ImageError
-            | Terminal::ApiError
-            | Terminal::ModelError => {
+            Terminal::PromptTooLong | Terminal::ImageError | Terminal::ApiError | Terminal::ModelError => {
                 return self.failure.iter().map(|failure| failure.message.clone()).collect();
             }
         };
@@ -200,7 +200,7 @@ impl Ledger {
 
     fn refused(&self) -> String {
         let why = self.refusal.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
-        format!("The model declined to answer{why}. Say it differently, or use another model.")
+        format!("The model declined to answer{why}. Rephrase the prompt, or use another model.")
     }
 
     /// A completed run may still have said less than it should.
@@ -214,17 +214,20 @@ impl Ledger {
     fn incomplete(&self, terminal: Terminal) -> Option<&'static str> {
         let cut = match (&self.stop, terminal) {
             (Some(StopReason::PauseTurn), Terminal::Completed) => {
-                "The provider paused the answer too often; it is not complete."
+                "The answer is incomplete: the provider paused it too often."
             }
-            (_, Terminal::Completed) if self.text.trim().is_empty() => "The model's last answer is empty.",
+            (_, Terminal::Completed) if self.text.trim().is_empty() => {
+                "The last answer of the model is \
+                empty."
+            }
             _ => return None,
         };
         Some(cut)
     }
 }
 
-const CUT_PROMPT: &str = "The prompt is too long for the model, so the model saw only the beginning and the end of it. Give less at \
-    once, or put it into a file that the model can read in parts.";
+const CUT_PROMPT: &str = "The prompt is too long for the model, which saw only its beginning and end. \
+    Shorten it, or put it into a file that the model can read in parts.";
 
 #[cfg(test)]
 mod tests {

@@ -135,8 +135,8 @@ impl Cx<'_> {
         let is_own = self.state.carry.waiting.refuse(hook);
         self.requeue();
         let text = match reasons.join("\n") {
-            reason if reason.is_empty() => "A hook refused the prompt, and it was not sent.".to_owned(),
-            reason => format!("A hook refused the prompt, and it was not sent: {reason}"),
+            reason if reason.is_empty() => "A hook blocked the prompt; it was not sent.".to_owned(),
+            reason => format!("A hook blocked the prompt; it was not sent: {reason}"),
         };
         if is_own || answer.stop.is_some() {
             return Some(text);

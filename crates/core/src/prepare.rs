@@ -306,5 +306,5 @@ fn last_gate(cx: &mut Cx<'_>, preparing: &mut Preparing, _: Option<Reply>) -> St
 }
 
 /// Asks the model to go on where nothing new is said.
-const GO_ON: &str = "Go on.";
-const EMPTY: &str = "(The message is empty.)";
+const GO_ON: &str = "Continue.";
+const EMPTY: &str = "(Empty message.)";

@@ -368,6 +368,6 @@ fn unknown(text: &str) -> ToolOutcome {
 
 const NEVER_STARTED: &str = "Not run: the session was cut off before this call started.";
 const READ_ONLY: &str =
-    "The session was cut off while this call ran. It only reads, so it can be made again.";
-const UNKNOWN: &str = "The session was cut off while this call ran: whether it took effect is unknown. Find out what it has done \
-    before you make it again; making the very same call again needs a decision by the user.";
+    "The session was cut off during this call. The call only reads, so you can repeat it.";
+const UNKNOWN: &str = "The session was cut off during this call, so whether it took effect is unknown. \
+    Check what it did before you repeat it; repeating exactly this call needs the user's approval.";

@@ -73,8 +73,8 @@ impl RepeatPolicy {
     pub(crate) fn note(self, count: u32) -> Option<String> {
         (count > 1 && count >= self.tell_after).then(|| {
             reminder(&format!(
-                "This call has now been made {count} times with the same input and the same result. Making it again will \
-                 not change that: try another way, or say what is in the way."
+                "You have made this call {count} times with the same input and the same result. Repeating \
+                 it will not change that: try another way, or say what blocks you."
             ))
         })
     }

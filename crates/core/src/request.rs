@@ -144,7 +144,7 @@ fn thinking(
 /// use windlass_core::{Config, unheeded};
 /// use windlass_protocol::Effort;
 /// let config = Config { effort: Some(Effort::Max), ..Config::default() };
-/// assert_eq!(unheeded(&config), ["unnamed takes no level of effort, so `max` is left out."]);
+/// assert_eq!(unheeded(&config), ["unnamed does not support effort levels; `max` is ignored."]);
 /// ```
 #[must_use]
 pub fn unheeded(config: &Config) -> Vec<String> {
@@ -154,11 +154,11 @@ pub fn unheeded(config: &Config) -> Vec<String> {
     let effort = effort(config.effort, model);
     match (config.effort, effort) {
         (Some(wish), None) => {
-            texts.push(format!("{id} takes no level of effort, so `{}` is left out.", wish.name()));
+            texts.push(format!("{id} does not support effort levels; `{}` is ignored.", wish.name()));
         }
         (Some(wish), Some(taken)) if wish != taken => {
             texts.push(format!(
-                "{id} does not take the effort `{}`; it gets `{}`.",
+                "{id} does not support the effort `{}`; using `{}`.",
                 wish.name(),
                 taken.name()
             ));
@@ -172,18 +172,18 @@ pub fn unheeded(config: &Config) -> Vec<String> {
     let wants_some = wish.mode == ThinkingMode::Adaptive || wish.budget_tokens.is_some();
     match taken {
         Thinking::Unsaid if wants_none && model.thinking.by_default => {
-            texts.push(format!("{id} always thinks, so thinking is not off."));
+            texts.push(format!("{id} always thinks; thinking cannot be turned off."));
         }
         Thinking::Unsaid if wants_some && !wants_none => {
-            texts.push(format!("{id} cannot be told how to think, so nothing is said about it."));
+            texts.push(format!("{id} does not support thinking settings; they are ignored."));
         }
         Thinking::Adaptive { .. } if wish.budget_tokens.is_some() => {
-            texts.push(format!("{id} thinks as much as it sees fit; a fixed number of tokens is left out."));
+            texts.push(format!("{id} chooses its own amount of thinking; the thinking budget is ignored."));
         }
         _ => (),
     }
     if config.task_budget.is_some() && !model.takes_task_budget {
-        texts.push(format!("{id} cannot be told of a budget of tokens, so the task budget is left out."));
+        texts.push(format!("{id} does not support task budgets; the task budget is ignored."));
     }
     texts
 }
@@ -272,13 +272,16 @@ mod tests {
         };
         check(|_| (), &[]);
         check(|c| c.effort = Some(Effort::High), &[]);
-        check(|c| c.effort = Some(Effort::Max), &["m does not take the effort `max`; it gets `high`."]);
-        check(|c| c.thinking.mode = ThinkingMode::Disabled, &["m always thinks, so thinking is not off."]);
-        let budget = "m thinks as much as it sees fit; a fixed number of tokens is left out.";
+        check(|c| c.effort = Some(Effort::Max), &["m does not support the effort `max`; using `high`."]);
+        check(
+            |c| c.thinking.mode = ThinkingMode::Disabled,
+            &["m always thinks; thinking cannot be turned off."],
+        );
+        let budget = "m chooses its own amount of thinking; the thinking budget is ignored.";
         check(|c| c.thinking.budget_tokens = Some(2_000), &[budget]);
-        let total = "m cannot be told of a budget of tokens, so the task budget is left out.";
+        let total = "m does not support task budgets; the task budget is ignored.";
         check(|c| c.task_budget = Some(20_000), &[total]);
-        let silent = "m cannot be told how to think, so nothing is said about it.";
+        let silent = "m does not support thinking settings; they are ignored.";
         check(
             |c| {
                 c.model.thinking = ThinkingSupport::default();

@@ -127,7 +127,7 @@ pub(crate) fn given_up(mut failure: Failure, attempts: Attempts, policy: &RetryP
         Some(wait) if wait > policy.retry_after_ms_max => {
             let _ = write!(
                 failure.message,
-                " Try again in {} minutes, as the provider asks.",
+                " The provider asks to try again in {} minutes.",
                 wait.div_ceil(60_000)
             );
         }

@@ -247,7 +247,7 @@ impl Cx<'_> {
                 let deferred = calls.deferred().cloned();
                 let name = deferred.as_ref().map_or("a tool", |call| &*call.name);
                 self.state.ledger.ended_by_hook =
-                    Some(format!("A hook put the call of {name} off, so the run ends here."));
+                    Some(format!("A hook deferred the call of {name}, so the run ends here."));
                 self.state.ledger.deferred = deferred;
             }
             Terminal::HookStopped => {
@@ -292,7 +292,7 @@ impl Cx<'_> {
     fn say_interrupted(&mut self, terminal: Terminal, interrupt: Option<Interrupt>) {
         let text = match (interrupt, terminal) {
             (Some(Interrupt::Stop), Terminal::AbortedTools) if self.state.ledger.interrupted_question => {
-                "The user interrupted at the question about a call; it was not run."
+                "The user interrupted at a permission prompt; the call was not run."
             }
             (Some(Interrupt::Stop), Terminal::AbortedTools) => {
                 "The user interrupted while tools were running."

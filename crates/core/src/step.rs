@@ -164,7 +164,7 @@ impl Cx<'_> {
                 Ok(()) if update.destination == Destination::Session => (),
                 Ok(()) => lasting.push(update),
                 Err(why) => {
-                    self.emit(Update::Notice(format!("A change of the permissions does not hold: {why}.")));
+                    self.emit(Update::Notice(format!("A permission change was ignored: {why}.")));
                 }
             }
         }
@@ -180,7 +180,7 @@ impl Cx<'_> {
             match PermissionUpdate::from_json(json.get()) {
                 Ok(update) => updates.push(update),
                 Err(why) => {
-                    self.emit(Update::Notice(format!("A hook wants the permissions changed, but {why}.")));
+                    self.emit(Update::Notice(format!("A permission change of a hook was ignored: {why}.")));
                 }
             }
         }

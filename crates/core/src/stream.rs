@@ -127,7 +127,7 @@ impl Cx<'_> {
             }
             ModelNote::ThinkingDropped { blocks, reason } => {
                 self.emit(Update::Notice(format!(
-                    "The provider left out {blocks} blocks of thinking: {reason}."
+                    "The provider dropped {blocks} thinking blocks: {reason}."
                 )));
             }
             ModelNote::Refusal { category, explanation } => {

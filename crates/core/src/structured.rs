@@ -10,9 +10,12 @@ use crate::config::AnswerSchema;
 /// The value of an answer, or what is wrong with it, for the model.
 pub(crate) fn read(answer: &str, schema: &AnswerSchema) -> Result<Arc<RawValueEq>, String> {
     let value =
-        find_value(answer).ok_or("The answer is not a JSON value. Answer with the JSON value alone.")?;
+        find_value(answer).ok_or("The answer is not a JSON value. Answer with only the JSON value.")?;
     schema.check.check(&value).map_err(|problem| {
-        format!("The answer does not match the schema: {problem} Answer again, with the whole corrected JSON value alone.")
+        format!(
+            "The answer does not match the schema: {problem} Answer again with only the whole corrected \
+                 JSON value."
+        )
     })?;
     Ok(Arc::new(RawValueEq(value)))
 }

@@ -122,7 +122,7 @@ fn a_changed_file_is_told_once_and_again_after_it_was_read_again() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 /project/a              result c1 | look l1 [/project/a]
-        > l1 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
+        > l1 finds a                 note (The file /project/a has changed on disk, and not through your calls. line 2 Read it again before you rely on it or edit it; do not undo these changes.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         ",
     );
     let same = || read(first(), 2, "/project/b").looked(2, "a", changed("/project/a", 2));
@@ -134,7 +134,7 @@ fn a_changed_file_is_told_once_and_again_after_it_was_read_again() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 /project/a              result c1 | look l1 [/project/a]
-        > l1 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
+        > l1 finds a                 note (The file /project/a has changed on disk, and not through your calls. line 2 Read it again before you rely on it or edit it; do not undo these changes.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
@@ -151,7 +151,7 @@ fn a_changed_file_is_told_once_and_again_after_it_was_read_again() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 /project/a              result c1 | look l1 [/project/a]
-        > l1 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
+        > l1 finds a                 note (The file /project/a has changed on disk, and not through your calls. line 2 Read it again before you rely on it or edit it; do not undo these changes.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
@@ -166,7 +166,7 @@ fn a_changed_file_is_told_once_and_again_after_it_was_read_again() {
         > c4 is read a               run c4
         < end tool_use               settling
         > c4 /project/b              result c4 | look l4 [/project/b /project/a]
-        > l4 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #5 [user assistant(read) user(result) user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) user]
+        > l4 finds a                 note (The file /project/a has changed on disk, and not through your calls. line 2 Read it again before you rely on it or edit it; do not undo these changes.) | preparing streaming | call-model #5 [user assistant(read) user(result) user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) user]
         ",
     );
 }
@@ -186,12 +186,12 @@ fn another_change_of_the_same_file_is_told_too() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 /project/a              result c1 | look l1 [/project/a]
-        > l1 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
+        > l1 finds a                 note (The file /project/a has changed on disk, and not through your calls. line 2 Read it again before you rely on it or edit it; do not undo these changes.) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
         > c2 /project/b              result c2 | look l2 [/project/b /project/a]
-        > l2 finds a                 note (The file /project/a is different on disk now, and none of your calls did it. line 3 Read it again before you rely on it or change it; do not undo what others did.) | preparing streaming | call-model #3 [user assistant(read) user(result) user assistant(read) user(result) user]
+        > l2 finds a                 note (The file /project/a has changed on disk, and not through your calls. line 3 Read it again before you rely on it or edit it; do not undo these changes.) | preparing streaming | call-model #3 [user assistant(read) user(result) user assistant(read) user(result) user]
         ",
     );
 }
@@ -235,7 +235,7 @@ fn memory_is_told_once_and_only_if_it_was_not_seen_already() {
         < end tool_use               settling
         > c1 /seen                   result c1 | look l1 [/seen]
         > memory seen, new, always
-        > l1 finds nothing           note (This was noted in /new and may help: use tabs) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
+        > l1 finds nothing           note (Notes from /new that may help: use tabs) | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         > memory again
         < call read a                examine c2
         > c2 is read a               run c2
@@ -287,7 +287,7 @@ fn everything_is_attached_in_a_fixed_order() {
         < end tool_use               settling
         > c1 /project/a              result c1 | look l1 [/project/a]
         > steer typed
-        > l1 finds a                 said typed | note (The file /project/a is different on disk now, and none of your calls did it. line 2 Read it again before you rely on it or change it; do not undo what others did.) | note (This was noted in /new and may help: use tabs) | preparing streaming | call-model #2 [user assistant(read) user(result) user user user]
+        > l1 finds a                 said typed | note (The file /project/a has changed on disk, and not through your calls. line 2 Read it again before you rely on it or edit it; do not undo these changes.) | note (Notes from /new that may help: use tabs) | preparing streaming | call-model #2 [user assistant(read) user(result) user user user]
         ",
     );
 }
@@ -399,7 +399,7 @@ fn a_prompt_that_joins_a_run_brings_its_budget_of_tokens() {
         < end tool_use               settling
         > c1 finished A              result c1 | started id-b | said b | preparing streaming | call-model #2 [user assistant(read) user(result) user]
         < text Done.
-        < end end_turn               note You have used 0 of 1000 output tokens (0 %) that the user wants spent on this. Go on with the work: look for what is missing, wrong or untested, and improve it. | again token_budget_continuation | settling preparing streaming | call-model #3 [user assistant(read) user(result) user assistant(text) user]
+        < end end_turn               note You have used 0 of 1000 output tokens (0 %) that the user wants spent on this task. Continue: look for anything missing, wrong or untested, and improve it. | again token_budget_continuation | settling preparing streaming | call-model #3 [user assistant(read) user(result) user assistant(text) user]
         ",
     );
 }

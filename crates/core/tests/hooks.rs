@@ -309,7 +309,7 @@ fn a_hook_before_a_call_can_end_the_run_and_nothing_else_starts() {
         > c2 is read b               ask h2 PreToolUse read b
         < call read c                examine c3
         > c3 is read c               ask h3 PreToolUse read c
-        > h2 says stop               notice A hook of read ends the run: enough | cancel h3
+        > h2 says stop               notice A hook of read ended the run: enough | cancel h3
         < call read d
         < end tool_use               settling
         > c1 finished A              result c1: A | result c2 error: Not run: a hook ended the run before this call started. | result c3 error: Not run: a hook ended the run before this call started. | result c4 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1
@@ -406,7 +406,7 @@ fn a_hook_after_a_call_can_end_the_run_with_every_result() {
         > c3 is write c
         < end tool_use               settling
         > c1 finished A              ask h1 PostToolUse read a
-        > h1 says stop               notice A hook of read ends the run. | result c1: A
+        > h1 says stop               notice A hook of read ended the run. | result c1: A
         > c2 finished B              ask h2 PostToolUse read b
         > h2 says nothing            result c2: B | result c3 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1
         ",
@@ -509,7 +509,7 @@ fn a_stop_hook_that_objects_makes_the_model_go_on() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn               settling stopping | ask h1 Stop Done.
-        > h1 says no                 note A hook objects to stopping here: tests fail | again stop_hook_blocking | preparing streaming | call-model #2 [user assistant(text) user]
+        > h1 says no                 note A stop hook wants you to continue: tests fail | again stop_hook_blocking | preparing streaming | call-model #2 [user assistant(text) user]
         < text Really done.
         < end end_turn               settling stopping | ask h2 Stop Really done. (again)
         > h2 says nothing            done | = completed after 1
@@ -536,14 +536,14 @@ fn a_stop_hook_that_objects_again_and_again_is_overruled() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn               settling stopping | ask h1 Stop Done.
-        > h1 says no                 note A hook objects to stopping here: tests fail | again stop_hook_blocking | preparing streaming | call-model #2 [user assistant(text) user]
+        > h1 says no                 note A stop hook wants you to continue: tests fail | again stop_hook_blocking | preparing streaming | call-model #2 [user assistant(text) user]
         < call read a                examine c1
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 finished A              result c1: A | preparing streaming | call-model #3 [user assistant(text) user assistant(read) user(result)]
         < text Done.
         < end end_turn               settling stopping | ask h2 Stop Done. (again)
-        > h2 says no                 notice Stop hooks objected too often in a row (the limit is 1). This objection is overruled: tests fail | done | = completed after 2
+        > h2 says no                 notice Stop hooks blocked the end of the run 1 times in a row, the limit; it ends anyway: tests fail | done | = completed after 2
         ",
     );
 }
@@ -557,7 +557,7 @@ fn a_stop_hook_can_end_the_run_unless_another_objects() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn               settling stopping | ask h1 Stop Done.
-        > h1 says stop               notice A stop hook ends the run: that is enough | done | = stop_hook_prevented after 1
+        > h1 says stop               notice A stop hook ended the run: that is enough | done | = stop_hook_prevented after 1
         ",
     );
     check(
@@ -566,7 +566,7 @@ fn a_stop_hook_can_end_the_run_unless_another_objects() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn               settling stopping | ask h1 Stop Done.
-        > h1 says both               note A hook objects to stopping here: no | again stop_hook_blocking | preparing streaming | call-model #2 [user assistant(text) user]
+        > h1 says both               note A stop hook wants you to continue: no | again stop_hook_blocking | preparing streaming | call-model #2 [user assistant(text) user]
         ",
     );
     check(
@@ -577,7 +577,7 @@ fn a_stop_hook_can_end_the_run_unless_another_objects() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn               settling stopping | ask h1 Stop Done.
-        > h1 says both               notice Stop hooks objected too often in a row (the limit is 0). This objection is overruled: no | notice A stop hook ends the run: enough | done | = stop_hook_prevented after 1
+        > h1 says both               notice Stop hooks blocked the end of the run 0 times in a row, the limit; it ends anyway: no | notice A stop hook ended the run: enough | done | = stop_hook_prevented after 1
         ",
     );
     check(

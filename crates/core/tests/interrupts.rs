@@ -198,7 +198,7 @@ fn store_failed_in_every_phase() {
         < call write a               examine c1
         > c1 is write a              run c1
         > log fails                  cancel-model #1 | cancel c1 | settling | timer t1 800
-        > c1 finished A              result c1: A | done | = store_failed after 1 Stopped, since nothing may happen that the log does not know of: the disk is full.
+        > c1 finished A              result c1: A | done | = store_failed after 1 Stopped: the disk is full.
         ",
     );
     check(
@@ -209,7 +209,7 @@ fn store_failed_in_every_phase() {
         > c1 is read a               run c1
         < end tool_use               settling
         > log fails                  cancel c1 | timer t1 800
-        > c1 finished A              result c1: A | done | = store_failed after 1 Stopped, since nothing may happen that the log does not know of: the disk is full.
+        > c1 finished A              result c1: A | done | = store_failed after 1 Stopped: the disk is full.
         ",
     );
     check(
@@ -217,7 +217,7 @@ fn store_failed_in_every_phase() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < fails Overflow             again reactive_compact_retry | compacting reactive | fork f1 compact | settling preparing
-        > log fails                  cancel f1 | done | = store_failed after 1 Stopped, since nothing may happen that the log does not know of: the disk is full.
+        > log fails                  cancel f1 | done | = store_failed after 1 Stopped: the disk is full.
         ",
     );
     check(
@@ -225,7 +225,7 @@ fn store_failed_in_every_phase() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < fails Overloaded           retry 1 of 10 in 375 | settling waiting | timer t1 375
-        > log fails                  done | = store_failed after 1 Stopped, since nothing may happen that the log does not know of: the disk is full.
+        > log fails                  done | = store_failed after 1 Stopped: the disk is full.
         > timer t1
         ",
     );
@@ -240,7 +240,7 @@ fn store_failed_in_every_phase() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn               settling stopping | ask h1 Stop Done.
-        > log fails                  cancel h1 | done | = store_failed after 1 Stopped, since nothing may happen that the log does not know of: the disk is full.
+        > log fails                  cancel h1 | done | = store_failed after 1 Stopped: the disk is full.
         ",
     );
     check(

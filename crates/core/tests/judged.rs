@@ -105,7 +105,7 @@ fn after_three_in_a_row_the_user_is_asked_at_once() {
         < call write /etc/a          examine c3
         > c3 is write /etc/a         fork f3 classifier
         < end tool_use               settling
-        > f3 completed BLOCK no      denied c3: A model judged that write may do harm: no | result c3 error: A model judged that write may do harm: no/(This call has now been made 3 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.) | preparing streaming | call-model #4 [user assistant(write) user(result!) assistant(write) user(result!) assistant(write) user(result!)]
+        > f3 completed BLOCK no      denied c3: A model judged that write may do harm: no | result c3 error: A model judged that write may do harm: no/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #4 [user assistant(write) user(result!) assistant(write) user(result!) assistant(write) user(result!)]
         < call write /etc/b          examine c4
         > c4 is write /etc/b         ask c4: write of /etc/a is outside the working directories.
         < end tool_use               settling
@@ -187,8 +187,8 @@ fn a_mode_that_is_not_to_be_had_is_refused_and_that_is_told() {
             .call("write a"),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        > permissions bypass         notice A change of the permissions does not hold: the mode bypassPermissions must be chosen when the session starts.
-        > permissions nonsense       notice A change of the permissions does not hold: there is no permission mode free.
+        > permissions bypass         notice A permission change was ignored: the mode bypassPermissions must be chosen when the session starts.
+        > permissions nonsense       notice A permission change was ignored: there is no permission mode free.
         > permissions accept
         < call write a               examine c1
         > c1 is write a              run c1

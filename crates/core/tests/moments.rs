@@ -74,14 +74,14 @@ fn a_prompt_that_a_hook_refuses_is_gone_and_nothing_is_sent() {
         refused().hooked(1, "no", objects("a key is in it")),
         "
         > submit x                   [queued x] | ask h1 UserPromptSubmit x | preparing
-        > h1 says no                 [dequeued] | notice A hook refused the prompt, and it was not sent: a key is in it | [ended hook_stopped!] | done | = hook_stopped after 1
+        > h1 says no                 [dequeued] | notice A hook blocked the prompt; it was not sent: a key is in it | [ended hook_stopped!] | done | = hook_stopped after 1
         ",
     );
     check(
         refused().hooked(1, "stop", stops("")),
         "
         > submit x                   [queued x] | ask h1 UserPromptSubmit x | preparing
-        > h1 says stop               [dequeued] | notice A hook refused the prompt, and it was not sent. | [ended hook_stopped!] | done | = hook_stopped after 1
+        > h1 says stop               [dequeued] | notice A hook blocked the prompt; it was not sent. | [ended hook_stopped!] | done | = hook_stopped after 1
         ",
     );
     let after =
@@ -148,7 +148,7 @@ fn what_is_typed_during_a_run_is_heard_before_it_goes_in() {
         > steer also this
         < end tool_use               settling
         > c1 finished A              result c1: A | ask h2 UserPromptSubmit also this
-        > h2 says answer             notice A hook refused the prompt, and it was not sent: not now | preparing streaming | call-model #2 [user assistant(read) user(result)]
+        > h2 says answer             notice A hook blocked the prompt; it was not sent: not now | preparing streaming | call-model #2 [user assistant(read) user(result)]
         ",
     );
 }
@@ -185,7 +185,7 @@ fn a_session_begins_with_what_hooks_say_before_the_first_prompt() {
         hooked(&events).submit_prompt("x", first("x")).hooked(1, "stop", stops("closed today")),
         "
         > submit x                   ask h1 SessionStart startup | preparing
-        > h1 says stop               notice A hook at the start of the session ends the run: closed today | done | = hook_stopped after 1
+        > h1 says stop               notice A hook at the start of the session ended the run: closed today | done | = hook_stopped after 1
         ",
     );
     // Without hooks for it, nobody asks.
@@ -246,7 +246,7 @@ fn hooks_speak_before_a_person_is_asked() {
     check(
         requested().ended(StopReason::ToolUse).hooked(1, "stop", interrupts),
         &format!("{begin}< end tool_use               settling
-        > h1 says stop               notice A hook of write ends the run: enough | result c1 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1"),
+        > h1 says stop               notice A hook of write ended the run: enough | result c1 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1"),
     );
 }
 
@@ -301,7 +301,7 @@ fn an_approved_input_is_decided_on_from_the_start_and_nobody_is_asked_twice() {
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
         > c1 is write a              ask h1 PermissionRequest write a
-        > h1 says allow              notice A hook wants the permissions changed, but missing field `type` at line 1 column 2. | run c1
+        > h1 says allow              notice A permission change of a hook was ignored: missing field `type` at line 1 column 2. | run c1
         ",
     );
 }
@@ -423,7 +423,7 @@ fn a_round_is_heard_as_a_whole_before_the_next_request() {
     check(
         round().hooked(1, "no", objects("enough")),
         &format!(
-            "{begin}> h1 says no                 notice A hook ends the run: enough | done | = hook_stopped after 1"
+            "{begin}> h1 says no                 notice A hook ended the run: enough | done | = hook_stopped after 1"
         ),
     );
     check(

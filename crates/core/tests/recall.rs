@@ -42,7 +42,7 @@ fn a_call_is_called_what_it_is() {
         > submit x                   preparing streaming | call-model #1 [user]
         < call read a                examine c1
         > c1 is read a               run c1
-        > cut off                    read a ReadOnly: The session was cut off while this call ran. It only reads, so it can be made again.
+        > cut off                    read a ReadOnly: The session was cut off during this call. The call only reads, so you can repeat it.
         > submit y                   preparing streaming | call-model #1 [user assistant(read) user(result!) user]
         ",
     );
@@ -88,7 +88,7 @@ fn a_result_that_nobody_has_seen_yet_is_kept() {
         < call read b                examine c2
         > c2 is read b               run c2
         > c2 finished B
-        > cut off                    read a ReadOnly: The session was cut off while this call ran. It only reads, so it can be made again. | read b Finished: B
+        > cut off                    read a ReadOnly: The session was cut off during this call. The call only reads, so you can repeat it. | read b Finished: B
         > submit y                   preparing streaming | call-model #1 [user assistant(read,read) user(result!,result) user]
         ",
     );
@@ -238,7 +238,7 @@ fn a_run_goes_on_without_a_prompt() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Half
         > cut off
-        > go on                      note Go on. | preparing streaming | call-model #1 [user assistant(text) user]
+        > go on                      note Continue. | preparing streaming | call-model #1 [user assistant(text) user]
         ",
     );
 }
@@ -246,7 +246,7 @@ fn a_run_goes_on_without_a_prompt() {
 #[test]
 fn a_call_in_doubt_is_asked_about_whatever_allows_it() {
     let cut = |asking| wordy().asking(asking).submit("x").call("write a").cut_off().submit("y");
-    let unknown = "write a Unknown: The session was cut off while this call ran: whether it took effect is unknown. Find out what it has done before you make it again; making the very same call again needs a decision by the user.";
+    let unknown = "write a Unknown: The session was cut off during this call, so whether it took effect is unknown. Check what it did before you repeat it; repeating exactly this call needs the user's approval.";
     let before = format!(
         "
         > submit x                   preparing streaming | call-model #1 [user]

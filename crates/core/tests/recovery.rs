@@ -188,7 +188,7 @@ fn the_text_of_a_resumed_answer_is_whole_whoever_finishes_it() {
         "
         > submit x                   preparing streaming | call-model #1 [user] first
         < text Half of
-        < end max_tokens             note Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the sentence if need be: no apology, no recap. Split what is left into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #2 [user assistant(text) user] first
+        < end max_tokens             note Your answer was cut at the output limit. Continue exactly where it stopped, even in the middle of a sentence: no apology, no recap. Split the rest into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #2 [user assistant(text) user] first
         < fails NotFound             fall back from first to second | again model_fallback | settling preparing streaming | call-model #3 [user assistant(text) user] second
         < text  the answer.
         < end end_turn               settling done | = completed after 1 Half of the answer.
@@ -270,7 +270,7 @@ fn a_window_that_fills_up_keeps_the_half_answer_and_asks_for_the_rest() {
         > c1 finished long           result c1
         > c2 finished long           result c2 | preparing streaming | call-model #2 [user assistant(read,read) user(result,result)]
         < text Half of
-        < end model_context_window_exceeded note Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the sentence if need be: no apology, no recap. Split what is left into smaller pieces. | again reactive_compact_retry | compacting reactive | fork f1 compact | settling preparing
+        < end model_context_window_exceeded note Your answer was cut at the output limit. Continue exactly where it stopped, even in the middle of a sentence: no apology, no recap. Split the rest into smaller pieces. | again reactive_compact_retry | compacting reactive | fork f1 compact | settling preparing
         > f1 completed They read.    look l1 []
         > l1 finds nothing           compacted | streaming | call-model #3 [boundary assistant(text) user]
         < text  the answer.
@@ -301,7 +301,7 @@ fn only_the_picture_that_is_refused_is_taken_out_if_the_provider_names_it() {
             .ended(StopReason::EndTurn),
         "
         > submit pictures            preparing streaming | call-model #1 [user(picture/and/picture)]
-        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user(picture/and/[A picture (image/png) was here. It was left out because it cannot be sent.])]
+        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user(picture/and/[Removed: a picture (image/png) that cannot be sent.])]
         < text Seen.
         < end end_turn               settling done | = completed after 1
         ",
@@ -313,7 +313,7 @@ fn only_the_picture_that_is_refused_is_taken_out_if_the_provider_names_it() {
             .fails_with("media", refused(None)),
         "
         > submit pictures            preparing streaming | call-model #1 [user(picture/and/picture)]
-        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user([A picture (image/png) was here. It was left out because it cannot be sent.]/and/[A picture (image/png) was here. It was left out because it cannot be sent.])]
+        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user([Removed: a picture (image/png) that cannot be sent.]/and/[Removed: a picture (image/png) that cannot be sent.])]
         < fails media                settling done | = image_error after 1: it failed
         ",
     );
@@ -327,7 +327,7 @@ fn if_one_picture_after_the_other_is_refused_all_are_taken_out() {
     };
     let picture = || Block::image("image/png", "AAAA");
     let three = Prompt { blocks: vec![picture(), picture(), picture()], ..Prompt::default() };
-    let stub = "[A picture (image/png) was here. It was left out because it cannot be sent.]";
+    let stub = "[Removed: a picture (image/png) that cannot be sent.]";
     check(
         Scenario::new()
             .submit_prompt("pictures", three)
@@ -604,7 +604,7 @@ fn the_provider_says_when_and_whether_to_try_again() {
         Scenario::new().submit("x").fails_with("429", too_long),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < fails 429                  settling done | = api_error after 1: it failed Try again in 60 minutes, as the provider asks.
+        < fails 429                  settling done | = api_error after 1: it failed The provider asks to try again in 60 minutes.
         ",
     );
     let never = Failure { should_retry: Some(false), ..of_class(FailureClass::Server) };

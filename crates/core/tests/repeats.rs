@@ -42,7 +42,7 @@ fn the_model_is_told_then_the_run_ends_if_nobody_can_be_asked() {
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished A              result c2: A/(This call has now been made 2 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
         > c3 is read a               result c3 error: Not run. This very call came to the same result 2 times. Nobody is there to ask whether it should be made again.
         < call read b                result c4 error: Not run: the run ends because an earlier call repeated itself.
@@ -67,7 +67,7 @@ fn a_person_who_allows_the_call_resets_its_count() {
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished A              result c2: A/(This call has now been made 2 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
         > c3 is read a               ask c3: This very call came to the same result 2 times.
         > answer c3                  run c3
@@ -86,7 +86,7 @@ fn a_person_who_allows_the_call_resets_its_count() {
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished A              result c2: A/(This call has now been made 2 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
         > c3 is read a               ask c3: This very call came to the same result 2 times.
         < end tool_use               settling
@@ -104,7 +104,7 @@ fn a_person_who_allows_the_call_resets_its_count() {
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished A              result c2: A/(This call has now been made 2 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
         > c3 is read a               ask c3: This very call came to the same result 2 times.
         < end tool_use               settling
@@ -136,7 +136,7 @@ fn a_call_that_needs_permission_anyway_is_asked_about_once() {
         < call peek /etc             examine c2
         > c2 is peek /etc            ask c2: peek of /etc/a is outside the working directories.
         > answer c2                  run c2
-        > c2 finished A              result c2: A/(This call has now been made 2 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.)
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
         < call peek /etc             examine c3
         > c3 is peek /etc            ask c3: peek of /etc/a is outside the working directories. This very call came to the same result 2 times.
         ",
@@ -211,9 +211,9 @@ fn a_call_that_is_refused_again_and_again_ends_the_run() {
         < call nonsense              examine c1
         > c1 is unknown              result c1 error: <tool_use_error>There is no tool called nonsense, and no other.</tool_use_error>
         < call nonsense              examine c2
-        > c2 is unknown              result c2 error: <tool_use_error>There is no tool called nonsense, and no other.</tool_use_error>/(This call has now been made 2 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.)
+        > c2 is unknown              result c2 error: <tool_use_error>There is no tool called nonsense, and no other.</tool_use_error>/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
         < call nonsense              examine c3
-        > c3 is unknown              result c3 error: <tool_use_error>There is no tool called nonsense, and no other.</tool_use_error>/(This call has now been made 3 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.)
+        > c3 is unknown              result c3 error: <tool_use_error>There is no tool called nonsense, and no other.</tool_use_error>/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
         < end tool_use               settling done | = repeated_call after 1
         ",
     );
@@ -224,9 +224,9 @@ fn a_call_that_is_refused_again_and_again_ends_the_run() {
         < call write a               examine c1
         > c1 is write a              denied c1: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c1 error: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits.
         < call write a               examine c2
-        > c2 is write a              denied c2: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c2 error: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(This call has now been made 2 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.)
+        > c2 is write a              denied c2: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c2 error: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
         < call write a               examine c3
-        > c3 is write a              denied c3: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c3 error: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(This call has now been made 3 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.)
+        > c3 is write a              denied c3: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c3 error: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
         < end tool_use               settling done | = repeated_call after 1
         ",
     );
@@ -312,7 +312,7 @@ fn a_new_prompt_starts_from_nothing() {
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished A              result c2: A/(This call has now been made 2 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < text Done.
         < end end_turn               settling done | = completed after 3
         > submit again               preparing streaming | call-model #4 [user assistant(read) user(result) assistant(read) user(result) assistant(text) user]

@@ -87,7 +87,7 @@ fn token_budget_completed_at_nine_tenths_after_a_continuation() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
-        < end end_turn 0+1000        note You have used 1000 of 10000 output tokens (10 %) that the user wants spent on this. Go on with the work: look for what is missing, wrong or untested, and improve it. | again token_budget_continuation | settling preparing streaming | call-model #2 [user assistant(text) user]
+        < end end_turn 0+1000        note You have used 1000 of 10000 output tokens (10 %) that the user wants spent on this task. Continue: look for anything missing, wrong or untested, and improve it. | again token_budget_continuation | settling preparing streaming | call-model #2 [user assistant(text) user]
         < text Better.
         < end end_turn 0+8000        settling done | = token_budget_completed after 1 (well) Better.
         ",
@@ -153,7 +153,7 @@ fn stop_hook_prevented() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn               settling stopping | ask h1 Stop Done.
-        > h1 says stop               notice A stop hook ends the run: enough | done | = stop_hook_prevented after 1 (well) Done.
+        > h1 says stop               notice A stop hook ended the run: enough | done | = stop_hook_prevented after 1 (well) Done.
         ",
     );
 }
@@ -174,7 +174,7 @@ fn hook_stopped_before_and_after_a_call() {
         < call read b                examine c2
         > c2 is read b               ask h2 PreToolUse read b
         < end tool_use               settling
-        > h1 says stop               notice A hook of read ends the run: enough | cancel h2 | result c1 error: Not run: a hook ended the run before this call started. | result c2 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1 (well)
+        > h1 says stop               notice A hook of read ended the run: enough | cancel h2 | result c1 error: Not run: a hook ended the run before this call started. | result c2 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1 (well)
         ",
     );
     check(
@@ -190,7 +190,7 @@ fn hook_stopped_before_and_after_a_call() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 finished A              ask h1 PostToolUse read a
-        > h1 says stop               notice A hook of read ends the run. | result c1: A | done | = hook_stopped after 1 (well)
+        > h1 says stop               notice A hook of read ended the run. | result c1: A | done | = hook_stopped after 1 (well)
         ",
     );
 }
@@ -216,7 +216,7 @@ fn max_turns_collects_the_results_and_sends_nothing_more() {
         < call read b                examine c2
         > c2 is read b               run c2
         < end tool_use               settling
-        > c2 finished B              result c2: B | turns used up 2 | done | = max_turns after 2 (badly)  ! The limit of 2 turns is reached. Raise it with --max-turns.
+        > c2 finished B              result c2: B | turns used up 2 | done | = max_turns after 2 (badly)  ! Reached the limit of 2 turns. Raise it with --max-turns.
         ",
     );
     // The last answer needs no turn.
@@ -251,7 +251,7 @@ fn max_budget_usd_after_a_report_of_usage() {
         < call read b                examine c2
         > c2 is read b               run c2
         < end tool_use 0+1           cancel c2 | settling | timer t1 800
-        > c2 finished B              result c2: B | done | = max_budget_usd after 2 (badly)  ! The budget is spent: 1.0000 USD so far. Raise it with --max-budget-usd.
+        > c2 finished B              result c2: B | done | = max_budget_usd after 2 (badly)  ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
         ",
     );
 }
@@ -263,8 +263,8 @@ fn max_budget_usd_before_a_request_and_over_the_whole_session() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
-        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! The budget is spent: 1.0000 USD so far. Raise it with --max-budget-usd.
-        > submit y                   preparing done | = max_budget_usd after 1 (badly)  ! The budget is spent: 1.0000 USD so far. Raise it with --max-budget-usd.
+        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
+        > submit y                   preparing done | = max_budget_usd after 1 (badly)  ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
         ",
     );
 }
@@ -293,7 +293,7 @@ fn max_budget_usd_counts_forks_and_starts_none_without_money() {
         > c1 finished A              result c1: A | fork f1 summary | preparing streaming | call-model #2 [user assistant(read) user(result)]
         > f1 for 0.6 USD
         < text Done.
-        < end end_turn               settling done | = max_budget_usd after 2 (badly) Done. ! The budget is spent: 1.0000 USD so far. Raise it with --max-budget-usd.
+        < end end_turn               settling done | = max_budget_usd after 2 (badly) Done. ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
         ",
     );
     check(
@@ -306,7 +306,7 @@ fn max_budget_usd_counts_forks_and_starts_none_without_money() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
-        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! The budget is spent: 1.0000 USD so far. Raise it with --max-budget-usd.
+        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
         > compact the names          compacting manual | look l1 [] | preparing
         ",
     );
@@ -344,7 +344,7 @@ fn a_budget_that_runs_out_while_looking_around_keeps_the_results() {
         < end tool_use               settling
         > c2 finished B              result c2: B | look l2 []
         > f1 for 1 USD
-        > l2 finds nothing           done | = max_budget_usd after 2 (badly)  ! The budget is spent: 1.0000 USD so far. Raise it with --max-budget-usd.
+        > l2 finds nothing           done | = max_budget_usd after 2 (badly)  ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
         ",
     );
     assert_eq!(
@@ -366,9 +366,9 @@ fn structured_output_retries() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Seven
-        < end end_turn               note The answer is not a JSON value. Answer with the JSON value alone. | again structured_output_retry | settling preparing streaming | call-model #2 [user assistant(text) user]
+        < end end_turn               note The answer is not a JSON value. Answer with only the JSON value. | again structured_output_retry | settling preparing streaming | call-model #2 [user assistant(text) user]
         < text \"7\"
-        < end end_turn               settling done | = structured_output_retries after 1 (badly) \"7\" ! The answer did not match the schema after the allowed tries. Make the schema simpler, or allow more tries with MAX_STRUCTURED_OUTPUT_RETRIES.
+        < end end_turn               settling done | = structured_output_retries after 1 (badly) \"7\" ! No answer matched the schema within the allowed attempts. Simplify the schema, or raise MAX_STRUCTURED_OUTPUT_RETRIES.
         ",
     );
 }
@@ -402,7 +402,7 @@ fn an_interrupt_at_a_question_is_no_interrupt_of_tools_that_run() {
         < call write a               examine c1
         > c1 is write a              ask c1: write of write a needs permission.
         < end tool_use               settling
-        > interrupt                  result c1 error: Not run: interrupted before this call started. | done | note The user interrupted at the question about a call; it was not run. | = aborted_tools after 1 (badly)  ! Interrupted at the question about a call; it was not run.
+        > interrupt                  result c1 error: Not run: interrupted before this call started. | done | note The user interrupted at a permission prompt; the call was not run. | = aborted_tools after 1 (badly)  ! Interrupted at a permission prompt; the call was not run.
         ",
     );
 }
@@ -448,7 +448,7 @@ fn blocking_limit() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn 177000+0      settling done | = completed after 1 (well) Done.
-        > submit y                   preparing done | = blocking_limit after 1 (badly)  ! The context is full, and every automatic way to make room is off. Begin a new session, or allow compaction again: see DISABLE_AUTO_COMPACT and DISABLE_COMPACT.
+        > submit y                   preparing done | = blocking_limit after 1 (badly)  ! The context window is full, and automatic compaction is off. Start a new session, or turn it on again: see DISABLE_AUTO_COMPACT and DISABLE_COMPACT.
         ",
     );
     // A summariser is not stopped by what it was called to cure.
@@ -478,7 +478,7 @@ fn prompt_too_long_shows_what_was_withheld() {
         > submit x                   preparing streaming | call-model #1 [user]
         < fails too long             again reactive_compact_retry | compacting reactive | fork f1 compact | settling preparing
         > f1 completed They asked for x. look l1 []
-        > l1 finds nothing           not compacted: The conversation is as short as it can be. | done | = prompt_too_long after 1: prompt is too long: 210000 tokens > 200000 maximum (badly)  ! prompt is too long: 210000 tokens > 200000 maximum
+        > l1 finds nothing           not compacted: The conversation cannot be made shorter. | done | = prompt_too_long after 1: prompt is too long: 210000 tokens > 200000 maximum (badly)  ! prompt is too long: 210000 tokens > 200000 maximum
         < fails too long
         ",
     );
@@ -496,7 +496,7 @@ fn prompt_too_long_shows_what_was_withheld() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Half
-        < end model_context_window_exceeded settling done | = prompt_too_long after 1 (badly) Half ! The context window is full, and everything that makes room was tried. Use /compact, or begin a new session.
+        < end model_context_window_exceeded settling done | = prompt_too_long after 1 (badly) Half ! The context window is full, and compaction did not make room. Use /compact, or start a new session.
         ",
     );
 }
@@ -518,13 +518,13 @@ fn max_output_tokens() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text One
-        < end max_tokens             note Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the sentence if need be: no apology, no recap. Split what is left into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #2 [user assistant(text) user]
+        < end max_tokens             note Your answer was cut at the output limit. Continue exactly where it stopped, even in the middle of a sentence: no apology, no recap. Split the rest into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #2 [user assistant(text) user]
         < text , two
-        < end max_tokens             note Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the sentence if need be: no apology, no recap. Split what is left into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #3 [user assistant(text) user assistant(text) user]
+        < end max_tokens             note Your answer was cut at the output limit. Continue exactly where it stopped, even in the middle of a sentence: no apology, no recap. Split the rest into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #3 [user assistant(text) user assistant(text) user]
         < text , three
-        < end max_tokens             note Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the sentence if need be: no apology, no recap. Split what is left into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #4 [user assistant(text) user assistant(text) user assistant(text) user]
+        < end max_tokens             note Your answer was cut at the output limit. Continue exactly where it stopped, even in the middle of a sentence: no apology, no recap. Split the rest into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #4 [user assistant(text) user assistant(text) user assistant(text) user]
         < text , four
-        < end max_tokens             settling done | = max_output_tokens after 1 (badly) One, two, three, four ! The answer was still cut at the output limit after it was resumed several times. Ask for less at once, or raise the limit with CLAUDE_CODE_MAX_OUTPUT_TOKENS.
+        < end max_tokens             settling done | = max_output_tokens after 1 (badly) One, two, three, four ! The answer exceeded the output limit again and again. Ask for less at once, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS.
         ",
     );
 }
@@ -539,7 +539,7 @@ fn image_error() {
             .fails_with("media", too_large()),
         "
         > submit a picture           preparing streaming | call-model #1 [user(look/picture)]
-        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user(look/[A picture (image/png) was here. It was left out because it cannot be sent.])]
+        < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user(look/[Removed: a picture (image/png) that cannot be sent.])]
         < fails media                settling done | = image_error after 1: image exceeds 5 MB maximum (badly)  ! image exceeds 5 MB maximum
         ",
     );
@@ -601,7 +601,7 @@ fn refused() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Sure
         < note refusal
-        < end refusal                retract 1 | settling done | = refused after 1 (well)  ! The model declined to answer (It may harm.). Say it differently, or use another model.
+        < end refusal                retract 1 | settling done | = refused after 1 (well)  ! The model declined to answer (It may harm.). Rephrase the prompt, or use another model.
         ",
     );
 }
@@ -620,7 +620,7 @@ fn a_refusal_after_something_has_acted_keeps_what_was_done() {
         < call write a               examine c1
         > c1 is write a              run c1
         < end refusal                cancel c1 | settling | timer t1 800
-        > c1 finished A              result c1: A | done | = refused after 1 (well)  ! The model declined to answer. Say it differently, or use another model.
+        > c1 finished A              result c1: A | done | = refused after 1 (well)  ! The model declined to answer. Rephrase the prompt, or use another model.
         ",
     );
 }
@@ -644,18 +644,18 @@ fn repeated_call() {
         < call read a                examine c3
         > c3 is read a               run c3
         < end tool_use               settling
-        > c3 finished same           result c3: same/(This call has now been made 3 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.) | preparing streaming | call-model #4 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
+        > c3 finished same           result c3: same/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #4 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c4
         > c4 is read a               run c4
         < end tool_use               settling
-        > c4 finished same           result c4: same/(This call has now been made 4 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.) | preparing streaming | call-model #5 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
+        > c4 finished same           result c4: same/(You have made this call 4 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #5 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c5
         > c5 is read a               run c5
         < end tool_use               settling
-        > c5 finished same           result c5: same/(This call has now been made 5 times with the same input and the same result. Making it again will not change that: try another way, or say what is in the way.) | preparing streaming | call-model #6 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
+        > c5 finished same           result c5: same/(You have made this call 5 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #6 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c6
         > c6 is read a               result c6 error: Not run. This very call came to the same result 5 times. Nobody is there to ask whether it should be made again.
-        < end tool_use               settling done | = repeated_call after 6 (badly)  ! The model made the same call with the same result again and again. Say what it should do instead.
+        < end tool_use               settling done | = repeated_call after 6 (badly)  ! The model repeated the same call with the same result. Tell it what to do instead.
         ",
     );
 }
@@ -735,7 +735,7 @@ fn store_failed() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Well
-        > log fails                  cancel-model #1 | settling done | = store_failed after 1 (badly) Well ! Stopped, since nothing may happen that the log does not know of: the disk is full.
+        > log fails                  cancel-model #1 | settling done | = store_failed after 1 (badly) Well ! Stopped: the disk is full.
         ",
     );
 }

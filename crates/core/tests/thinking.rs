@@ -402,7 +402,7 @@ fn what_the_provider_does_to_its_copy_is_told() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < note cleared               provider cleared 3 results, 42000 tokens
-        < note dropped               notice The provider left out 2 blocks of thinking: prefix_mismatch.
+        < note dropped               notice The provider dropped 2 thinking blocks: prefix_mismatch.
         < text Done.
         < end end_turn               settling done | = completed after 1
         ",

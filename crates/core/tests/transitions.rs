@@ -235,7 +235,7 @@ fn max_output_tokens_recovery_keeps_the_half_and_asks_for_the_rest() {
         < text One,
         < end max_tokens             retract 1 | again max_output_tokens_escalate | settling preparing streaming | call-model #2 [user] ≤64000
         < text One, two,
-        < end max_tokens             note Your answer was cut at the output limit. Go on exactly where it stopped, in the middle of the sentence if need be: no apology, no recap. Split what is left into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #3 [user assistant(text) user] ≤64000
+        < end max_tokens             note Your answer was cut at the output limit. Continue exactly where it stopped, even in the middle of a sentence: no apology, no recap. Split the rest into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #3 [user assistant(text) user] ≤64000
         < text  three.
         < end end_turn               settling done | = completed after 1 One, two, three.
         ",
@@ -262,7 +262,7 @@ fn stop_hook_blocking_tells_the_model_what_is_wrong_and_the_hook_that_it_did() {
         < end max_tokens             retract 1 | again max_output_tokens_escalate | settling preparing streaming | call-model #2 [user] ≤64000
         < text Done.
         < end end_turn               settling stopping | ask h1 Stop Done.
-        > h1 says no                 note A hook objects to stopping here: The tests fail. | again stop_hook_blocking | preparing streaming | call-model #3 [user assistant(text) user] ≤8000
+        > h1 says no                 note A stop hook wants you to continue: The tests fail. | again stop_hook_blocking | preparing streaming | call-model #3 [user assistant(text) user] ≤8000
         < text Fixed.
         < end end_turn               settling stopping | ask h2 Stop Fixed. (again)
         > h2 says nothing            done | = completed after 1
@@ -283,7 +283,7 @@ fn token_budget_continuation_says_how_much_is_spent() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
-        < end end_turn 100+8999      note You have used 8999 of 10000 output tokens (89 %) that the user wants spent on this. Go on with the work: look for what is missing, wrong or untested, and improve it. | again token_budget_continuation | settling preparing streaming | call-model #2 [user assistant(text) user]
+        < end end_turn 100+8999      note You have used 8999 of 10000 output tokens (89 %) that the user wants spent on this task. Continue: look for anything missing, wrong or untested, and improve it. | again token_budget_continuation | settling preparing streaming | call-model #2 [user assistant(text) user]
         < text Better.
         < end end_turn 100+1         settling done | = token_budget_completed after 1
         ",
@@ -308,9 +308,9 @@ fn structured_output_retry_says_what_is_wrong() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Seven
-        < end end_turn               note The answer is not a JSON value. Answer with the JSON value alone. | again structured_output_retry | settling preparing streaming | call-model #2 [user assistant(text) user]
+        < end end_turn               note The answer is not a JSON value. Answer with only the JSON value. | again structured_output_retry | settling preparing streaming | call-model #2 [user assistant(text) user]
         < text \"7\"
-        < end end_turn               note The answer does not match the schema: a number is expected, not \"7\". Answer again, with the whole corrected JSON value alone. | again structured_output_retry | settling preparing streaming | call-model #3 [user assistant(text) user assistant(text) user]
+        < end end_turn               note The answer does not match the schema: a number is expected, not \"7\". Answer again with only the whole corrected JSON value. | again structured_output_retry | settling preparing streaming | call-model #3 [user assistant(text) user assistant(text) user]
         < text 7
         < end end_turn               settling done | = completed after 1 Some(\"7\")
         ",
@@ -349,7 +349,7 @@ fn empty_answer_nudge_comes_once_and_only_right_after_results() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 finished A              result c1 | preparing streaming | call-model #2 [user assistant(read) user(result)]
-        < end end_turn               note You said nothing after the last results. Go on with the work, or say what you found. | again empty_answer_nudge | settling preparing streaming | call-model #3 [user assistant(read) user(result) user]
+        < end end_turn               note You said nothing after the last results. Continue the work, or say what you found. | again empty_answer_nudge | settling preparing streaming | call-model #3 [user assistant(read) user(result) user]
         < text A it is.
         < end end_turn               settling done | = completed after 2
         ",
@@ -363,7 +363,7 @@ fn empty_answer_nudge_comes_once_and_only_right_after_results() {
         < end tool_use               settling
         > c1 finished A              result c1 | preparing streaming | call-model #2 [user assistant(read) user(result)]
         < thinking hm
-        < end end_turn               note You said nothing after the last results. Go on with the work, or say what you found. | again empty_answer_nudge | settling preparing streaming | call-model #3 [user assistant(read) user(result) user]
+        < end end_turn               note You said nothing after the last results. Continue the work, or say what you found. | again empty_answer_nudge | settling preparing streaming | call-model #3 [user assistant(read) user(result) user]
         < end end_turn               settling done | = completed after 2
         ",
     );

@@ -86,7 +86,7 @@ fn results(request: &Value) -> Result<BTreeMap<String, Told>> {
             Told::Unknown
         } else if text.contains("cut off before this call started") {
             Told::NeverStarted
-        } else if text.contains("It only reads") {
+        } else if text.contains("only reads") {
             Told::Repeatable
         } else {
             Told::Finished

@@ -225,8 +225,7 @@ fn what_is_added_says_what_is_known() {
     let blocks: Vec<&Block> = mended.iter().skip(1).flat_map(|message| &message.blocks).collect();
     let [call, result] = blocks[..] else { panic!("{mended:#?}") };
     assert_eq!(call.as_tool_use().unwrap().input.get(), r#"{"unparsed":"[1]"}"#);
-    let text =
-        "There is no result: the call was interrupted or its result was lost, so what it did is unknown.";
+    let text = "No result: the call was interrupted or its result was lost, so what it did is unknown.";
     let expected = Block::tool_result("a", &[Block::text(text)], /* is an error */ true);
     assert_eq!(result.json(), expected.json());
     assert!(matches!(result.kind(), BlockKind::ToolResult { is_error: true, .. }), "{result:?}");

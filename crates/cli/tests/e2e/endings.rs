@@ -46,7 +46,7 @@ fn an_answer_that_fills_the_window_and_cannot_be_helped_is_an_error() {
 
 #[test]
 fn an_empty_answer_is_noticed() {
-    check(r#"{"blocks": [], "stop_reason": "end_turn"}"#, "", "last answer is empty");
+    check(r#"{"blocks": [], "stop_reason": "end_turn"}"#, "", "last answer of the model is empty");
 }
 
 #[test]

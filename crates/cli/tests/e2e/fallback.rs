@@ -96,6 +96,6 @@ fn the_other_model_is_asked_to_go_on_with_a_paused_answer() {
     let told = stage.told(&FLAGS, &[]);
     told.completed("Searching. Found.");
     assert_eq!(models(&stage), ["opus", "opus", "opus", "opus", "sonnet"]);
-    assert!(stage.newest(4).contains("Go on exactly where it stopped"), "{}", stage.newest(4));
+    assert!(stage.newest(4).contains("Continue exactly where it stopped"), "{}", stage.newest(4));
     assert_eq!(stage.server.refusals(), [""; 0]);
 }

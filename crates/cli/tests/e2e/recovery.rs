@@ -172,7 +172,11 @@ fn a_refused_picture_is_left_out() {
     let told = stage.told(&[], &[]);
     told.completed("Done.");
     told.showed_no_failure();
-    assert!(told.notes().contains("What the provider refused was left out of 1 message"), "{}", told.notes());
+    assert!(
+        told.notes().contains("Removed the content that the provider rejected from 1 message"),
+        "{}",
+        told.notes()
+    );
     let [with, without] = [1, 2].map(|index| stage.request(index).to_string().contains("base64"));
     assert!(with && !without);
     assert_eq!(stage.server.refusals(), [""; 0]);
@@ -202,7 +206,7 @@ fn a_pause_that_the_server_asks_for_is_kept() {
     let stage = self::stage(&json!([hours]));
     let told = stage.told(&[], &[]);
     told.ended("success", "api_error", 1);
-    told.says(&["Try again in 60 minutes"]);
+    told.says(&["try again in 60 minutes"]);
     assert_eq!(stage.requests(), 1, "nobody waits for an hour unasked");
 }
 
@@ -316,6 +320,6 @@ fn a_paused_answer_goes_on_after_a_compaction() {
     let told = stage.told(&BASH, &[]);
     told.completed("Searching. Found.");
     told.showed_no_failure();
-    assert!(stage.newest(4).contains("Go on exactly where it stopped"), "{}", stage.newest(4));
+    assert!(stage.newest(4).contains("Continue exactly where it stopped"), "{}", stage.newest(4));
     assert_eq!(stage.server.refusals(), [""; 0]);
 }

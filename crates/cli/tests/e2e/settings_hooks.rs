@@ -118,7 +118,7 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
 #[test]
 fn the_result_says_why_a_prompt_was_refused_and_says_it_once() {
     let settings = hook("UserPromptSubmit", "echo Not now. >&2; exit 2").to_string();
-    let reason = "A hook refused the prompt, and it was not sent: Not now.";
+    let reason = "A hook blocked the prompt; it was not sent: Not now.";
     let finished = Stage::hello().run(&["-p", "go", "--output-format", "json", "--settings", &settings]);
     let result = crate::support::result(&finished);
     assert_eq!((&result["result"], &result["terminal_reason"]), (&json!(reason), &json!("hook_stopped")));

@@ -267,7 +267,7 @@ fn an_interrupt_at_a_question_says_that_nothing_was_running() {
     let mut talk = Talk::begin(&stage, &["go"]);
     talk.is_asked();
     talk.presses_ctrl_c();
-    talk.sees("Interrupted at the question about a call; it was not run.");
+    talk.sees("Interrupted at a permission prompt; the call was not run.");
     talk.types("/exit");
     let (_, screen) = talk.ends();
     assert!(!screen.contains("were running"), "{screen:?}");

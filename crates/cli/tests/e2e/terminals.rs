@@ -44,7 +44,7 @@ fn stop_hook_prevented() {
     let told = hooked(&stage, &json!({"Stop": [{"stop": "Enough for today."}]}));
     told.ended("success", "stop_hook_prevented", 0);
     assert_eq!((&told.result["result"], stage.requests()), (&json!("Done."), 1));
-    assert!(told.notes().contains("A stop hook ends the run: Enough for today."), "{}", told.notes());
+    assert!(told.notes().contains("A stop hook ended the run: Enough for today."), "{}", told.notes());
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn max_budget_usd() {
     let stage = stage(&json!([call("touch made"), {"blocks": [{"text": "never"}]}]));
     let told = stage.told(&[&BASH[..], &["--max-budget-usd", "0.000001"]].concat(), &[]);
     told.ended("error_max_budget_usd", "budget_exhausted", 1);
-    told.says(&["budget is spent", "USD", "--max-budget-usd"]);
+    told.says(&["budget is used up", "USD", "--max-budget-usd"]);
     assert_eq!(stage.requests(), 1);
     assert!(told.result["total_cost_usd"].as_f64().unwrap() >= 0.000_001);
 }
@@ -127,7 +127,7 @@ fn blocking_limit() {
     let command = stage.command(&["-p", "--output-format", "stream-json", "--verbose"]);
     let command = off.iter().fold(command, |command, (name, value)| command.env(name, value));
     let told = Told::new(command.stdin(stage.project.read("long.txt").unwrap()).run().unwrap());
-    told.failed("blocking_limit", &["context is full", "DISABLE_AUTO_COMPACT", "new session"]);
+    told.failed("blocking_limit", &["context window is full", "DISABLE_AUTO_COMPACT", "new session"]);
     assert_eq!(stage.requests(), 0, "a doomed request is not paid for");
 }
 
@@ -193,7 +193,7 @@ fn api_error() {
     };
     check("auth", 401, 1, &["ANTHROPIC_API_KEY"]);
     check("forbidden", 403, 1, &[]);
-    check("not_found", 404, 1, &["Check the model's name"]);
+    check("not_found", 404, 1, &["Check the model name"]);
     check("bad_request", 400, 1, &[]);
     check("server", 500, 3, &["Tried 3 times.", "Try again later."]);
     check("overloaded", 529, 3, &["Tried 3 times.", "Try again later."]);
@@ -218,7 +218,7 @@ fn repeated_call() {
         &json!([{"blocks": [{"tool": "Bash", "input": {"command": "echo same; echo x >> made"}}], "repeat": 20}]),
     );
     let told = stage.told(&BASH, &[]);
-    told.failed("repeated_call", &["same call", "Say what it should do instead."]);
+    told.failed("repeated_call", &["same call", "Tell it what to do instead."]);
     assert_eq!(stage.requests(), 6, "five are made, the sixth would have to be asked about");
     assert_eq!(stage.project.read("made").unwrap(), "x\n".repeat(5));
     assert!(stage.newest(3).contains("made 3 times with the same input"), "{}", stage.newest(3));
@@ -233,7 +233,7 @@ fn rapid_refill() {
         .collect();
     let stage = stage(&Value::from([vec![summary], calls].concat()));
     let told = stage.told(&BASH, &[("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "50000"), ("WINDLASS_COLLAPSE", "0")]);
-    told.failed("rapid_refill_breaker", &["Compaction makes no progress", "Begin a new session"]);
+    told.failed("rapid_refill_breaker", &["Compaction makes no progress", "Start a new session"]);
     assert_eq!(told.of("compact_boundary").len(), 3, "{}", told.finished.stdout);
 }
 
@@ -279,5 +279,5 @@ fn text_and_json_say_the_same() {
     check(too_long, &[], (1, "prompt_too_long", "too long"));
     let schema = ["--json-schema", r#"{"type": "object"}"#];
     let wrong = json!([{"blocks": [{"text": "No."}], "repeat": 9}]);
-    check(wrong, &schema, (1, "structured_output_retry_exhausted", "Make the schema simpler"));
+    check(wrong, &schema, (1, "structured_output_retry_exhausted", "Simplify the schema"));
 }

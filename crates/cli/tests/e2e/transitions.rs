@@ -53,7 +53,7 @@ fn collapse_drain_retry_puts_every_summary_in_its_place() {
         &[("WINDLASS_STAGE_PERCENT", "1"), ("WINDLASS_SPAN_TOKENS", "1000"), ("WINDLASS_ROUNDS_KEPT", "1")],
     );
     told.completed("Done.");
-    assert!(told.notes().contains("replaced by a summary"), "{}", told.notes());
+    assert!(told.notes().contains("by a summary"), "{}", told.notes());
     assert_eq!(told.of("compact_boundary").len(), 0, "no compaction was needed");
     let last = stage.server.exchanges().last().unwrap().prompt();
     assert!(last.contains("They read a long file.") && !last.contains("a line of text"), "{last}");
@@ -107,7 +107,7 @@ fn max_output_tokens_recovery_asks_to_go_on_in_mid_sentence() {
     assert_eq!(stage.requests(), 3);
     let messages = stage.request(2)["messages"].clone();
     assert_eq!(messages[1]["content"][0]["text"], "Once upon");
-    assert!(stage.newest(2).contains("Go on exactly where it stopped"), "{}", stage.newest(2));
+    assert!(stage.newest(2).contains("Continue exactly where it stopped"), "{}", stage.newest(2));
     assert_eq!(stage.request(2)["max_tokens"], 64_000, "the rest of a long answer is long");
     let hidden = told.of("user");
     assert!(hidden.iter().all(|line| line["isSynthetic"] == true), "{}", told.finished.stdout);
@@ -120,7 +120,7 @@ fn stop_hook_blocking_tells_the_model_what_the_hook_said() {
     let told = stage.told(&[], &[("WINDLASS_SCRIPTED_HOOKS", "hooks.json")]);
     told.completed("Two.");
     assert!(
-        stage.newest(1).contains("A hook objects to stopping here:\\nRun the tests."),
+        stage.newest(1).contains("A stop hook wants you to continue:\\nRun the tests."),
         "{}",
         stage.newest(1)
     );
@@ -204,7 +204,7 @@ fn model_fallback_asks_the_other_model_the_same() {
     let (first, other) = ("claude-opus-5-5", "claude-sonnet-5-5");
     assert_eq!(models, [first, first, first, first, other]);
     assert_eq!(told.of("api_retry").len(), 2);
-    assert!(told.notes().contains("claude-sonnet-5-5 takes over from claude-opus-5-5"), "{}", told.notes());
+    assert!(told.notes().contains("Switched from claude-opus-5-5 to claude-sonnet-5-5"), "{}", told.notes());
     assert!(
         !stage.server.exchanges()[4].prompt().contains("signature"),
         "no signature crosses to another model"
@@ -220,6 +220,6 @@ fn a_turn_that_is_paused_too_often_ends_with_a_warning() {
     let told = stage.told(&[], &[]);
     told.ended("success", "completed", 0);
     assert_eq!(stage.requests(), 11, "ten resumptions");
-    assert!(told.notes().contains("paused the answer too often"), "{}", told.notes());
+    assert!(told.notes().contains("the provider paused it too often"), "{}", told.notes());
     assert_eq!(stage.server.refusals(), [""; 0]);
 }

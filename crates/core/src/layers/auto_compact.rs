@@ -146,7 +146,7 @@ fn hear_hooks(cx: &mut Cx<'_>, compacting: &mut Compacting, answer: HookAnswer) 
     cx.show_notices(&answer);
     compacting.instructions.extend(answer.context);
     let objections: Vec<String> = answer.stop.into_iter().chain(answer.blocks).collect();
-    (!objections.is_empty()).then(|| format!("A hook objects: {}", objections.join("; ")))
+    (!objections.is_empty()).then(|| format!("A hook blocked it: {}", objections.join("; ")))
 }
 
 /// Nothing was compacted. Only a prompt that the provider refused cannot do without.
@@ -154,7 +154,7 @@ fn fail(cx: &mut Cx<'_>, trigger: CompactTrigger, why: &str) -> Step {
     cx.emit(Update::CompactionFailed(why.to_owned()));
     match trigger {
         CompactTrigger::Auto => Step::Passed,
-        CompactTrigger::Manual => report(cx, format!("Nothing was compacted. {why}")),
+        CompactTrigger::Manual => report(cx, format!("Not compacted. {why}")),
         CompactTrigger::Reactive => Step::End(Terminal::PromptTooLong),
     }
 }
@@ -195,7 +195,9 @@ fn on_summary(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>,
             compacting.room = summariser::smaller(cx, compacting.room, overflow);
             return summarise(cx, work, compacting);
         }
-        Err(Unsummarised::TooLong(_)) => "The request for the summary does not fit the window.".to_owned(),
+        Err(Unsummarised::TooLong(_)) => {
+            "The summary request does not fit into the context window.".to_owned()
+        }
         Err(Unsummarised::Failed(why)) => why,
     };
     cx.state.carry.compactions.failures += 1;
@@ -209,9 +211,7 @@ fn on_summary(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>,
     if can_wait {
         return fail(cx, compacting.trigger, &why);
     }
-    cx.emit(Update::Notice(format!(
-        "No model summarised the conversation, so it is cut down without one. {why}"
-    )));
+    cx.emit(Update::Notice(format!("Compacted without a summary, because no model wrote one. {why}")));
     look(cx, work, compacting, Head::Mechanical)
 }
 
@@ -234,7 +234,7 @@ fn finish(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>, fou
     let goal = goal(cx, &compacting);
     let Some(mut compaction) = boundary::build(cx, trigger, head, found, goal) else {
         note(cx, &compacting, /* made progress */ false);
-        return fail(cx, trigger, "The conversation is as short as it can be.");
+        return fail(cx, trigger, "The conversation cannot be made shorter.");
     };
     let is_prompt = cx.state.carry.messages.last().is_some_and(|last| last.origin == Origin::Prompt);
     cx.state.ledger.cut_prompt |= is_prompt && compaction.tail.is_none();
@@ -303,9 +303,7 @@ fn go_on(cx: &mut Cx<'_>, compacting: &Compacting) -> Step {
         }
         CompactTrigger::Manual => report(
             cx,
-            format!(
-                "The conversation was compacted: about {tokens_before} tokens before, {tokens_after} after."
-            ),
+            format!("Compacted the conversation from about {tokens_before} to {tokens_after} tokens."),
         ),
     }
 }

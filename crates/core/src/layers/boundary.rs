@@ -150,14 +150,10 @@ impl Parts<'_> {
             Head::Summary(text) => clip(text, SUMMARY_CHARS >> (self.level - SUMMARY_CUT_LEVEL)),
             Head::Mechanical => digest(&self.list[..tail], DIGEST_CHARS >> self.level),
         };
-        let tail = if tail < self.list.len() {
-            " The messages after this one are the most recent ones, as they were."
-        } else {
-            ""
-        };
+        let tail = if tail < self.list.len() { " The latest messages follow unchanged." } else { "" };
         format!(
-            "This conversation was too long, so everything before this message was replaced by a summary.{tail} Go on with the \
-             work from where it stood, without remarks about the summary.\n\n{text}"
+            "This conversation was too long, so a summary replaces everything before this message.{tail} \
+             Continue the work from there, without remarks about the summary.\n\n{text}"
         )
     }
 
@@ -187,7 +183,7 @@ impl Parts<'_> {
 
     fn tasks(&self) -> Option<String> {
         let tasks = self.found.tasks.as_ref().filter(|tasks| !tasks.trim().is_empty())?;
-        Some(format!("The task list as it is now:\n{}", clip(tasks, TASKS_CHARS >> self.level)))
+        Some(format!("The current task list:\n{}", clip(tasks, TASKS_CHARS >> self.level)))
     }
 
     fn background(&self) -> Option<String> {
@@ -220,7 +216,7 @@ impl Parts<'_> {
         let files = self.found.shown.iter().filter(|(path, _)| !in_tail.contains(&*path.to_string_lossy()));
         let text = |(path, text): &(std::path::PathBuf, Arc<str>)| {
             format!(
-                "The file {} as it is now:\n{}",
+                "Current content of {}:\n{}",
                 path.display(),
                 clip(text, policy.file_chars_max >> self.level)
             )

@@ -13,16 +13,15 @@ const NOTES: [&str; 4] = ["environment", "memory", "system-reminder", "task-noti
 
 /// What was asked for, touched, run and said last, in at most about so many characters.
 pub(crate) fn digest(past: &[&Arc<Message>], chars: usize) -> String {
-    let mut text = String::from("No model wrote this summary. It lists what the conversation was about.");
-    section(&mut text, "What was summed up before", &earlier(past, chars / 4));
-    section(&mut text, "What the user asked for, oldest first", &prompts(past, chars / 4));
-    section(
-        &mut text,
-        "Files that were read or changed, newest first",
-        &listed(past, chars / 8, file_touched),
+    let mut text = String::from(
+        "This summary was made without a model. It lists what the conversation was \
+                                 about.",
     );
-    section(&mut text, "Commands that were run, newest first", &listed(past, chars / 8, command_run));
-    section(&mut text, "What the assistant said last", &last_texts(past, chars / 4));
+    section(&mut text, "Earlier summary", &earlier(past, chars / 4));
+    section(&mut text, "User requests, oldest first", &prompts(past, chars / 4));
+    section(&mut text, "Files read or changed, newest first", &listed(past, chars / 8, file_touched));
+    section(&mut text, "Commands run, newest first", &listed(past, chars / 8, command_run));
+    section(&mut text, "Last answers of the assistant", &last_texts(past, chars / 4));
     text
 }
 
@@ -148,12 +147,12 @@ mod tests {
         let past = past();
         let list: Vec<&Arc<Message>> = past.iter().collect();
         let text = digest(&list, 8_000);
-        let expected = "No model wrote this summary. It lists what the conversation was about.\n\n\
-            What was summed up before:\nEarlier: a parser.\n\n\
-            What the user asked for, oldest first:\n- fix the parser\n- now the tests\n\n\
-            Files that were read or changed, newest first:\n- /p/a.rs\n- /p/b.rs\n\n\
-            Commands that were run, newest first:\n- cargo test\n\n\
-            What the assistant said last:\nThe parser is fixed.";
+        let expected = "This summary was made without a model. It lists what the conversation was about.\n\n\
+            Earlier summary:\nEarlier: a parser.\n\n\
+            User requests, oldest first:\n- fix the parser\n- now the tests\n\n\
+            Files read or changed, newest first:\n- /p/a.rs\n- /p/b.rs\n\n\
+            Commands run, newest first:\n- cargo test\n\n\
+            Last answers of the assistant:\nThe parser is fixed.";
         assert_eq!(text, expected);
     }
 

@@ -85,7 +85,7 @@ fn without_media(message: &Arc<Message>, wanted: impl Fn(usize) -> bool) -> Opti
     Some(Arc::new(message.with_blocks(blocks.collect())))
 }
 
-const REFUSED: &str = "[This part was left out because the provider refused it.]";
+const REFUSED: &str = "[Removed: the provider rejected this part.]";
 
 /// The text that stands for a medium; for a result, the result with such texts in it.
 fn stub(block: &Block) -> Block {
@@ -111,7 +111,7 @@ pub(crate) fn stub_text(block: &Block) -> String {
     let title = text(field("title"));
     let named: Vec<String> = title.into_iter().chain(media_type).collect();
     let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
-    format!("[A {what}{named} was here. It was left out because it cannot be sent.]")
+    format!("[Removed: a {what}{named} that cannot be sent.]")
 }
 
 /// The same replacement without the thinking of what it puts in place.
@@ -208,12 +208,8 @@ mod tests {
 
     #[test]
     fn the_text_says_what_was_there() {
-        assert_eq!(
-            stub_text(&picture()),
-            "[A picture (image/png) was here. It was left out because it cannot be sent.]"
-        );
-        let expected =
-            "[A document (T, application/pdf) was here. It was left out because it cannot be sent.]";
+        assert_eq!(stub_text(&picture()), "[Removed: a picture (image/png) that cannot be sent.]");
+        let expected = "[Removed: a document (T, application/pdf) that cannot be sent.]";
         assert_eq!(stub_text(&document()), expected);
         let plain = transcript(vec![prompt(1, "no media")]);
         assert!(strip_media(&plain, None).is_none());

@@ -55,7 +55,7 @@ mod tests {
         let expected =
             "User: do it\n\nAssistant: [calls Bash] {\"command\":\"ls\"}\n\nUser: [result] 0123456789";
         assert_eq!(render(&list, 100, 1_000), expected);
-        assert!(render(&list, 4, 1_000).ends_with("[result] 012\n[… 6 characters left out …]\n9"));
+        assert!(render(&list, 4, 1_000).ends_with("[result] 012\n[… 6 characters omitted …]\n9"));
         assert!(render(&list, 100, 20).contains("characters left out"));
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn preview(result: &Block, path: &Path, preview_chars: usize) -> Bloc
         text
     };
     let note = format!(
-        "{STORED}{chars} characters and is in {}. Read that file in parts, or search it, to see more.]",
+        "{STORED}{chars} characters and is in {}. Read parts of that file or search it to see more.]",
         path.display()
     );
     let media = content(result).into_iter().filter(|block| block.as_text().is_none());
@@ -64,7 +64,7 @@ pub(crate) fn placeholder(result: &Block) -> Option<Block> {
     let note = text.lines().rev().find(|line| line.starts_with(STORED));
     let text = match note {
         Some(note) => format!("{CLEARED}] {note}"),
-        None => format!("{CLEARED} Make the call again if you need it.]"),
+        None => format!("{CLEARED} Repeat the call if you need it.]"),
     };
     Some(Block::tool_result(tool_use_id, &[Block::text(&text)], is_error))
 }
@@ -85,8 +85,7 @@ mod tests {
         let content = content(&preview);
         assert_eq!(
             content[0].as_text().unwrap(),
-            "ääääää\n[…]\nää\n\n[The full result has 100 characters and is in /s/t.txt. Read that file in parts, or \
-             search it, to see more.]"
+            "ääääää\n[…]\nää\n\n[The full result has 100 characters and is in /s/t.txt. Read parts of that file or search it to see more.]"
         );
         assert_eq!(content[1], image);
         let cleared = placeholder(&preview).unwrap();

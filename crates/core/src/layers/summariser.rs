@@ -41,12 +41,12 @@ pub(crate) fn read(outcome: &Outcome) -> Result<String, Unsummarised> {
             Err(Unsummarised::TooLong(outcome.failure.as_ref().and_then(|failure| failure.overflow)))
         }
         Terminal::MaxTurns => {
-            Err(Unsummarised::Failed("The summariser called tools instead of writing a summary.".into()))
+            Err(Unsummarised::Failed("The model called tools instead of writing a summary.".into()))
         }
         terminal => {
             let errors = outcome.error_text();
             let why = if errors.is_empty() { terminal.name().replace('_', " ") } else { errors };
-            Err(Unsummarised::Failed(format!("The summariser gave no summary: {why}")))
+            Err(Unsummarised::Failed(format!("The model wrote no summary: {why}")))
         }
     }
 }
@@ -85,7 +85,7 @@ pub(crate) fn plan(cx: &Cx<'_>, instructions: &[String], room: u64) -> Plan {
     let model = cx.model().clone();
     let mut prompt = PROMPT.to_owned();
     if !instructions.is_empty() {
-        prompt.push_str("\n\nWhat this summary is to heed besides:\n");
+        prompt.push_str("\n\nAlso follow these instructions for the summary:\n");
         prompt.push_str(&instructions.join("\n\n"));
     }
     Plan {
@@ -172,23 +172,23 @@ fn sections(text: &str) -> Vec<String> {
     sections.into_iter().map(|section| section.trim_end().to_owned()).collect()
 }
 
-const LEFT_OUT: &str = "(The oldest part of this conversation is left out here.)";
+const LEFT_OUT: &str = "(The oldest part of this conversation is omitted here.)";
 
 const PROMPT: &str = "\
-The conversation has become too long and will be replaced by what you write now. Whoever goes on with the work sees your \
-summary, the last few messages and the files read last, and nothing else. Answer with the summary as plain text; call no \
-tools, and do not go on with the work itself.
+The conversation has become too long and will be replaced by what you write now. The next assistant sees only your summary, \
+the last few messages and the files read last. Answer with the summary as plain text; call no tools, and do not continue \
+the work itself.
 
-Write these sections, each as short as it can be without losing what the work needs, and leave out those with nothing in them:
+Write these sections, each as short as possible without losing what the work needs; leave out empty ones:
 
-1. Request and intent: what the user asked for, every wish and limit that still holds, and each change of mind. Quote the \
+1. Request and intent: what the user asked for, all wishes and limits that still hold, and each change of mind. Quote the \
 user where the wording matters.
 2. Decisions: what was decided, why, and what was ruled out.
-3. Files and code: the paths that matter, what was changed in each or is to be known of it, and the few lines of code, \
-signatures, commands or values that later steps need word for word.
+3. Files and code: the paths that matter, the changes and important facts of each, and the few lines of code, signatures, \
+commands or values that later steps need word for word.
 4. Errors and fixes: what went wrong, what caused it, how it was solved, and what the user said about it.
 5. Pending work: what was asked for and is not done, and background work that still runs.
-6. Next step: what was being done when the conversation ended, and the very next thing to do. If nothing is left to do, say so.
+6. Next step: the work in progress when the conversation ended, and the next thing to do. If nothing is left to do, say so.
 
 State facts from the conversation only. If it begins with an earlier summary, carry over what still holds.";
 

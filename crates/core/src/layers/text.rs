@@ -7,7 +7,7 @@ pub(crate) fn clip(text: &str, chars_max: usize) -> String {
         return text.to_owned();
     }
     let (head, tail) = head_and_tail(text, chars_max);
-    format!("{head}\n[… {} characters left out …]\n{tail}", chars - chars_max)
+    format!("{head}\n[… {} characters omitted …]\n{tail}", chars - chars_max)
 }
 
 /// The first three quarters and the last quarter of so many characters.
@@ -46,8 +46,8 @@ mod tests {
     #[test]
     fn a_long_text_keeps_its_beginning_and_its_end() {
         check("äbcdefgh", 8, "äbcdefgh");
-        check("äbcdefghijkl", 8, "äbcdef\n[… 4 characters left out …]\nkl");
-        check("abc", 0, "\n[… 3 characters left out …]\n");
+        check("äbcdefghijkl", 8, "äbcdef\n[… 4 characters omitted …]\nkl");
+        check("abc", 0, "\n[… 3 characters omitted …]\n");
         check("", 0, "");
         assert_eq!(one_line(" a\n b  c ", 9), "a b c");
         assert_eq!(one_line("äöü", 2), "äö…");

@@ -107,8 +107,8 @@ fn keep_previews(cx: &mut Cx<'_>, large: Vec<Large>, files: Vec<Option<PathBuf>>
     for (Large { tool_use_id, result, chars }, path) in large.into_iter().zip(files) {
         let Some(path) = path else {
             cx.emit(Update::Notice(format!(
-                "A result of {chars} characters (call {tool_use_id}) could not be put into a file; it is sent whole. Check \
-                 the space and the permissions of the session's directory."
+                "Cannot move a result of {chars} characters (call {tool_use_id}) to a file, so the model \
+                 gets it whole. Check the free space and permissions of the session's directory."
             )));
             continue;
         };

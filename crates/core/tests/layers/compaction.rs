@@ -86,8 +86,8 @@ fn what_must_not_depend_on_the_summary_is_attached_again() {
     rounds(&mut world, 170_000);
     let sent = world.sent();
     assert!(sent.contains("The working directory is now /project/sub."));
-    let file = "The file /project/f as it is now:\\nits text";
-    let tasks = "The task list as it is now:\\n1. tests";
+    let file = "Current content of /project/f:\\nits text";
+    let tasks = "The current task list:\\n1. tests";
     for part in [tasks, "Running: make watch", "Instructions from /m.md:\\n# Compact", file] {
         assert!(sent.contains(part), "{part} is not in {sent}");
     }
@@ -154,7 +154,7 @@ fn hooks_are_asked_first() {
     let world = check(world, &["compacting Auto", "hooks", "fork compact", "compacted", "request"]);
     assert!(world.forks[0].prompt.ends_with("Keep the table."));
     let world = hooked(HookAnswer { blocks: vec!["not now".into()], ..HookAnswer::default() });
-    check(world, &["compacting Auto", "hooks", "failed: A hook objects: not now", "request"]);
+    check(world, &["compacting Auto", "hooks", "failed: A hook blocked it: not now", "request"]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_request_for_a_summary_that_is_too_long_is_made_shorter() {
     assert!(sizes.is_sorted_by(|a, b| a > b), "{sizes:?}");
     // It is tried three times more, not for ever.
     let world = full(config(), &[too_long(), too_long(), too_long(), too_long()], 170_000);
-    let failed = "failed: The request for the summary does not fit the window.";
+    let failed = "failed: The summary request does not fit into the context window.";
     check(world, &["compacting Auto", fork, fork, fork, fork, failed, "request"]);
 }
 
@@ -189,7 +189,7 @@ fn a_file_that_the_tail_shows_is_not_attached_too() {
         rounds(&mut world, 100_000);
         world.ends.push_back(Ends::Says("So far."));
         world.turn("Read", &format!(r#"{{"file_path":"{path}"}}"#), "x", 168_000);
-        world.sent().contains("The file /project/f as it is now")
+        world.sent().contains("Current content of /project/f")
     };
     assert!(run("/project/other"));
     assert!(!run("/project/f"));
@@ -268,15 +268,14 @@ fn failures_and_objections_are_no_sign_of_thrashing() {
 #[test]
 fn a_summariser_that_keeps_failing_is_not_called_any_more() {
     let mut world = full(config(), &[Ends::With(Terminal::ApiError)], 166_000);
-    let failed = "failed: The summariser gave no summary: api error";
+    let failed = "failed: The model wrote no summary: api error";
     assert_eq!(world.news()[6..], ["compacting Auto", "fork compact", failed, "request"]);
     world.ends.push_back(Ends::With(Terminal::ApiError));
     world.turn("Read", "{}", "x", 168_000);
     assert_eq!(world.news(), ["compacting Auto", "fork compact", failed, "request"]);
     world.ends.push_back(Ends::With(Terminal::ApiError));
     world.turn("Read", "{}", "x", 168_000);
-    let notice = "notice: No model summarised the conversation, so it is cut down without one. The summariser gave no \
-                  summary: api error";
+    let notice = "notice: Compacted without a summary, because no model wrote one. The model wrote no summary: api error";
     assert_eq!(
         world.news(),
         ["compacting Auto", "fork compact", notice, "compacted mechanically", "request"]

@@ -38,5 +38,5 @@ fn what_no_compaction_can_make_smaller_asks_for_none() {
 fn something_is_left_of_a_conversation_beside_a_long_system_prompt() {
     let mut world = compacting(Config { system: "word ".repeat(60_000).into(), ..config() });
     world.submit("Make it work.").turn("Read", "{}", &"word ".repeat(4_000), 168_000);
-    assert!(world.sent().contains("The file /project/f as it is now"), "{}", world.sent());
+    assert!(world.sent().contains("Current content of /project/f"), "{}", world.sent());
 }

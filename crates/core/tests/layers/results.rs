@@ -343,7 +343,7 @@ fn a_user_who_asks_for_a_compaction_is_not_told_of_the_limit() {
     world.submit("go").turn("Read", "{}", "short", 100_000).says("done", 178_000).news();
     world.ends.push_back(Ends::With(Terminal::ApiError));
     world.compact("");
-    let failed = "failed: The summariser gave no summary: api error";
+    let failed = "failed: The model wrote no summary: api error";
     assert_eq!(world.news(), ["compacting Manual", "fork compact", failed, "done completed"]);
 }
 
