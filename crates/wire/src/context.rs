@@ -38,13 +38,12 @@ impl Translator {
                 fit::append_plain(out, &line);
             }
             Update::FellBack { from, to, failure } => {
-                let text = format!("{to} takes over from {from}: {}", failure.message);
+                let text = format!("Switched from {from} to {to}: {}", failure.message);
                 self.informational(&text, "warning", out);
             }
             Update::ClearedByProvider { tool_results, thinking_turns, tokens } => {
                 let text = format!(
-                    "The provider cleared {} and the thinking of {} from its copy of the conversation: \
-                     {tokens} tokens.",
+                    "The provider cleared {} and the thinking of {} from the conversation ({tokens} tokens).",
                     counted(*tool_results as usize, "old result"),
                     counted(*thinking_turns as usize, "answer")
                 );
@@ -101,18 +100,21 @@ fn describe(decision: &Decision) -> Option<String> {
     Some(match decision {
         Decision::Snipped { messages, tokens, .. } => {
             format!(
-                "{} without further use taken out: about {tokens} tokens.",
+                "Removed {} no longer needed (about {tokens} tokens).",
                 counted(messages.len(), "message")
             )
         }
         Decision::Cleared { results, tokens, .. } => {
-            format!("{} cleared: about {tokens} tokens.", counted(results.len(), "old result"))
+            format!("Cleared {} (about {tokens} tokens).", counted(results.len(), "old result"))
         }
         Decision::Collapsed { spans, tokens, .. } => {
-            format!("{} replaced by a summary: about {tokens} tokens.", counted(spans.len(), "span"))
+            format!("Replaced {} by a summary (about {tokens} tokens).", counted(spans.len(), "span"))
         }
         Decision::MediaStripped { messages } => {
-            format!("What the provider refused was left out of {}.", counted(messages.len(), "message"))
+            format!(
+                "Removed the content that the provider rejected from {}.",
+                counted(messages.len(), "message")
+            )
         }
         Decision::Stored(_)
         | Decision::Staged(_)
@@ -128,14 +130,16 @@ fn counted(n: usize, thing: &str) -> String {
 
 fn cache_missed(expected: u64, read: u64, part: Option<&PrefixPart>) -> String {
     let part = match part {
-        None => "Nothing differs from the request before.".into(),
-        Some(PrefixPart::Model) => "The model differs from the request before.".into(),
-        Some(PrefixPart::Tools) => "The tools differ from the request before.".into(),
-        Some(PrefixPart::System) => "The system prompt differs from the request before.".into(),
-        Some(PrefixPart::Settings) => "Thinking, effort or budget differ from the request before.".into(),
+        None => "The request has the same beginning as the last one.".into(),
+        Some(PrefixPart::Model) => "The model has changed since the last request.".into(),
+        Some(PrefixPart::Tools) => "The tools have changed since the last request.".into(),
+        Some(PrefixPart::System) => "The system prompt has changed since the last request.".into(),
+        Some(PrefixPart::Settings) => {
+            "Thinking, effort or budget have changed since the last request.".into()
+        }
         Some(PrefixPart::Message { index, .. }) => {
-            format!("Message {index} is the first that differs from the request before.")
+            format!("The first change since the last request is in message {index}.")
         }
     };
-    format!("The provider's cache held {read} of {expected} tokens. {part}")
+    format!("Cache miss: the provider's cache held {read} of {expected} tokens. {part}")
 }

@@ -166,7 +166,7 @@ fn without_media(block: &Block, bytes_max: usize) -> Block {
 }
 
 fn left_out(bytes: usize) -> String {
-    format!("[{bytes} bytes left out to keep this line short]")
+    format!("[{bytes} bytes omitted to keep this line short]")
 }
 
 /// Cuts every string of a JSON text that is longer than `bytes_max`, with a note of what is missing.
@@ -268,7 +268,7 @@ fn rest_of_list(json: &[u8]) -> (usize, usize) {
 
 /// A last item for a list that begins with `first`, where such an item does no harm.
 fn note_item(first: &[u8], left: usize) -> String {
-    let note = format!("[{left} more left out to keep this line short]");
+    let note = format!("[{left} more omitted to keep this line short]");
     match first {
         [b'"', ..] => format!(",\"{note}\""),
         [b'{', rest @ ..] if rest.starts_with(b"\"type\":") => {
@@ -301,12 +301,12 @@ mod tests {
         check(
             r#"{"a":"12345","b":[1,true]}"#,
             4,
-            r#"{"a":"1234[1 bytes left out to keep this line short]","b":[1,true]}"#,
+            r#"{"a":"1234[1 bytes omitted to keep this line short]","b":[1,true]}"#,
         );
-        check(r#""abc\n12""#, 4, r#""abc[4 bytes left out to keep this line short]""#);
-        check(r#""ab\u00e9x""#, 4, r#""ab[7 bytes left out to keep this line short]""#);
-        check(r#""\ud83d\ude00xx""#, 8, r#""[14 bytes left out to keep this line short]""#);
-        check("\"aé€😀\"", 4, "\"aé[7 bytes left out to keep this line short]\"");
+        check(r#""abc\n12""#, 4, r#""abc[4 bytes omitted to keep this line short]""#);
+        check(r#""ab\u00e9x""#, 4, r#""ab[7 bytes omitted to keep this line short]""#);
+        check(r#""\ud83d\ude00xx""#, 8, r#""[14 bytes omitted to keep this line short]""#);
+        check("\"aé€😀\"", 4, "\"aé[7 bytes omitted to keep this line short]\"");
         check(r#"["\\","x\"y"]"#, 4, r#"["\\","x\"y"]"#);
     }
 
@@ -324,12 +324,12 @@ mod tests {
         check_lists(
             r#"{"a":["x","y]","[\"",","],"b":1}"#,
             1,
-            r#"{"a":["x","[3 more left out to keep this line short]"],"b":1}"#,
+            r#"{"a":["x","[3 more omitted to keep this line short]"],"b":1}"#,
         );
         check_lists(
             r#"[{"type":"text","text":"a"},{"type":"text","text":"b"},{"x":[1,2]}]"#,
             1,
-            r#"[{"type":"text","text":"a"},{"type":"text","text":"[2 more left out to keep this line short]"}]"#,
+            r#"[{"type":"text","text":"a"},{"type":"text","text":"[2 more omitted to keep this line short]"}]"#,
         );
     }
 
@@ -341,7 +341,7 @@ mod tests {
         assert_eq!(
             seen.json(),
             format!(
-                r#"{{"type":"tool_result","tool_use_id":"t","content":[{{"type":"text","text":"seen"}},{{"type":"text","text":"[{} bytes left out to keep this line short]"}}]}}"#,
+                r#"{{"type":"tool_result","tool_use_id":"t","content":[{{"type":"text","text":"seen"}},{{"type":"text","text":"[{} bytes omitted to keep this line short]"}}]}}"#,
                 picture.json().len()
             )
         );

@@ -142,24 +142,25 @@ impl InputLine {
 
 impl From<serde_json::Error> for InputProblem {
     fn from(error: serde_json::Error) -> Self {
-        Self(format!("it is not understood: {error}"))
+        Self(format!("invalid message: {error}"))
     }
 }
 
 fn prompt(json: UserJson) -> Result<InputPrompt, InputProblem> {
     if json.message.role.as_deref().is_some_and(|role| role != "user") {
-        return Err(InputProblem("the role of a prompt must be user".into()));
+        return Err(InputProblem("the role of a prompt must be `user`".into()));
     }
     let content = json.message.content.get();
     let blocks = if content.starts_with('"') {
         vec![Block::text(&serde_json::from_str::<String>(content)?)]
     } else {
-        let blocks: Vec<&RawValue> = serde_json::from_str(content)
-            .map_err(|_| InputProblem("the content of a prompt must be a text or a list of blocks".into()))?;
+        let blocks: Vec<&RawValue> = serde_json::from_str(content).map_err(|_| {
+            InputProblem("the content of a prompt must be a string or a list of blocks".into())
+        })?;
         blocks.into_iter().map(block).collect::<Result<_, _>>()?
     };
     if blocks.iter().all(Block::is_blank) {
-        return Err(InputProblem("there is no prompt: its content is empty".into()));
+        return Err(InputProblem("the prompt is empty".into()));
     }
     Ok(InputPrompt {
         blocks,
@@ -171,8 +172,7 @@ fn prompt(json: UserJson) -> Result<InputPrompt, InputProblem> {
 }
 
 fn block(raw: &RawValue) -> Result<Block, InputProblem> {
-    Block::from_json(raw.get())
-        .map_err(|error| InputProblem(format!("a block of the prompt is not understood: {error}")))
+    Block::from_json(raw.get()).map_err(|error| InputProblem(format!("invalid block in the prompt: {error}")))
 }
 
 #[derive(Serialize)]

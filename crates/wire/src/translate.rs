@@ -405,11 +405,7 @@ impl Translator {
             Terminal::Refused => self.refused(outcome, out),
             _ if !self.retracted.is_empty() => {
                 self.retracted.clear();
-                self.informational(
-                    "Part of an answer that was shown does not stand any more.",
-                    "notice",
-                    out,
-                );
+                self.informational("Part of the answer shown above was retracted.", "notice", out);
             }
             _ => {}
         }
@@ -549,18 +545,18 @@ fn signed(block: Block) -> BlockJson {
 /// What the last gate did, for a host's log.
 fn describe(repairs: &[Repair]) -> String {
     let list: Vec<String> = repairs.iter().map(describe_one).collect();
-    format!("The request was repaired before it was sent: {}.", list.join(", "))
+    format!("Repaired the request before sending it: {}.", list.join(", "))
 }
 
 fn describe_one(repair: &Repair) -> String {
     match repair {
         Repair::AddedResult { tool_use_id } => format!("added a missing result for {tool_use_id}"),
-        Repair::DroppedResult { tool_use_id } => format!("dropped a stray result for {tool_use_id}"),
+        Repair::DroppedResult { tool_use_id } => format!("dropped an unexpected result for {tool_use_id}"),
         Repair::MovedResult { tool_use_id } => format!("moved the result for {tool_use_id}"),
         Repair::RenamedToolUse { tool_use_id } => {
-            format!("tool use {tool_use_id} got an id that can be sent")
+            format!("gave tool use {tool_use_id} a valid id")
         }
-        Repair::DroppedToolUse { tool_use_id } => format!("dropped a second tool use {tool_use_id}"),
+        Repair::DroppedToolUse { tool_use_id } => format!("dropped the duplicate tool use {tool_use_id}"),
         Repair::DroppedText => "dropped an empty text".into(),
         Repair::WrappedInput { tool_use_id } => format!("wrapped the input of {tool_use_id}"),
         Repair::DroppedThinking => "dropped thinking at the end of an answer".into(),

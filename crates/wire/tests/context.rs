@@ -161,7 +161,7 @@ fn another_model_takes_over() {
     );
     let seen = values(&text);
     assert_eq!(seen[1]["subtype"], "informational");
-    assert_eq!(seen[1]["content"], "claude-b takes over from claude-a: The provider is overloaded (529).");
+    assert_eq!(seen[1]["content"], "Switched from claude-a to claude-b: The provider is overloaded (529).");
     assert_eq!(seen[2]["supersedes"], json!([seen[0]["uuid"]]));
 }
 

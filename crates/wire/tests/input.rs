@@ -69,15 +69,15 @@ fn bad_lines_say_what_is_wrong() {
     check("{", "EOF");
     check("{}", "missing field `type`");
     check(r#"{"type":"user"}"#, "missing field `message`");
-    check(r#"{"type":"user","message":{"content":5}}"#, "must be a text or a list of blocks");
+    check(r#"{"type":"user","message":{"content":5}}"#, "must be a string or a list of blocks");
     for empty in [r#""""#, r#"" \n""#, "[]", r#"[{"type":"text","text":" "}]"#] {
         let line = format!(r#"{{"type":"user","message":{{"content":{empty}}}}}"#);
-        check(&line, "there is no prompt: its content is empty");
+        check(&line, "the prompt is empty");
     }
     check(r#"{"type":"user","message":{"content":[{"text":"x"}]}}"#, "a block of the prompt");
     check(
         r#"{"type":"user","message":{"role":"assistant","content":"x"}}"#,
-        "the role of a prompt must be user",
+        "the role of a prompt must be `user`",
     );
     check(r#"{"type":"user","message":{"content":"x"},"priority":"soon"}"#, "unknown variant `soon`");
     check(r#"{"type":"control_request","request":{"subtype":"interrupt"}}"#, "missing field `request_id`");

@@ -455,7 +455,7 @@ fn what_is_left_of_a_long_line_is_its_most_useful_part() {
     let content = line["message"]["content"].as_array().unwrap();
     assert_eq!(content.len(), 501);
     assert_eq!(content[499]["text"], "b".repeat(60));
-    assert_eq!(content[500]["text"], "[19500 more left out to keep this line short]");
+    assert_eq!(content[500]["text"], "[19500 more omitted to keep this line short]");
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_file_read_again_is_taken_out_where_it_was_read_first() {
     let counts: Vec<usize> =
         stage.server.exchanges().iter().map(|one| one.prompt().matches("the only line").count()).collect();
     assert!(counts[3] < 400 && counts[3] >= 200, "{counts:?} {}", told.notes());
-    assert!(told.notes().contains("without further use taken out"), "{}", told.notes());
+    assert!(told.notes().contains("no longer needed"), "{}", told.notes());
     assert_eq!(stage.server.refusals(), [""; 0]);
 }
 
@@ -62,8 +62,8 @@ fn a_cache_that_missed_is_told_with_what_differs() {
     missed["usage"] = usage(0, 50_100);
     let told = stage(&json!([first, missed])).told(&BASH, &[]);
     told.completed("Done.");
-    assert!(told.notes().contains("The provider's cache held 0 of"), "{}", told.notes());
-    assert!(told.notes().contains("Nothing differs from the request before."), "{}", told.notes());
+    assert!(told.notes().contains("Cache miss: the provider's cache held 0 of"), "{}", told.notes());
+    assert!(told.notes().contains("The request has the same beginning as the last one."), "{}", told.notes());
 
     let mut hit = done();
     hit["usage"] = usage(50_000, 100);

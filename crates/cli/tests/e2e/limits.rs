@@ -76,7 +76,7 @@ fn another_model_takes_over_when_the_first_is_overloaded() {
     assert_eq!(result(&finished)["result"], "Hello.");
     assert_eq!(stage.request(1)["model"], "claude-sonnet-5-5");
     assert!(
-        finished.stdout.contains("claude-sonnet-5-5 takes over from claude-opus-5-5"),
+        finished.stdout.contains("Switched from claude-opus-5-5 to claude-sonnet-5-5"),
         "{}",
         finished.stdout
     );

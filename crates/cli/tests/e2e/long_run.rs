@@ -138,7 +138,7 @@ impl LongRun {
         for line in &self.lines {
             let content = line["content"].as_str().unwrap_or_default();
             rewritten |= line["subtype"] == "compact_boundary"
-                || ["taken out:", "cleared:", "replaced by a summary:"]
+                || ["no longer needed", "Cleared ", "by a summary"]
                     .iter()
                     .any(|words| content.contains(words));
             if line["type"] == "assistant" && line["message"]["id"] != current {
