@@ -9,7 +9,7 @@ use crate::variables::{Area, VARIABLES};
 pub fn environment_page() -> String {
     let mut page = String::from(
         "# Environment variables\n\n\
-         Read once, at the start. An empty variable counts as unset; a value that is not understood is an error.\n\
+         Windlass reads them once, at the start. An empty variable counts as unset; an invalid value is an error.\n\
          This page is made from the table in `crates/config/src/variables.rs`; a test compares the two.\n",
     );
     for area in Area::ALL {
@@ -39,7 +39,7 @@ const SCRIPTED_HOOKS: &str = r#"
 
 `WINDLASS_SCRIPTED_HOOKS` names a JSON file with a list of answers for each event (`PreToolUse`, `PostToolUse`,
 `PostToolUseFailure`, `Stop`, `StopFailure`, `PreCompact`). Each time hooks of an event would run, the next answer of its
-list is given; after the last, nothing is said. Every field of an answer may be left out:
+list is used; after the last, hooks say nothing. Every field of an answer is optional:
 
 ```json
 {
