@@ -76,7 +76,7 @@ impl Found {
             match GlobBuilder::new(pattern).literal_separator(true).build() {
                 Ok(glob) => drop(set.add(glob)),
                 Err(error) => self.warnings.push(format!(
-                    "the pattern {pattern} in claudeMdExcludes is left out: {}. Correct or remove it.",
+                    "invalid pattern {pattern} in claudeMdExcludes, ignored: {}. Correct or remove it.",
                     error.kind()
                 )),
             }
@@ -84,7 +84,7 @@ impl Found {
         match set.build() {
             Ok(set) => self.excluded = set,
             Err(error) => {
-                self.warnings.push(format!("claudeMdExcludes has no effect: {error}. Use fewer patterns."));
+                self.warnings.push(format!("claudeMdExcludes ignored: {error}. Use fewer patterns."));
             }
         }
     }
@@ -127,8 +127,8 @@ impl Found {
         let chars = text.chars().count();
         if chars > TEXT_CHARS_MAX {
             self.warnings.push(format!(
-                "the memory file {} has {chars} characters (more than {TEXT_CHARS_MAX}) and goes with every \
-                 conversation. Shorten it, or move what is seldom needed into files that can be read when it is.",
+                "the memory file {} has {chars} characters (more than {TEXT_CHARS_MAX}), and every \
+                 conversation starts with it. Shorten it, or move rarely needed parts into other files.",
                 path.display()
             ));
         }
@@ -150,7 +150,7 @@ impl Found {
         match read_text(&resolved) {
             Ok(text) => Some((resolved, text)),
             Err(problem) => {
-                self.warnings.push(format!("the memory file {} is left out: {problem}.", path.display()));
+                self.warnings.push(format!("skipped the memory file {}: {problem}.", path.display()));
                 None
             }
         }
@@ -162,8 +162,8 @@ impl Found {
         let inside = resolved.starts_with(project);
         if !inside && resolved.is_file() {
             self.warnings.push(format!(
-                "{} names {}, which lies outside of the project and is left out. \
-                 Name it in your own memory file instead if it is to be read.",
+                "{} imports {}, which is outside the project; skipped. To use it, import it in your user \
+                 memory file.",
                 from.display(),
                 named.display()
             ));

@@ -44,7 +44,7 @@ pub enum SharedFileError {
         problem: String,
     },
     /// Something else is in its place.
-    #[error("{} is not a file of yours: {problem}. Move it away; nothing was changed.", .path.display())]
+    #[error("cannot use {}: {problem}. Move it away; nothing was changed.", .path.display())]
     Foreign {
         /// The file, or where its link leads.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum SharedFileError {
         problem: &'static str,
     },
     /// The system refuses.
-    #[error("{} cannot be {action}: {source}.", .path.display())]
+    #[error("cannot {action} {}: {source}.", .path.display())]
     Io {
         /// The file.
         path: PathBuf,

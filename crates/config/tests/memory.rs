@@ -191,7 +191,7 @@ fn what_cannot_be_read_is_left_out_with_a_warning() {
     assert!(config.memory.is_empty(), "{:?}", config.memory);
     assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
     assert!(config.warnings[0].contains("larger than 4 MiB"));
-    assert!(config.warnings[1].contains("CLAUDE.local.md is left out: it is not UTF-8 text."));
+    assert!(config.warnings[1].contains("CLAUDE.local.md: it is not UTF-8 text."));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_long_file_is_read_with_a_warning() {
     assert_eq!(config.memory.len(), 2);
     let [warning] = config.warnings.as_slice() else { panic!("{:?}", config.warnings) };
     let path = machine.path("work/app/CLAUDE.md");
-    for words in [path.to_str().unwrap(), "40001 characters", "goes with every conversation"] {
+    for words in [path.to_str().unwrap(), "40001 characters", "every conversation starts with it"] {
         assert!(warning.contains(words), "{words:?} is not in {warning}");
     }
 }

@@ -44,13 +44,13 @@ pub(super) fn create_directory(path: &Path) -> Result<(), SharedFileError> {
 impl Place {
     pub(super) fn find(path: &Path) -> Result<Self, SharedFileError> {
         let path = follow(path)?;
-        let name = path.file_name().ok_or_else(|| foreign(&path, "it has no name"))?.to_owned();
+        let name = path.file_name().ok_or_else(|| foreign(&path, "the path has no file name"))?.to_owned();
         let directory = match path.parent() {
             Some(directory) if !directory.as_os_str().is_empty() => directory,
             _ => Path::new("."),
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(directory, flags, Mode::empty()).map_err(failed(&path, "opened"))?;
+        let directory = rustix::fs::open(directory, flags, Mode::empty()).map_err(failed(&path, "open"))?;
         Ok(Self { path, name, directory })
     }
 
@@ -62,7 +62,7 @@ impl Place {
             loop {
                 match rustix::fs::flock(&lock, FlockOperation::LockExclusive) {
                     Err(Errno::INTR) => {}
-                    done => break done.map_err(failed(&place.path, "locked"))?,
+                    done => break done.map_err(failed(&place.path, "lock"))?,
                 }
             }
             if place.is_current(&lock) && follow(path)? == place.path {
@@ -74,7 +74,7 @@ impl Place {
     fn open_lock(&self) -> Result<OwnedFd, SharedFileError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         rustix::fs::openat(&self.directory, self.sibling("lock"), flags, PRIVATE_FILE)
-            .map_err(failed(&self.path, "locked"))
+            .map_err(failed(&self.path, "lock"))
     }
 
     /// Whether this is still the lock that others would take: somebody may have removed its file.
@@ -111,7 +111,7 @@ impl Place {
         };
         let facts = file.metadata().map_err(failed(&self.path, "read"))?;
         if !facts.is_file() {
-            return Err(foreign(&self.path, "it is no ordinary file"));
+            return Err(foreign(&self.path, "it is not a regular file"));
         }
         if facts.uid() != rustix::process::geteuid().as_raw() {
             return Err(foreign(&self.path, "it belongs to another user"));
@@ -121,8 +121,7 @@ impl Place {
 
     /// Waits until the disk knows which file has the name.
     pub(super) fn sync_directory(&self) -> Result<(), SharedFileError> {
-        rustix::fs::fsync(&self.directory)
-            .map_err(failed(&self.path, "changed for certain (it was changed, but not synced)"))
+        rustix::fs::fsync(&self.directory).map_err(failed(&self.path, "sync the changed file"))
     }
 }
 
@@ -134,8 +133,7 @@ impl Locked {
     /// Puts a new file in the place of the old one.
     pub(super) fn replace(&self, text: &Text) -> Result<(), SharedFileError> {
         let place = &self.place;
-        let bytes =
-            text.to_bytes().map_err(|error| failed(&place.path, "written")(io::Error::from(error)))?;
+        let bytes = text.to_bytes().map_err(|error| failed(&place.path, "write")(io::Error::from(error)))?;
         let draft = place.sibling("new");
         let written = self.write(&draft, &bytes);
         if written.is_err() {
@@ -153,12 +151,12 @@ impl Locked {
         let _ = rustix::fs::unlinkat(directory, draft, AtFlags::empty());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file =
-            rustix::fs::openat(directory, draft, flags, PRIVATE_FILE).map_err(failed(path, "written"))?;
-        rustix::fs::fchmod(&file, mode).map_err(failed(path, "written"))?;
+            rustix::fs::openat(directory, draft, flags, PRIVATE_FILE).map_err(failed(path, "write"))?;
+        rustix::fs::fchmod(&file, mode).map_err(failed(path, "write"))?;
         let mut file = File::from(file);
-        file.write_all(bytes).map_err(failed(path, "written"))?;
-        file.sync_data().map_err(failed(path, "written"))?;
-        rustix::fs::renameat(directory, draft, directory, name).map_err(failed(path, "written"))
+        file.write_all(bytes).map_err(failed(path, "write"))?;
+        file.sync_data().map_err(failed(path, "write"))?;
+        rustix::fs::renameat(directory, draft, directory, name).map_err(failed(path, "write"))
     }
 
     /// Takes the name of the lock away. Whoever waits for it notices and takes a new one.
@@ -184,10 +182,10 @@ fn follow(path: &Path) -> Result<PathBuf, SharedFileError> {
             Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::NotFound) => {
                 return Ok(path);
             }
-            Err(error) => return Err(failed(&path, "found")(error)),
+            Err(error) => return Err(failed(&path, "find")(error)),
         }
     }
-    Err(foreign(&path, "its links lead nowhere"))
+    Err(foreign(&path, "its symbolic links lead nowhere"))
 }
 
 fn failed<E: Into<io::Error>>(path: &Path, action: &'static str) -> impl FnOnce(E) -> SharedFileError {

@@ -412,10 +412,7 @@ fn a_store_that_others_can_write_says_nothing() {
     let error = store(&machine).state(&machine.places(), &machine.read(None).parts()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!(
-            "{} is not a file of yours: others can write it. Move it away; nothing was changed.",
-            file.display()
-        )
+        format!("cannot use {}: others can write it. Move it away; nothing was changed.", file.display())
     );
 }
 
