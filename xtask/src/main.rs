@@ -18,12 +18,12 @@ use anyhow::{Result, bail};
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test           format, lints, tidy, tests and documentation tests: what a change has to pass
-  python         the Python packages that some tests call, set up as `test` does it
-  tidy           layering, sizes, names, documents: the rules that no lint knows
-  sim            a million random walks over the core; --walks N and --seed S for others
-  crash          kills of the release binary at random moments, each followed by a resume; --kills N and --seed S
-  bench [NAME…]  speed and size of the release binary against a bare client; all of it, or the named parts
+  test           format, lints, tidy, tests and documentation tests: everything a change must pass
+  python         installs the Python packages that some tests need
+  tidy           checks layering, sizes, names and documents
+  sim            a million random walks over the core; --walks N and --seed S
+  crash          kills the release binary at random moments and resumes it; --kills N and --seed S
+  bench [NAME…]  speed and size of the release binary against a bare client; all parts or the named ones
 ";
 
 fn main() -> ExitCode {
@@ -54,6 +54,6 @@ fn run() -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         "test" | "tidy" | "python" => bail!("`{command}` takes no arguments\n\n{USAGE}"),
-        _ => bail!("there is no command `{command}`\n\n{USAGE}"),
+        _ => bail!("unknown command `{command}`\n\n{USAGE}"),
     }
 }

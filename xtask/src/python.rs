@@ -51,11 +51,11 @@ fn make(environment: &Path) -> Result<bool> {
     match venv.status() {
         Ok(status) if status.success() => {}
         Ok(_) => {
-            say("python3 cannot make an environment: install its module venv (Debian: python3-venv)");
+            say("python3 cannot create an environment: install its module venv (Debian: python3-venv)");
             return Ok(false);
         }
         Err(error) => {
-            say(&format!("python3 cannot be run: {error}"));
+            say(&format!("cannot run python3: {error}"));
             return Ok(false);
         }
     }
@@ -66,7 +66,7 @@ fn make(environment: &Path) -> Result<bool> {
         .current_dir(root());
     let installed = pip.status()?.success();
     if !installed {
-        say("the Python packages could not be installed; pip says above why");
+        say("pip could not install the Python packages; see its output above");
     }
     Ok(installed)
 }

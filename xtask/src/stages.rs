@@ -72,7 +72,7 @@ fn missing(program: &str, works: bool, needed: bool, strict: bool) -> Result<Opt
     match (works, needed) {
         (true, _) => Ok(None),
         (false, false) => Ok(Some(format!("{program} is not installed; no test needs it yet"))),
-        (false, true) if strict => bail!("{program} is not installed, and tests need it: install it"),
+        (false, true) if strict => bail!("{program} is not installed; install it, tests need it"),
         (false, true) => {
             Ok(Some(format!("{program} is not installed; the tests that need it will be skipped")))
         }

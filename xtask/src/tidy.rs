@@ -55,7 +55,7 @@ pub(crate) fn passes() -> Result<bool> {
     }
     match complaints.len() {
         0 => say("tidy"),
-        count => say(&format!("{count} complaints")),
+        count => say(&format!("{count} problems")),
     }
     Ok(complaints.is_empty())
 }

@@ -64,7 +64,7 @@ const PARTS: &[Part] = &[
 pub fn run(contest: &Contest, names: &[String], mut show: impl FnMut(&str, &[Row])) -> Result<bool> {
     if let Some(unknown) = names.iter().find(|name| PARTS.iter().all(|(part, _)| part != name)) {
         let known: Vec<_> = PARTS.iter().map(|(name, _)| *name).collect();
-        bail!("there is no part `{unknown}`; the parts are {}", known.join(", "));
+        bail!("unknown part `{unknown}`; the parts are {}", known.join(", "));
     }
     let mut passed = true;
     for (name, part) in

@@ -17,7 +17,7 @@ fn main() -> Result<ExitCode> {
     }
     let names: Vec<String> = args.iter().map(|name| name.to_string_lossy().into_owned()).collect();
     let binary = |name: &str| {
-        std::env::var_os(name).with_context(|| format!("{name} is not set; run `cargo xtask bench`"))
+        std::env::var_os(name).with_context(|| format!("{name} is not set; use `cargo xtask bench`"))
     };
     let installed = tempfile::tempdir_in(std::env::current_exe()?.parent().context("no folder")?)?;
     let install = |name: &str, program| -> Result<Subject> {

@@ -140,7 +140,7 @@ fn check_room(folder: &std::path::Path) -> Result<()> {
     let free = disk.blocks_available() * disk.fragment_size();
     ensure!(
         free >= DISK_BYTES,
-        "{} has {:.2} GB free, and a long session takes {:.2} GB. Free some, or set TMPDIR to a place on another disk.",
+        "{} has {:.2} GB free, but a long session needs {:.2} GB. Free some space, or set TMPDIR to another disk.",
         folder.display(),
         gigabytes(free),
         gigabytes(DISK_BYTES)

@@ -10,8 +10,8 @@ use windlass_crash::{Plan, Report, crash};
 const USAGE: &str = "\
 usage: cargo xtask crash [--kills N] [--seed S]
 
-  --kills N  how often the binary is killed (5000)
-  --seed S   where chance begins; by default the time decides
+  --kills N  how often to kill the binary (default 5000)
+  --seed S   seed of the random numbers (default: the time)
 ";
 
 /// So many kills are one part, after which the sums are shown.
@@ -25,7 +25,7 @@ struct Options {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some(binary) = std::env::var_os("WINDLASS_BINARY").map(PathBuf::from) else {
-        say("error: WINDLASS_BINARY does not say which binary to kill; use `cargo xtask crash`");
+        say("error: WINDLASS_BINARY is not set; use `cargo xtask crash`");
         return ExitCode::FAILURE;
     };
     match parse(&arguments) {
@@ -51,7 +51,7 @@ fn parse(arguments: &[String]) -> Result<Option<Options>, String> {
             "--kills" => &mut options.kills,
             "--seed" => &mut options.seed,
             "--help" | "-h" => return Ok(None),
-            other => return Err(format!("there is no option `{other}`")),
+            other => return Err(format!("unknown option `{other}`")),
         };
         let value = arguments.next().ok_or_else(|| format!("`{name}` needs a number"))?;
         *place = value.parse().map_err(|_| format!("`{name}` needs a number, not `{value}`"))?;

@@ -36,7 +36,7 @@ pub(crate) fn core_is_small(members: &[Member]) -> Vec<String> {
     core.map(count)
         .filter(|count| *count > CORE_DEPENDENCIES_MAX)
         .map(|count| {
-            format!("crates/core: it has {count} dependencies, at most {CORE_DEPENDENCIES_MAX} are allowed")
+            format!("crates/core: {count} dependencies; at most {CORE_DEPENDENCIES_MAX} are allowed")
         })
         .collect()
 }
@@ -49,7 +49,7 @@ pub(crate) fn core_is_pure(tree: &str) -> Vec<String> {
         .filter(impure)
         .map(|name| {
             format!(
-                "crates/core: {name} is in its dependency tree, and the core must not wait, measure or guess"
+                "crates/core: remove the dependency {name}; the core must not wait, measure time or use randomness"
             )
         })
         .collect()
@@ -63,7 +63,7 @@ pub(crate) fn binary_is_small(tree: &str) -> Vec<String> {
         return Vec::new();
     }
     vec![format!(
-        "crates/cli: the binary is made of {} packages, at most {BINARY_PACKAGES_MAX} are allowed",
+        "crates/cli: the binary has {} packages; at most {BINARY_PACKAGES_MAX} are allowed",
         packages.len()
     )]
 }
@@ -90,7 +90,7 @@ pub(crate) fn licences_fit(tree: &str) -> Vec<String> {
     let misfits = lines.into_iter().filter_map(|line| {
         let (package, licence) = line.split_once('\t')?;
         (!licence_fits(licence))
-            .then(|| format!("{package}: its licence {licence:?} does not fit MIT OR Apache-2.0"))
+            .then(|| format!("{package}: the licence {licence:?} is not compatible with MIT OR Apache-2.0"))
     });
     misfits.collect()
 }
@@ -128,7 +128,7 @@ mod tests {
     fn the_core_has_at_most_six_dependencies() {
         let check = |line: &str, expected: &[&str]| assert_eq!(core_is_small(&[member(line)]), expected);
         check("core: protocol a b c d e dev:f dev:g", &[]);
-        check("core: protocol a b c d e f", &["crates/core: it has 7 dependencies, at most 6 are allowed"]);
+        check("core: protocol a b c d e f", &["crates/core: 7 dependencies; at most 6 are allowed"]);
         check("tools: a b c d e f g h", &[]);
     }
 
@@ -165,7 +165,7 @@ mod tests {
         assert!(binary_is_small(&tree(299)).is_empty());
         assert_eq!(
             binary_is_small(&tree(300)),
-            ["crates/cli: the binary is made of 300 packages, at most 299 are allowed"]
+            ["crates/cli: the binary has 300 packages; at most 299 are allowed"]
         );
     }
 

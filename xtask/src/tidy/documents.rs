@@ -13,7 +13,7 @@ pub(crate) fn dependencies_are_explained(members: &[Member], page: &str) -> Vec<
     foreign
         .into_iter()
         .filter(|name| !explained(name))
-        .map(|name| format!("docs/DEPENDENCIES.md: `{name}` has no line that says why it is needed"))
+        .map(|name| format!("docs/DEPENDENCIES.md: add a line that says why `{name}` is needed"))
         .collect()
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn links_lead_somewhere(sources: &[Source]) -> Vec<String> {
     let is_page = |source: &&Source| source.path.rsplit_once('.').is_some_and(|(_, end)| end == "md");
     let broken = |page: &Source| {
         let dead = |target: &&str| !leads_somewhere(page, target, sources);
-        let complaint = |target: &str| format!("{}: the link to `{target}` leads nowhere", page.path);
+        let complaint = |target: &str| format!("{}: broken link to `{target}`", page.path);
         links(&page.text).filter(dead).map(complaint).collect::<Vec<_>>()
     };
     sources.iter().filter(is_page).flat_map(broken).collect()
@@ -112,7 +112,7 @@ pub(crate) fn crates_have_docs(members: &[Member], sources: &[Source]) -> Vec<St
         roots.any(|source| source.text.starts_with("//! "))
     };
     let bare = members.iter().filter(|member| !documented(member));
-    bare.map(|member| format!("{}: its root file does not begin with `//!` documentation", member.folder))
+    bare.map(|member| format!("{}: the root file must begin with `//!` documentation", member.folder))
         .collect()
 }
 
@@ -127,7 +127,7 @@ mod tests {
         assert!(dependencies_are_explained(&members, "| `serde` | … |\n| `insta` | … |").is_empty());
         assert_eq!(
             dependencies_are_explained(&members, "| `serde` | … |\ninsta"),
-            ["docs/DEPENDENCIES.md: `insta` has no line that says why it is needed"]
+            ["docs/DEPENDENCIES.md: add a line that says why `insta` is needed"]
         );
     }
 
@@ -173,10 +173,8 @@ mod tests {
                 source("README.md", "[x](docs/b.md)"),
                 source("src/code.rs", "v[0](gone)"),
             ];
-            let expected: Vec<String> = dead
-                .iter()
-                .map(|target| format!("docs/a.md: the link to `{target}` leads nowhere"))
-                .collect();
+            let expected: Vec<String> =
+                dead.iter().map(|target| format!("docs/a.md: broken link to `{target}`")).collect();
             assert_eq!(links_lead_somewhere(&pages), expected, "for {text}");
         };
         check("[b](b.md), [b](./b.md), [r](../README.md), [c](../src/code.rs), [s](../src/)", &[]);

@@ -51,7 +51,7 @@ fn edges_of(member: &Member) -> Vec<String> {
         None if name == OUTSIDE => &[],
         None => {
             return vec![format!(
-                "{}: {name} has no place in the layers; add it to ARCHITECTURE.md and xtask/src/tidy/layers.rs",
+                "{}: {name} has no layer; add it to ARCHITECTURE.md and xtask/src/tidy/layers.rs",
                 member.folder
             )];
         }
@@ -59,7 +59,7 @@ fn edges_of(member: &Member) -> Vec<String> {
     let edges = member.dependencies.iter().filter(|dependency| dependency.ours && !dependency.dev);
     let wrong = edges.map(|dependency| short(&dependency.package)).filter(|to| !allowed.contains(to));
     let complaint = |to: &str| {
-        let list = if allowed.is_empty() { "nothing of ours".to_owned() } else { allowed.join(", ") };
+        let list = if allowed.is_empty() { "no workspace crate".to_owned() } else { allowed.join(", ") };
         format!("{}: {name} must not depend on {to}; it may depend on {list}", member.folder)
     };
     wrong.map(complaint).collect()
@@ -84,7 +84,7 @@ mod tests {
         check("core: ports", &["crates/core: core must not depend on ports; it may depend on protocol"]);
         check(
             "protocol: core",
-            &["crates/protocol: protocol must not depend on core; it may depend on nothing of ours"],
+            &["crates/protocol: protocol must not depend on core; it may depend on no workspace crate"],
         );
         check("cli: tools dev:testkit", &[]);
         check(
@@ -96,7 +96,7 @@ mod tests {
         );
         check(
             "novel: core",
-            &["crates/novel: novel has no place in the layers; add it to ARCHITECTURE.md and \
+            &["crates/novel: novel has no layer; add it to ARCHITECTURE.md and \
                xtask/src/tidy/layers.rs"],
         );
     }

@@ -14,7 +14,7 @@ pub(crate) fn crates_inherit(members: &[Member], sources: &[Source]) -> Vec<Stri
         let manifest = sources.iter().find(|source| source.path == path).map_or("", |found| &*found.text);
         let missing = INHERITED.iter().filter(|(table, line, _)| !says(manifest, table, line));
         let complaint = |(table, line, what): &(&str, &str, &str)| {
-            format!("{path}: it does not inherit {what}; write `{line}` under `{table}`")
+            format!("{path}: does not inherit {what}; add `{line}` under `{table}`")
         };
         missing.map(complaint).collect::<Vec<_>>()
     });

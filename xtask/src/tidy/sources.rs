@@ -39,11 +39,12 @@ pub(crate) fn names_mean_something(sources: &[Source]) -> Vec<String> {
         parts.any(|part| EMPTY_FILE_NAMES.contains(&part))
     };
     let files = rust(sources).filter(empty_file);
-    let files = files.map(|source| format!("{}: the name says nothing about what is in it", source.path));
+    let files =
+        files.map(|source| format!("{}: the file name does not say what the file contains", source.path));
     let types = rust(sources).flat_map(|source| {
         let names = code_lines(source).filter_map(|(line, text)| Some((line, declared_type(text)?)));
         let empty = names.filter(|(_, name)| EMPTY_TYPE_NAMES.iter().any(|end| name.ends_with(end)));
-        empty.map(|(line, name)| format!("{}:{line}: `{name}` says nothing about what it is", source.path))
+        empty.map(|(line, name)| format!("{}:{line}: the name `{name}` does not say what it is", source.path))
     });
     files.chain(types).collect()
 }
@@ -131,7 +132,7 @@ pub(crate) fn qualifiers_come_last(sources: &[Source]) -> Vec<String> {
             if fixed.contains(&name) {
                 return None;
             }
-            Some(format!("{}:{line}: `{name}` puts its unit or qualifier first; it comes last", source.path))
+            Some(format!("{}:{line}: `{name}` begins with its unit or qualifier; put it last", source.path))
         };
         code_lines(source).filter_map(complaint).collect::<Vec<_>>()
     };
@@ -173,7 +174,7 @@ pub(crate) fn carry_is_written_out(sources: &[Source]) -> Vec<String> {
         let is_type = |at: usize| code[..at].ends_with("struct ") || code[..at].ends_with("impl ");
         let literals = ["Carry {", "Self {"].iter().flat_map(|name| code.match_indices(name));
         let short = literals.filter(|(at, _)| !is_type(*at) && takes_the_rest(&code[*at..])).count();
-        (short > 0).then(|| format!("{}: what is carried over is not written out in full", source.path))
+        (short > 0).then(|| format!("{}: list every carried field; no `..`", source.path))
     };
     sources.iter().filter(|source| TRANSITIONS.contains(&&*source.path)).filter_map(in_source).collect()
 }
@@ -206,7 +207,7 @@ pub(crate) fn no_machine_is_named(sources: &[Source]) -> Vec<String> {
         let folder = MACHINE_FOLDERS.iter().find(|folder| names_folder(text, folder));
         let host = REGISTRY_HOSTS.iter().find(|host| text.contains(**host));
         let found = folder.or(host)?;
-        Some(format!("{}:{}: `{found}` belongs to one machine, not to the project", source.path, number + 1))
+        Some(format!("{}:{}: `{found}` is specific to one machine; remove it", source.path, number + 1))
     };
     lines.filter_map(complaint).collect()
 }
@@ -283,19 +284,19 @@ mod tests {
             rule,
             "crates/a/src/utils.rs",
             "",
-            &["crates/a/src/utils.rs: the name says nothing about what is in it"],
+            &["crates/a/src/utils.rs: the file name does not say what the file contains"],
         );
         check(
             rule,
             "crates/a/src/helpers/x.rs",
             "",
-            &["crates/a/src/helpers/x.rs: the name says nothing about what is in it"],
+            &["crates/a/src/helpers/x.rs: the file name does not say what the file contains"],
         );
         check(
             rule,
             "a.rs",
             "\npub(crate) enum CallManager<T> {",
-            &["a.rs:2: `CallManager` says nothing about what it is"],
+            &["a.rs:2: the name `CallManager` does not say what it is"],
         );
         check(rule, "a.rs", "// struct PathHelper", &[]);
     }
@@ -351,7 +352,7 @@ mod tests {
     fn units_and_qualifiers_come_last() {
         let check = |path: &str, text: &str, complaint: Option<(usize, &str)>| {
             let expected = complaint.map(|(line, name)| {
-                format!("{path}:{line}: `{name}` puts its unit or qualifier first; it comes last")
+                format!("{path}:{line}: `{name}` begins with its unit or qualifier; put it last")
             });
             let seen = qualifiers_come_last(&[source(path, text)]);
             assert_eq!(seen, expected.into_iter().collect::<Vec<_>>(), "for {text}");
