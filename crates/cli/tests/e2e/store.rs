@@ -38,6 +38,7 @@ fn a_home_that_cannot_be_written_ends_the_run_and_says_what_to_do() {
     std::fs::write(stage.project.home().join(".windlass"), "in the way").unwrap();
     let refused = told(&stage, "");
     refused.ended("error_during_execution", "store_failed", 1);
+    refused.says(&["--no-session-persistence"]);
     assert_eq!(stage.requests(), 0, "nothing is asked before the prompt is in the log");
     let finished = stage.run(&["-p", "--no-session-persistence", "go"]);
     assert_eq!(finished.stdout.trim(), "Hello.");

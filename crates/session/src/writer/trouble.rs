@@ -51,12 +51,13 @@ fn explain(error: &io::Error) -> String {
         ErrorKind::QuotaExceeded => {
             ("your disk quota is used up", "Free some space, then send the prompt again")
         }
-        ErrorKind::ReadOnlyFilesystem => {
-            ("the file system is read-only", "Make it writable, or set WINDLASS_HOME to another directory")
-        }
+        ErrorKind::ReadOnlyFilesystem => (
+            "the file system is read-only",
+            "Make it writable, set WINDLASS_HOME to another directory, or keep no log with --no-session-persistence",
+        ),
         ErrorKind::PermissionDenied => (
             "permission denied",
-            "Make the file and its directory writable, or set WINDLASS_HOME to another directory",
+            "Make the file and its directory writable, set WINDLASS_HOME to another directory, or keep no log with --no-session-persistence",
         ),
         ErrorKind::FileTooLarge => (
             "the file has reached the size limit",
@@ -67,7 +68,7 @@ fn explain(error: &io::Error) -> String {
         }
         ErrorKind::NotADirectory => (
             "a file exists where its directory should be",
-            "Move it away, or set WINDLASS_HOME to another directory",
+            "Move it away, set WINDLASS_HOME to another directory, or keep no log with --no-session-persistence",
         ),
         ErrorKind::WriteZero => {
             ("the disk accepts no more data", "Free some space, then send the prompt again")
@@ -110,8 +111,8 @@ mod tests {
         check(Errno::NOSPC, &["disk is full", "Free some space"]);
         check(Errno::DQUOT, &["quota", "Free some space"]);
         check(Errno::IO, &["disk reports an error", "Check the disk"]);
-        check(Errno::ROFS, &["read-only", "WINDLASS_HOME"]);
-        check(Errno::ACCESS, &["permission denied", "WINDLASS_HOME"]);
+        check(Errno::ROFS, &["read-only", "WINDLASS_HOME", "--no-session-persistence"]);
+        check(Errno::ACCESS, &["permission denied", "WINDLASS_HOME", "--no-session-persistence"]);
         check(Errno::PERM, &["permission denied", "WINDLASS_HOME"]);
         check(Errno::FBIG, &["reached the size limit", "copy"]);
         check(Errno::NOENT, &["no longer exists", "again"]);
