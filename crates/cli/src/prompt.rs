@@ -54,7 +54,14 @@ fn read_input(has_argument: bool) -> Result<String, String> {
             "standard input is longer than {INPUT_BYTES_MAX} bytes. Put the text into a file and name it in the prompt."
         ));
     }
-    String::from_utf8(bytes).map_err(|_| "standard input is not UTF-8 text.".into())
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let byte = error.as_bytes().get(at).copied().unwrap_or_default();
+        format!(
+            "Standard input is not UTF-8 text: byte {at} (0x{byte:02x}) is invalid. Convert the text, such as with \
+             `iconv -f LATIN1 -t UTF-8`, or save it as a file and name the file in the prompt."
+        )
+    })
 }
 
 /// Whether text or the end of standard input comes soon.

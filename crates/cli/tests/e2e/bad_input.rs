@@ -280,3 +280,11 @@ fn a_tool_that_does_not_exist_is_warned_about() {
     assert_eq!(lines.stderr, "");
     assert_eq!(lines.json_lines().unwrap()[1]["subtype"], "informational");
 }
+
+#[test]
+fn input_that_is_not_utf_8_is_located() {
+    let stage = Stage::hello();
+    let finished = stage.command(&["-p"]).stdin(*b"caf\xe9\n").run().unwrap();
+    check_refused(&finished, &["Standard input is not UTF-8 text: byte 3 (0xe9)", "iconv", "name the file"]);
+    assert_eq!(stage.requests(), 0);
+}
