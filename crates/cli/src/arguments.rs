@@ -46,7 +46,7 @@ pub(crate) enum Request {
 /// An agent that works on your files: one prompt, real tools, one answer.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", after_help = help::AFTER_FLAGS, disable_version_flag = true, args_override_self = true)]
-#[command(version = crate::VERSION)]
+#[command(version = env!("CARGO_PKG_VERSION"))]
 pub(crate) struct Arguments {
     /// The prompt; text on standard input is added to it
     prompt: Option<String>,

@@ -48,8 +48,10 @@ use std::io::{IsTerminal as _, Write as _};
 
 use arguments::Request;
 
-/// What `--version` prints: the version hosts compare with, then our own.
-pub(crate) const VERSION: &str = concat!("2.1.325 (Windlass ", env!("CARGO_PKG_VERSION"), ")");
+/// What `--version` prints: our own version, then the one hosts compare with. It begins with the name, since older Agent SDKs warn about
+/// a version below 2.0.0 at the very beginning, and about nothing else.
+pub(crate) const VERSION: &str =
+    concat!("windlass ", env!("CARGO_PKG_VERSION"), " (compatible with Claude Code 2.1.325)");
 
 fn main() {
     windlass_sandbox::run_if_supervisor();
@@ -108,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_version_begins_with_the_one_hosts_compare_with() {
-        assert!(super::VERSION.starts_with(windlass_wire::COMPATIBLE_VERSION));
+    fn the_version_ends_with_the_one_hosts_compare_with() {
+        assert!(super::VERSION.ends_with(&format!(" {})", windlass_wire::COMPATIBLE_VERSION)));
     }
 }

@@ -114,10 +114,8 @@ fn version_and_help_are_for_people_and_hosts() {
     for flag in ["-v", "-V", "--version"] {
         let finished = stage.run(&[flag]);
         assert_eq!(finished.code(), Some(0));
-        let numbers: Vec<&str> = finished.stdout.split(' ').next().unwrap().split('.').collect();
-        assert_eq!(numbers.len(), 3, "{}", finished.stdout);
-        assert!(numbers.iter().all(|number| number.parse::<u32>().is_ok()));
-        assert!(finished.stdout.contains(concat!("(Windlass ", env!("CARGO_PKG_VERSION"), ")")));
+        let ours = concat!("windlass ", env!("CARGO_PKG_VERSION"), " (");
+        assert!(finished.stdout.starts_with(ours), "{}", finished.stdout);
     }
 }
 

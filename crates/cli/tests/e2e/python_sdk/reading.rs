@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{Live, Sdk, bash, check_requests, converse, outline, prompt_id, says, stage, uuids};
 use crate::host::{Host, prompt};
 use crate::resume::{log, logs};
+use crate::support::Stage;
 
 /// A picture in the form that messages hold.
 const RED_PIXEL: &str =
@@ -245,4 +246,14 @@ fn a_run_that_was_killed_and_a_line_that_was_torn() {
     assert_eq!(seen[6..], ["user: and now?", "assistant: Two."]);
     assert_eq!(logs(&stage).len(), 1);
     check_requests(&stage);
+}
+
+#[test]
+fn the_version_passes_the_check_of_the_sdk() {
+    let stage = Stage::hello();
+    let Some(mut sdk) = Sdk::start(&stage) else { return };
+    let init = stage.told(&[], &[]).lines[0].clone();
+    assert_eq!(sdk.call("version_warnings", &json!({"line": init})), json!([]));
+    let ours = json!({"type": "system", "subtype": "init", "claude_code_version": "windlass"});
+    assert_eq!(sdk.call("version_warnings", &json!({"line": ours})).as_array().unwrap().len(), 2);
 }
