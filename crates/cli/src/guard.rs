@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use windlass_config::{
-    Effective, Home, Place, SettingSources, Settings, SettingsFiles, SettingsPlaces, Severity, TrustAnswer,
-    TrustRequest, TrustState, TrustStore,
+    Effective, Home, Place, Problem, ReportStore, SettingSources, Settings, SettingsFiles, SettingsPlaces,
+    Severity, TrustAnswer, TrustRequest, TrustState, TrustStore,
 };
 
 use crate::acting::Acting;
@@ -40,17 +40,48 @@ pub(crate) struct Guard {
     pub(crate) effective: Effective,
     pub(crate) home: Home,
     pub(crate) places: SettingsPlaces,
-    /// What of the project waits for trust: that belongs on standard error whoever reads the rest.
-    pub(crate) untrusted: Option<String>,
-    /// What the user should know besides.
-    pub(crate) notices: Vec<String>,
+    pub(crate) notices: SettingsNotices,
 }
 
-impl Guard {
-    /// Says everything that the user should know.
-    pub(crate) fn complain(&self) {
-        self.untrusted.iter().chain(&self.notices).for_each(|notice| crate::complain(notice));
+/// What the user should know about settings files that stops nothing.
+pub(crate) struct SettingsNotices {
+    /// What of the project waits for trust: that belongs on standard error whoever reads the rest.
+    pub(crate) untrusted: Option<String>,
+    problems: Vec<Problem>,
+    files: SettingsFiles,
+    store: Option<ReportStore>,
+}
+
+impl SettingsNotices {
+    /// The problems that a person did not read yet: once per change of a file, and ignored keys as one line.
+    pub(crate) fn news(&self) -> Vec<String> {
+        let new = match &self.store {
+            Some(store) => store.take_unreported(&self.files, &self.problems),
+            None => self.problems.iter().collect(),
+        };
+        let (ignored, others): (Vec<&Problem>, Vec<&Problem>) =
+            new.into_iter().partition(|problem| problem.severity == Severity::Ignored);
+        let mut lines: Vec<String> = others.iter().map(ToString::to_string).collect();
+        if !ignored.is_empty() {
+            lines.push(format!("{} ignored: `windlass doctor`", settings(ignored.len())));
+        }
+        lines
     }
+
+    /// Every problem in full.
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.problems.iter().map(ToString::to_string).collect()
+    }
+
+    /// Says everything, where people look for it.
+    pub(crate) fn complain(&self) {
+        self.untrusted.iter().chain(&self.all()).for_each(|notice| crate::complain(notice));
+    }
+}
+
+/// A number of settings, in words.
+pub(crate) fn settings(count: usize) -> String {
+    display::counted(count as u64, "setting")
 }
 
 /// Where and as whom the process runs.
@@ -86,23 +117,41 @@ fn sources(said: Said<'_>) -> Result<SettingSources, String> {
 /// Reads what holds here. The order is fixed: what the user and the administrator say, then trust, then what the project says. `ask`
 /// is called with what the project would do, if somebody has to agree to it first.
 pub(crate) fn load(said: Said<'_>, place: &Place, ask: impl FnOnce(&str) -> bool) -> Result<Guard, String> {
+    read(said, place, ask)?.check()
+}
+
+/// What the files say and whether the project acts, before anything is refused.
+pub(crate) struct Reading {
+    pub(crate) files: SettingsFiles,
+    pub(crate) home: Home,
+    pub(crate) state: TrustState,
+    pub(crate) effective: Effective,
+}
+
+/// Reads the files and decides about trust.
+pub(crate) fn read(said: Said<'_>, place: &Place, ask: impl FnOnce(&str) -> bool) -> Result<Reading, String> {
     let (files, home) = files(said, place)?;
     let (trusted, state) = decide_trust(&files, &home, said, ask)?;
     let effective = files.effective(trusted);
-    if let Some(problem) = effective.fatal() {
-        return Err(problem.to_string());
+    Ok(Reading { files, home, state, effective })
+}
+
+impl Reading {
+    /// What holds, unless something is so wrong that nothing may start.
+    pub(crate) fn check(self) -> Result<Guard, String> {
+        let Self { files, home, state, effective } = self;
+        if let Some(problem) = effective.fatal() {
+            return Err(problem.to_string());
+        }
+        let environment = effective.settings.environment(std::env::vars_os());
+        let settings = effective.settings.settings(&environment).map_err(|error| error.to_string())?;
+        let problems = effective.problems.iter().cloned().chain(unread(&files)).collect();
+        let (untrusted, store) =
+            (untrusted(&effective.skipped, &state), home.directory().map(ReportStore::new));
+        let places = files.places().clone();
+        let notices = SettingsNotices { untrusted, problems, files, store };
+        Ok(Guard { settings, environment, effective, home, places, notices })
     }
-    let environment = effective.settings.environment(std::env::vars_os());
-    let settings = effective.settings.settings(&environment).map_err(|error| error.to_string())?;
-    let mut notices: Vec<String> = effective
-        .problems
-        .iter()
-        .filter(|problem| problem.severity != Severity::Fatal)
-        .map(ToString::to_string)
-        .collect();
-    notices.extend(unread(&files));
-    let untrusted = left_out(&effective.skipped, &state);
-    Ok(Guard { settings, environment, home, places: files.places().clone(), effective, untrusted, notices })
 }
 
 fn decide_trust(
@@ -158,35 +207,37 @@ fn question(files: &SettingsFiles, state: &TrustState) -> String {
 }
 
 /// What is said about parts of a project that wait for trust.
-fn left_out(skipped: &[String], state: &TrustState) -> Option<String> {
-    let (why, advice) = match state {
-        TrustState::Changed { .. } => (
-            "this project changed since you agreed to it",
-            "`windlass trust` shows what changed; then run `windlass trust add` or give --trust-project.",
+pub(crate) fn untrusted(skipped: &[String], state: &TrustState) -> Option<String> {
+    let ignored = settings(skipped.len());
+    let text = match state {
+        _ if skipped.is_empty() => return None,
+        TrustState::Changed { .. } => format!(
+            "Project changed since you trusted it: {ignored} ignored. Review the changes with `windlass trust`."
         ),
-        TrustState::NeverAsked | TrustState::Trusted => (
-            "this project is not trusted",
-            "Look at them, then run `windlass trust add` or give --trust-project.",
-        ),
+        TrustState::NeverAsked | TrustState::Trusted => {
+            let them = if skipped.len() == 1 { "it" } else { "them" };
+            format!("Project not trusted: {ignored} ignored. Review {them} with `windlass trust`.")
+        }
     };
-    (!skipped.is_empty()).then(|| {
-        let parts: Vec<String> = skipped.iter().map(|part| display::line(part)).collect();
-        let parts = parts.join(";\n  ");
-        format!("{why}, so these parts of its settings are left out:\n  {parts}.\n  {advice}")
-    })
+    Some(text)
 }
 
-/// What is said about project settings that lie above the start directory.
-pub(crate) fn unread(files: &SettingsFiles) -> Option<String> {
-    let places = files.places();
-    let unread = places.unread();
-    if unread.is_empty() || !files.reads_project() {
-        return None;
+/// Project settings that lie above the start directory.
+pub(crate) fn unread(files: &SettingsFiles) -> Vec<Problem> {
+    if !files.reads_project() {
+        return Vec::new();
     }
-    let unread: Vec<String> = unread.iter().map(|file| file.display().to_string()).collect();
-    Some(format!(
-        "settings of {} are not read from {}; start there",
-        unread.join(", "),
-        places.start.display()
-    ))
+    let start = files.places().start.display();
+    let problem = |file: PathBuf| {
+        let directory = file.ancestors().nth(2).unwrap_or(&file).display();
+        Problem {
+            what: format!("not read: windlass started in {start}"),
+            advice: format!("Start it in {directory} to use these settings."),
+            line: 0,
+            column: 0,
+            severity: Severity::Notice,
+            file: Some(file),
+        }
+    };
+    files.places().unread().into_iter().map(problem).collect()
 }

@@ -132,7 +132,6 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
         let lost = arguments.swallowed_prompt().filter(|_| matches!(error, ConfigError::Directory { .. }));
         lost.map_or_else(|| error.to_string(), |lost| format!("{error} {lost}"))
     })?;
-    config.warnings.extend(held.notices);
     config.environment = held.environment;
     if arguments.is_interactive() {
         config.permissions.asking = Asking::Person;
@@ -154,7 +153,9 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
             None => return Err(prompt::missing(arguments.swallowed_prompt())),
         }
     };
-    let (untrusted, hook_events) = (held.untrusted, arguments.include_hook_events);
+    let is_for_host = arguments.output_format == Format::StreamJson;
+    wired.warnings.extend(if is_for_host { held.notices.all() } else { held.notices.news() });
+    let (untrusted, hook_events) = (held.notices.untrusted, arguments.include_hook_events);
     let keeper = Keeper { places: held.places, home: held.home };
     Ok(Ready { wired, untrusted, keeper, key, opened, input, hook_events })
 }

@@ -116,14 +116,19 @@ fn status(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
             "To agree to this, run `windlass trust add`.\n"
         }
     };
-    let unread = guard::unread(files).map(|text| format!("{}.\n", display::line(&text))).unwrap_or_default();
+    let unread = unread(files);
     Ok(format!("{} is {word}\n{}{next}{unread}", root(files), acting.list(files)))
+}
+
+fn unread(files: &SettingsFiles) -> String {
+    let lines: Vec<String> = guard::unread(files).iter().map(ToString::to_string).collect();
+    display::listed(&lines, "")
 }
 
 /// Only the start directory is looked at, whatever the repository around it has.
 fn nothing_acts(files: &SettingsFiles) -> String {
     let start = display::line(&files.places().start.to_string_lossy());
-    let unread = guard::unread(files).map(|text| format!("{}.\n", display::line(&text))).unwrap_or_default();
+    let unread = unread(files);
     format!("No project settings in {start} would act.\n{unread}")
 }
 

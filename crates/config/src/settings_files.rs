@@ -21,6 +21,7 @@ mod pieces;
 mod places;
 mod problem;
 mod read;
+mod reports;
 mod schema;
 mod show;
 mod tree;
@@ -39,6 +40,7 @@ pub use origin::{Level, Origin, RuleText, Sourced};
 pub use parts::{Part, ProjectParts};
 pub use places::SettingsPlaces;
 pub use problem::{Problem, Severity};
+pub use reports::ReportStore;
 pub use schema::{setting_names, settings_list, settings_page, settings_schema};
 pub use show::{ShownValue, show};
 pub use trust::{Granted, TrustAnswer, TrustRequest, TrustState, TrustStore, TrustedProject};
@@ -100,6 +102,8 @@ pub struct SettingsFiles {
     sources: SettingSources,
     /// The weakest first.
     files: Vec<(Source, Tree)>,
+    /// What each of them says, in the same order.
+    texts: Vec<String>,
     problems: Vec<Problem>,
     /// Hooks that nothing may start without where hooks count, by the place of their file in the list.
     lost_hooks: Vec<(usize, Problem)>,
@@ -109,8 +113,8 @@ impl SettingsFiles {
     /// Reads every file that counts. `flags` is what each `--settings` says, the weakest first: a path or JSON.
     #[must_use]
     pub fn read(places: SettingsPlaces, sources: SettingSources, flags: &[impl AsRef<str>]) -> Self {
-        let mut files =
-            Self { places, sources, files: Vec::new(), problems: Vec::new(), lost_hooks: Vec::new() };
+        let (files, texts) = (Vec::new(), Vec::new());
+        let mut files = Self { places, sources, files, texts, problems: Vec::new(), lost_hooks: Vec::new() };
         if sources.user {
             files.read_user();
         }
@@ -131,6 +135,11 @@ impl SettingsFiles {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// The files that were read and hold, the weakest first, each with its level; no path for JSON on the command line.
+    pub fn list(&self) -> impl Iterator<Item = (Level, Option<&Path>)> {
+        self.files.iter().map(|(source, _)| (source.level, source.file.as_deref()))
     }
 
     /// Whether the project's files count.
@@ -196,7 +205,7 @@ impl SettingsFiles {
         if flag.trim_start().starts_with('{') {
             let source =
                 Source { level: Level::Flags, file: None, anchor: start.as_path().into(), foreign: false };
-            self.add(flag, source);
+            self.add(flag.to_owned(), source);
             return;
         }
         let file = start.join(flag);
@@ -205,7 +214,7 @@ impl SettingsFiles {
                 let anchor = file.parent().unwrap_or(&start).into();
                 let source =
                     Source { level: Level::Flags, file: Some(file.as_path().into()), anchor, foreign: false };
-                self.add(&text, source);
+                self.add(text, source);
             }
             Ok(None) => {
                 let advice = "Give --settings the path of a file that exists, or JSON in braces.";
@@ -226,20 +235,21 @@ impl SettingsFiles {
                     Level::User | Level::Flags | Level::Managed => false,
                 };
                 let source = Source { level, file: Some(Arc::from(file)), anchor: anchor().into(), foreign };
-                self.add(&text, source);
+                self.add(text, source);
             }
             Err(problem) => self.unusable(file, problem),
         }
     }
 
-    fn add(&mut self, text: &str, source: Source) {
-        match json::parse(text) {
+    fn add(&mut self, text: String, source: Source) {
+        match json::parse(&text) {
             Ok(node) => {
                 let Checked { mut tree, problems, lost_hooks } = check::check(&node, &source);
                 self.problems.extend(problems);
                 self.lost_hooks.extend(lost_hooks.into_iter().map(|problem| (self.files.len(), problem)));
                 limits::enforce(&mut tree, &source, &mut self.problems);
                 self.files.push((source, tree));
+                self.texts.push(text);
             }
             Err(broken) => {
                 let told = Problem::at(&source, broken.at, Severity::Fatal, broken.what, broken.advice);

@@ -31,7 +31,7 @@ pub(super) fn show_values(wanted: &Wanted) -> Result<(String, i32), String> {
     };
     let place = guard::place()?;
     let held = guard::load(said, &place, |_| false)?;
-    held.complain();
+    held.notices.complain();
     let problems = problems(&held.effective.settings.permissions, &held.places);
     tell_waiting(said, &place, &held.effective.settings.permissions)?;
     let values = show(&held.effective).into_iter().filter(|value| is_wanted(value, wanted.key.as_deref()));

@@ -46,7 +46,7 @@ fn explain(wanted: &Wanted) -> Result<String, String> {
         add_directories: wanted.add_dir.clone(),
         ..Flags::default()
     };
-    held.complain();
+    held.notices.complain();
     let config = Config::with_files(held.settings, &flags, &place, held.effective.settings)
         .map_err(|error| error.to_string())?;
     config.notices().for_each(|notice| complain(&notice));

@@ -31,7 +31,9 @@ fn what_a_project_allows_waits_for_trust_and_what_it_denies_does_not() {
         let finished = stage.run(&[&["-p", "go"], flags].concat());
         assert_eq!(finished.code(), Some(0), "{finished:?}");
         assert_eq!(made(&stage), runs, "{settings} {flags:?} {}", finished.stderr);
-        let told = finished.stderr.contains("this project is not trusted");
+        let told = finished
+            .stderr
+            .contains("Project not trusted: 1 setting ignored. Review it with `windlass trust`.\n");
         assert_eq!(told, settings.contains("allow") && flags.is_empty(), "{}", finished.stderr);
     };
     let allow = r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#;
@@ -64,7 +66,7 @@ fn trust_is_given_once_and_lapses_with_the_content() {
 fn hosts_read_what_was_left_out_when_the_session_begins() {
     let stage = with_settings("Bash", TOUCH, r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#);
     let finished = stage.run(&STREAM);
-    assert!(finished.stderr.contains("allow rule Bash(touch *)"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("Project not trusted: 1 setting ignored."), "{}", finished.stderr);
     let lines = finished.json_lines().unwrap();
     let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
     assert_eq!(init["untrusted_settings"], json!(["allow rule Bash(touch *)"]), "{init}");
@@ -83,7 +85,7 @@ fn a_broken_restriction_stops_the_start_and_a_broken_permission_does_not() {
     let stage = with_settings("Bash", TOUCH, r#"{"permissions": {"allow": ["Bash("], "alow": []}}"#);
     let finished = stage.run(&["-p", "go", "--trust-project"]);
     assert_eq!(finished.code(), Some(0), "{finished:?}");
-    for words in ["It allows nothing", "Did you mean `permissions.allow`?"] {
+    for words in ["It allows nothing", "; ignored. Did you mean `permissions.allow`?"] {
         assert!(finished.stderr.contains(words), "{}", finished.stderr);
     }
 }

@@ -28,6 +28,7 @@ mod long_run;
 mod memory;
 mod permissions;
 mod prompts;
+mod notices;
 mod provider;
 mod python_sdk;
 mod recovery;

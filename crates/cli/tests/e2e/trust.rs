@@ -56,7 +56,7 @@ fn trust_shows_values_places_and_each_change_once() {
     check_order(&changed, &sections);
     let told = windlass(&project, &["config", "show"]).stderr;
     assert!(
-        told.contains("this project changed since you agreed to it") && !told.contains("not trusted"),
+        told.contains("Project changed since you trusted it: 3 settings ignored. Review the changes with `windlass trust`."),
         "{told}"
     );
 }
@@ -72,10 +72,7 @@ fn an_unpacked_archive_runs_nothing_before_trust() {
     let run = |arguments: &[&str]| stage.run(arguments);
     let finished = run(&["-p", "go"]);
     assert!(stage.project.read("ran").is_err(), "{finished:?}");
-    check_order(
-        &finished.stderr,
-        &["allow rule Bash", "hook on SessionStart: date > ran", "windlass trust add"],
-    );
+    assert!(finished.stderr.contains("Project not trusted: 2 settings ignored."), "{}", finished.stderr);
     let explain = |command: &str| {
         let input = serde_json::json!({ "command": command }).to_string();
         let finished = run(&["permissions", "explain", "--tool", "Bash", "--input", &input, "--json"]);
@@ -83,7 +80,8 @@ fn an_unpacked_archive_runs_nothing_before_trust() {
     };
     assert_eq!([explain("curl x"), explain("make")], ["deny", "ask"]);
     let shown = run(&["trust"]).stdout;
-    check_order(&shown, &["not trusted", "allow rule Bash (.claude/settings.local.json:1)\n"]);
+    let parts = ["allow rule Bash (.claude/settings.local.json:1)\n", "hook on SessionStart: date > ran"];
+    check_order(&shown, &["not trusted", parts[0], parts[1], "windlass trust add"]);
     run(&["trust", "add"]);
     run(&["-p", "go"]);
     assert!(stage.project.read("ran").is_ok());
@@ -112,8 +110,12 @@ fn settings_above_the_start_directory_are_told_and_not_read() {
     stage.project.write(".git/HEAD", "ref: refs/heads/main\n").unwrap();
     stage.project.write("sub/a.txt", "").unwrap();
     let (top, sub) = (stage.project.path(), stage.project.path().join("sub"));
-    let told =
-        format!("settings of {}/{SETTINGS} are not read from {}; start there", top.display(), sub.display());
+    let told = format!(
+        "{}/{SETTINGS}: not read: windlass started in {}. Start it in {} to use these settings.",
+        top.display(),
+        sub.display(),
+        top.display()
+    );
     let check = |directory: &Path, arguments: &[&str], expected: bool| {
         let finished = stage.command(arguments).current_dir(directory).run().unwrap();
         let seen = [finished.stdout.as_str(), &finished.stderr].concat();
@@ -135,16 +137,14 @@ fn settings_above_the_start_directory_are_told_and_not_read() {
 }
 
 #[test]
-fn a_person_reads_what_is_left_out_line_by_line() {
+fn what_waits_for_trust_is_one_line() {
     let stage = Stage::hello();
     let settings = r#"{"permissions": {"allow": ["Bash(make one)", "Bash(make another)"]}}"#;
     stage.project.write(SETTINGS, settings).unwrap();
     let (_, screen) = on_terminal_of(60, true, &stage, &["config", "show"]);
     assert!(screen.lines().all(|line| line.chars().count() <= 60), "{screen}");
-    check_order(
-        &screen.replace('\r', ""),
-        &["\n  allow rule Bash(make another);\n  allow rule Bash(make one).\n  Look at"],
-    );
+    let expected = "windlass: Project not trusted: 2 settings ignored. Review them with `windlass trust`.";
+    assert!(screen.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(expected), "{screen}");
     let piped = windlass(&stage.project, &["config", "show"]).stderr;
-    assert_eq!(piped.lines().count(), 1, "{piped}");
+    assert_eq!(piped, format!("{expected}\n"));
 }

@@ -112,7 +112,7 @@ impl Checker<'_> {
             return;
         }
         let dot = if group.is_empty() { "" } else { "." };
-        let what = format!("there is no setting `{group}{dot}{}`", short(&member.name));
+        let what = format!("Unknown setting `{group}{dot}{}`", short(&member.name));
         let key = meant(&member.name, group);
         if key.is_some_and(|key| key.path == HOOKS) {
             self.lost_hooks(&member.value, format!("{what}; did you mean `{HOOKS}`?"));
@@ -122,9 +122,10 @@ impl Checker<'_> {
             // Something is forbidden that nothing would hold to.
             Some(key) if key.forbids => (Severity::Fatal, format!("Did you mean `{}`? {STOPS}", key.path)),
             Some(key) => (Severity::Warning, format!("Did you mean `{}`?", key.path)),
-            None => (Severity::Warning, "It has no effect; remove it.".to_owned()),
+            None => (Severity::Ignored, String::new()),
         };
-        self.tell(member.at, severity, what, &advice);
+        let end = if severity == Severity::Fatal { "" } else { "; ignored" };
+        self.tell(member.at, severity, format!("{what}{end}"), &advice);
     }
 
     fn value(&mut self, node: &Node, wanted: Wanted<'_>) -> Option<Tree> {
@@ -200,8 +201,8 @@ impl Checker<'_> {
             if let Some((_, kind, _)) = fields.iter().find(|(name, ..)| *name == member.name) {
                 self.leaf(&member.value, Wanted { path: &path, kind, ..wanted })?;
             } else {
-                let what = format!("there is no setting `{}`", short(&path));
-                self.tell(member.at, Severity::Warning, what, "It has no effect; remove it.");
+                let what = format!("Unknown setting `{}`; ignored", short(&path));
+                self.tell(member.at, Severity::Ignored, what, "");
             }
         }
         let is_there = |name: &str| members.iter().any(|member| member.name == name);

@@ -215,8 +215,8 @@ fn no_effect(key: &Sourced<String>) -> Problem {
         file: key.origin.file.as_deref().map(Into::into),
         line: key.origin.line,
         column: key.origin.column,
-        what: format!("`{}` has no effect", key.value),
-        advice: "It is known, but not supported yet.".into(),
-        severity: Severity::Notice,
+        what: format!("`{}`: Not supported yet; ignored", key.value),
+        advice: String::new(),
+        severity: Severity::Ignored,
     }
 }

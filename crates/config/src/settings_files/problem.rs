@@ -10,6 +10,8 @@ use super::visible::visible;
 /// What becomes of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// A key is unknown or not supported yet: other programs may read the file too. Everything else holds.
+    Ignored,
     /// Everything holds; the user should know.
     Notice,
     /// A value is left out; the rest of the file holds.
@@ -29,7 +31,7 @@ pub struct Problem {
     pub column: u32,
     /// What is wrong.
     pub what: String,
-    /// What to do about it.
+    /// What to do about it; empty if there is nothing to do.
     pub advice: String,
     /// What becomes of it.
     pub severity: Severity,
@@ -58,6 +60,7 @@ impl fmt::Display for Problem {
         if self.line > 0 {
             write!(f, ":{}:{}", self.line, self.column)?;
         }
-        write!(f, ": {}. {}", visible(&self.what), visible(&self.advice))
+        write!(f, ": {}.", visible(&self.what))?;
+        if self.advice.is_empty() { Ok(()) } else { write!(f, " {}", visible(&self.advice)) }
     }
 }

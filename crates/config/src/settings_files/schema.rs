@@ -32,7 +32,7 @@ pub fn settings_list() -> String {
     let idle: Vec<String> = idle.map(|key| format!("`{}`", key.path)).collect();
     let _ = write!(
         list,
-        "\nThese are known, checked, and have no effect yet, which is told when one is set:\n{}.\n",
+        "\nThese are known, checked, and have no effect yet; `windlass doctor` names those that are set:\n{}.\n",
         idle.join(", ")
     );
     list

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use serde_json::json;
-use windlass_config::{SettingsFiles, Severity};
+use windlass_config::{ReportStore, SettingsFiles, Severity};
 
 use crate::machine::Machine;
 
@@ -84,11 +84,11 @@ fn hooks_that_stand_where_nobody_looks_are_never_lost_in_silence() {
     check(|group| format!(r#"{{"hooks":[{group}]}}"#), "1:10: `hooks` must be an object, not a list");
     check(
         |group| format!(r#"{{"hook":{{"PreToolUse":[{group}]}}}}"#),
-        "1:9: there is no setting `hook`; did you mean `hooks`?",
+        "1:9: Unknown setting `hook`; did you mean `hooks`?",
     );
     check(
         |group| format!(r#"{{"permissions":{{"hooks":{{"PreToolUse":[{group}]}}}}}}"#),
-        "1:25: there is no setting `permissions.hooks`; did you mean `hooks`?",
+        "1:25: Unknown setting `permissions.hooks`; did you mean `hooks`?",
     );
 }
 
@@ -193,7 +193,7 @@ fn a_name_that_was_probably_meant_to_forbid_stops_everything() {
         check(
             &content,
             &[&format!(
-                "Fatal 1:{column}: there is no setting `{group}{dot}{name}`. Did you mean `{meant}`? \
+                "Fatal 1:{column}: Unknown setting `{group}{dot}{name}`. Did you mean `{meant}`? \
                  Correct it: nothing starts while something that protects you may be left out."
             )],
         );
@@ -226,16 +226,13 @@ fn a_name_that_was_probably_meant_to_forbid_stops_everything() {
 fn unknown_names_are_told_with_what_was_probably_meant() {
     check(
         r#"{"allowedTools": []}"#,
-        &["Warning 1:2: there is no setting `allowedTools`. Did you mean `permissions.allow`?"],
+        &["Warning 1:2: Unknown setting `allowedTools`; ignored. Did you mean `permissions.allow`?"],
     );
-    check(
-        r#"{"somethingElse": 1}"#,
-        &["Warning 1:2: there is no setting `somethingElse`. It has no effect; remove it."],
-    );
+    check(r#"{"somethingElse": 1}"#, &["Ignored 1:2: Unknown setting `somethingElse`; ignored."]);
     check(
         r#"{"sandbox": {"network": {"allowedDomain": []}}}"#,
         &[
-            "Warning 1:26: there is no setting `sandbox.network.allowedDomain`. Did you mean `sandbox.network.allowedDomains`?",
+            "Warning 1:26: Unknown setting `sandbox.network.allowedDomain`; ignored. Did you mean `sandbox.network.allowedDomains`?",
         ],
     );
     check(r#"{"$schema": "https://example.org/s.json"}"#, &[]);
@@ -291,11 +288,8 @@ fn a_name_cannot_write_on_the_screen() {
     check(
         &format!(r#"{{"\u001b[2J":1,"{}":1}}"#, "x".repeat(1000)),
         &[
-            "Warning 1:2: there is no setting `<U+001B>[2J`. It has no effect; remove it.",
-            &format!(
-                "Warning 1:16: there is no setting `{}...`. It has no effect; remove it.",
-                "x".repeat(60)
-            ),
+            "Ignored 1:2: Unknown setting `<U+001B>[2J`; ignored.",
+            &format!("Ignored 1:16: Unknown setting `{}...`; ignored.", "x".repeat(60)),
         ],
     );
     let many: Vec<String> = (0..1000).map(|count| format!("\"ANTHROPIC_{count}\":\"x\"")).collect();
@@ -313,11 +307,14 @@ fn what_has_no_effect_is_told_once() {
         ("work/app/.claude/settings.local.json", "{\n\"theme\": \"light\"}"),
     ]);
     let effective = machine.read(None).effective(true);
-    machine.check_problems(&effective.problems, &[
-        "home/.claude/settings.json:1:45: `attribution.commit` has no effect. It is known, but not supported yet.",
-        "work/app/.claude/settings.local.json:2:10: `theme` has no effect. It is known, but not supported yet.",
-    ]);
-    assert!(effective.problems.iter().all(|problem| problem.severity == Severity::Notice));
+    machine.check_problems(
+        &effective.problems,
+        &[
+            "home/.claude/settings.json:1:45: `attribution.commit`: Not supported yet; ignored.",
+            "work/app/.claude/settings.local.json:2:10: `theme`: Not supported yet; ignored.",
+        ],
+    );
+    assert!(effective.problems.iter().all(|problem| problem.severity == Severity::Ignored));
     let names: Vec<_> = effective.unsupported.iter().map(|key| &*key.value).collect();
     assert_eq!(names, ["attribution.commit", "theme"]);
     assert_eq!(effective.value("theme").unwrap().value, json!("light"));
@@ -416,4 +413,30 @@ fn shown_values_have_their_origin_and_hide_secrets() {
             "permissions.deny[1] = \"B\" (local, work/app/.claude/settings.local.json:1)".to_owned(),
         ]
     );
+}
+
+#[test]
+fn problems_are_reported_once_per_change_of_their_file() {
+    let machine = Machine::new(&[
+        ("home/.claude/settings.json", r#"{"theme": "dark", "foo": 1}"#),
+        ("work/app/.claude/settings.json", r#"{"bar": 1}"#),
+    ]);
+    let store = ReportStore::new(&machine.path("home/.windlass"));
+    let check = |expected: &[&str]| {
+        let files = machine.read(None);
+        let problems = files.effective(true).problems;
+        let new = store.take_unreported(&files, &problems);
+        let new: Vec<&str> = new.iter().filter_map(|problem| problem.what.split('`').nth(1)).collect();
+        assert_eq!(new, expected);
+    };
+    check(&["foo", "theme", "bar"]);
+    check(&[]);
+    machine.write("work/app/.claude/settings.json", r#"{"bar": 1, "model": "x"}"#);
+    check(&["bar"]);
+    machine.write("work/app/.claude/settings.json", "{}");
+    check(&[]);
+    machine.write("home/.windlass/reported.json", "[broken");
+    check(&["foo", "theme"]);
+    check(&["foo", "theme"]);
+    assert_eq!(std::fs::read_to_string(machine.path("home/.windlass/reported.json")).unwrap(), "[broken");
 }

@@ -1,0 +1,84 @@
+//! Which problems of settings files were reported, so that each is reported once per change of its file.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::SettingsFiles;
+use super::parts::hash;
+use super::problem::Problem;
+use crate::SharedFile;
+
+/// As many states of files are remembered; the oldest is forgotten first.
+const STATES_MAX: usize = 500;
+
+/// The name in the file.
+const REPORTED: &str = "reported";
+
+/// The file that remembers what was reported, by content hash.
+#[derive(Clone, Debug)]
+pub struct ReportStore {
+    file: SharedFile,
+}
+
+impl ReportStore {
+    /// The one in our home.
+    #[must_use]
+    pub fn new(home: &Path) -> Self {
+        Self { file: SharedFile::new(home.join("reported.json")) }
+    }
+
+    /// Of these problems, those of files that changed since they were reported. They count as reported from now on.
+    ///
+    /// A memory that cannot be read or written is no error: the problems are reported once more. Without problems nothing is read.
+    pub fn take_unreported<'a>(&self, files: &SettingsFiles, problems: &'a [Problem]) -> Vec<&'a Problem> {
+        let mut by_file: BTreeMap<Option<&Path>, Vec<&Problem>> = BTreeMap::new();
+        for problem in problems {
+            by_file.entry(problem.file.as_deref()).or_default().push(problem);
+        }
+        if by_file.is_empty() {
+            return Vec::new();
+        }
+        let known = self.file.read().unwrap_or_default();
+        let is_known = |state: &String| list(&known).iter().any(|known| known == state);
+        let states = by_file.into_iter().map(|(file, problems)| (files.state(file, &problems), problems));
+        let (states, new): (Vec<String>, Vec<_>) = states.filter(|(state, _)| !is_known(state)).unzip();
+        if !states.is_empty() {
+            let _ = self.file.update(|json| remember(json, states));
+        }
+        new.into_iter().flatten().collect()
+    }
+}
+
+impl SettingsFiles {
+    /// What a file says and what is wrong with it, as one hash.
+    fn state(&self, file: Option<&Path>, problems: &[&Problem]) -> String {
+        let mut all = String::new();
+        for ((source, _), text) in self.files.iter().zip(&self.texts) {
+            if source.file.as_deref() == file {
+                all.push_str(text);
+            }
+        }
+        for problem in problems {
+            // Writing to a string cannot fail.
+            let _ = write!(all, "\n{problem}");
+        }
+        hash(all.as_bytes())
+    }
+}
+
+fn list(json: &Value) -> &[Value] {
+    json[REPORTED].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn remember(json: &mut Value, states: Vec<String>) {
+    let mut all = list(json).to_vec();
+    all.extend(states.into_iter().map(Value::from));
+    let all = all.split_off(all.len().saturating_sub(STATES_MAX));
+    match json {
+        Value::Object(members) => _ = members.insert(REPORTED.to_owned(), all.into()),
+        other => *other = json!({ REPORTED: all }),
+    }
+}
