@@ -31,8 +31,9 @@ use crate::suggest::closest;
 /// This very program, even when its file has been replaced since.
 pub(crate) const SELF: &str = "/proc/self/exe";
 
-const NO_KEY: &str = "there is no key and no model of your own. Set ANTHROPIC_API_KEY to a key; \
-     or set ANTHROPIC_BASE_URL to a local server that speaks the Messages API; or try `windlass demo`, which needs neither.";
+pub(crate) const NO_KEY: &str = "No API key is set. Set ANTHROPIC_API_KEY to a key; \
+     for a local server that speaks the Messages API, set ANTHROPIC_BASE_URL, such as to http://localhost:8080; \
+     or try `windlass demo`, which needs neither.";
 
 /// An engine, and what is to be said about it.
 pub(crate) struct Wired {
