@@ -11,11 +11,26 @@ use windlass_config::{Flags, PromptText};
 use crate::guard::Said;
 use crate::opening::{SessionFlags, Wish};
 use crate::suggest::closest;
-use crate::{config, confine, display, help, permissions, replay, rewind, sessions, trace, trust, usage};
+use crate::{
+    command_tree, config, confine, display, doctor, help, permissions, replay, rewind, sessions, trace,
+    trust, usage,
+};
 
 /// The commands beside the prompt.
-pub(crate) const COMMANDS: [&str; 9] =
-    ["config", "demo", "help", "permissions", "replay", "sandbox", "sessions", "trace", "trust"];
+pub(crate) const COMMANDS: [&str; 12] = [
+    "completions",
+    "config",
+    "demo",
+    "doctor",
+    "help",
+    "man",
+    "permissions",
+    "replay",
+    "sandbox",
+    "sessions",
+    "trace",
+    "trust",
+];
 
 /// What the command line asks for.
 pub(crate) enum Request {
@@ -23,6 +38,8 @@ pub(crate) enum Request {
     Print(Box<Arguments>),
     /// Show a scripted session.
     Demo,
+    /// Check whether a run can work here.
+    Doctor(doctor::Wanted),
     /// List sessions, or do something else with them.
     Sessions(sessions::Command),
     /// Draw a session.
@@ -302,11 +319,11 @@ impl Arguments {
     /// Which files are to be brought back, if that is what was asked for.
     fn rewind(&self) -> Result<Option<rewind::Wanted>, String> {
         if self.dry_run && self.rewind_files.is_none() {
-            return Err("--dry-run belongs to --rewind-files, which brings files back.".into());
+            return Err("--dry-run needs --rewind-files.".into());
         }
         let Some(to) = &self.rewind_files else { return Ok(None) };
         if self.prompt.is_some() {
-            return Err("--rewind-files brings files back and exits. Leave the prompt out.".into());
+            return Err("--rewind-files restores files and exits. Leave out the prompt.".into());
         }
         let json = self.output_format != Format::Text;
         rewind::Wanted::new(self.wish()?.origin, to, self.dry_run, json).map(Some)
@@ -337,8 +354,8 @@ impl Arguments {
             return Err("--input-format stream-json needs --output-format stream-json --verbose.".into());
         }
         if takes_lines && self.prompt().is_some() {
-            return Err("with --input-format stream-json prompts come as lines on standard input. \
-                 Leave the prompt on the command line out."
+            return Err("--input-format stream-json reads prompts from standard input. \
+                 Leave out the prompt on the command line."
                 .into());
         }
         if self.replay_user_messages && !takes_lines {
@@ -358,29 +375,40 @@ impl Arguments {
 
     /// An interactive session needs a terminal; a lone word that looks like a command is none of its prompts.
     fn check_interactive(&self) -> Result<(), String> {
-        let lone_word = self.prompt().filter(|text| !text.contains(char::is_whitespace));
-        let is_command = |word: &str| COMMANDS.contains(&word) || closest(word, &COMMANDS).is_some();
         let at_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        if self.is_interactive() && at_terminal && !lone_word.is_some_and(is_command) {
+        if self.is_interactive() && at_terminal && self.lone_command().is_none() {
             return Ok(());
         }
         Err(self.not_interactive())
     }
 
+    /// The prompt and the command it names or is a slip for, if it is a single word.
+    fn lone_command(&self) -> Option<(&str, &'static str)> {
+        let word = self.prompt().filter(|text| !text.contains(char::is_whitespace))?;
+        Some((word, closest(word, &COMMANDS)?))
+    }
+
+    /// Whether a person at a terminal wants the answer to a prompt elsewhere, such as in a file.
+    fn is_redirected(&self) -> bool {
+        self.is_interactive()
+            && self.prompt().is_some()
+            && self.lone_command().is_none()
+            && std::io::stdin().is_terminal()
+            && !std::io::stdout().is_terminal()
+    }
+
     fn not_interactive(&self) -> String {
-        let lone_word = self.prompt().filter(|text| !text.contains(char::is_whitespace));
-        if let Some(command) = lone_word.filter(|word| COMMANDS.contains(word)) {
-            return format!(
-                "{command} is a command only as the first word: `windlass {command}`. \
-                 A prompt needs -p: `windlass -p {command}`."
-            );
+        match self.lone_command() {
+            Some((word, command)) if word == command => {
+                return format!(
+                    "{command} is a command only as the first word: `windlass {command}`. \
+                     To send it as a prompt: `windlass -p -- {command}`."
+                );
+            }
+            Some((word, command)) => return usage::misspelt(word, command, &[]),
+            None => {}
         }
-        if let Some((word, command)) = lone_word.and_then(|word| Some((word, closest(word, &COMMANDS)?))) {
-            return format!(
-                "there is no command {word}. Did you mean `windlass {command}`? A prompt needs -p: `windlass -p {word}`."
-            );
-        }
-        "an interactive session needs a terminal and text in and out. Run one prompt with `windlass -p \"your prompt\"`, \
+        "An interactive session needs a terminal, and text as input and output format. Run one prompt with `windlass -p \"your prompt\"`, \
          or try `windlass demo`."
             .into()
     }
@@ -390,23 +418,29 @@ impl Arguments {
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
     let rest = arguments.get(2..).unwrap_or_default();
     match arguments.get(1).and_then(|first| first.to_str()) {
+        Some("completions") => return command_tree::parse_completions(rest),
         Some("demo") => return parse_demo(rest),
+        Some("doctor") => return doctor::parse(rest),
         Some("help") => return parse_help(rest),
         Some("sessions") => return sessions::parse(rest),
         Some("config") => return config::parse(rest),
+        Some("man") => return command_tree::parse_man(rest),
         Some("permissions") => return permissions::parse(rest),
         Some("sandbox") => return confine::parse(rest),
         Some("trust") => return trust::parse(rest),
         Some("trace") => return trace::parse(rest),
         Some("replay") => return replay::parse(rest),
-        Some(word) => usage::command_not_yet(word).map_or(Ok(()), Err)?,
+        Some(word) => usage::not_a_command(word, rest).map_or(Ok(()), Err)?,
         None => {}
     }
     match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => match arguments.rewind()? {
-            Some(wanted) => Ok(Request::Rewind(wanted)),
-            None => Ok(Request::Print(Box::new(arguments))),
-        },
+        Ok(mut arguments) => {
+            arguments.print |= arguments.is_redirected();
+            Ok(match arguments.rewind()? {
+                Some(wanted) => Request::Rewind(wanted),
+                None => Request::Print(Box::new(arguments)),
+            })
+        }
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
             Ok(Request::Show(format!("{}\n", crate::VERSION)))
         }
@@ -498,6 +532,34 @@ mod tests {
     }
 
     #[test]
+    fn a_slip_in_a_command_is_no_prompt() {
+        let check = |line: &[&str], expected: &str| {
+            let line: Vec<OsString> =
+                [&["windlass"], line].concat().into_iter().map(OsString::from).collect();
+            let seen = parse(&line).err().unwrap_or_default();
+            assert!(seen.contains(expected) && seen.is_empty() == expected.is_empty(), "{line:?}: {seen}");
+        };
+        check(&["session", "list"], "Unknown command `session`. Did you mean `windlass sessions list`?");
+        check(
+            &["sesions"],
+            "Did you mean `windlass sessions`? To send it as a prompt: `windlass -p -- sesions`.",
+        );
+        check(&["confg", "shwo", "--json"], "Did you mean `windlass config show --json`?");
+        check(
+            &["config", "shwo"],
+            "Unknown command `windlass config shwo`. Did you mean `windlass config show`?",
+        );
+        check(&["docter"], "Did you mean `windlass doctor`?");
+        for prompt in ["hello", "explain", "fix the session", "why?"] {
+            check(&[prompt], "");
+        }
+        check(&["-p", "go", "list"], "Unexpected argument \"list\". Quote a prompt of several words");
+        check(&["config"], "Missing subcommand; try `windlass config show`.");
+        check(&["permissions"], "Missing subcommand; try `windlass permissions explain`.");
+        check(&["sandbox"], "Missing subcommand; try `windlass sandbox status`.");
+    }
+
+    #[test]
     fn lists_take_several_tokens_and_may_be_repeated() {
         let given =
             arguments(&["-p", "go", "--allowedTools", "Read", "Edit", "--add-dir", "a", "b", "--add-dir=c"]);
@@ -519,13 +581,14 @@ mod tests {
         let both = ["--input-format", "stream-json", "--output-format=stream-json", "--verbose"];
         check(&both, "");
         check(&[&both[..], &["-p", "--replay-user-messages"]].concat(), "");
-        check(&[&both[..], &["go"]].concat(), "Leave the prompt on the command line out");
+        check(&[&both[..], &["go"]].concat(), "Leave out the prompt on the command line");
         check(&["-p", "--input-format=stream-json"], "needs --output-format stream-json --verbose");
         check(&["-p", "go", "--replay-user-messages"], "needs --input-format stream-json");
         check(&[], "needs a terminal");
         check(&["fix the test"], "needs a terminal");
-        check(&["dmeo"], "Did you mean `windlass demo`?");
+        check(&["--verbose", "dmeo"], "Did you mean `windlass demo`?");
         check(&["-p", "dmeo"], "");
+        check(&["-p", "--", "sessions"], "");
         check(&["--verbose", "demo"], "demo is a command only as the first word: `windlass demo`.");
     }
 }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use windlass_config::{setting_names, settings_page, settings_schema};
 
 use crate::arguments::Request;
@@ -53,9 +53,9 @@ pub(crate) struct Wanted {
     json: bool,
 }
 
-/// What `windlass help config` says.
-pub(crate) fn help() -> String {
-    Arguments::command().render_help().to_string()
+/// What can be said behind `windlass config`.
+pub(crate) fn command() -> clap::Command {
+    <Arguments as clap::CommandFactory>::command()
 }
 
 /// Reads what stands behind `windlass config`. Each error is for the user.
@@ -66,7 +66,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(crate::usage::of_command(&error, &Arguments::command(), rest)),
+        Err(error) => Err(crate::usage::of_command(&error, &command(), rest)),
     }
 }
 

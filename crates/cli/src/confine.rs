@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use windlass_config::{Config, Flags, SandboxPath};
 use windlass_engine::protocol::{HostFact, PathFact};
 use windlass_engine::{CommandPattern, Hosts, Rules, Sandboxing};
@@ -46,9 +46,9 @@ pub(crate) struct Wanted {
     command: Vec<OsString>,
 }
 
-/// What `windlass help sandbox` says.
-pub(crate) fn help() -> String {
-    Arguments::command().render_help().to_string()
+/// What can be said behind `windlass sandbox`.
+pub(crate) fn command() -> clap::Command {
+    <Arguments as clap::CommandFactory>::command()
 }
 
 /// Reads what stands behind `windlass sandbox`. Each error is for the user.
@@ -59,7 +59,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(crate::usage::of_command(&error, &Arguments::command(), rest)),
+        Err(error) => Err(crate::usage::of_command(&error, &command(), rest)),
     }
 }
 
@@ -102,18 +102,29 @@ fn config() -> Result<Config, String> {
     Ok(config)
 }
 
+/// Whether the settings ask for a sandbox.
+pub(crate) fn is_wanted(config: &Config) -> bool {
+    config.files.sandbox.enabled.as_ref().is_some_and(|enabled| enabled.value)
+}
+
+/// Whether nothing starts where the sandbox cannot be had.
+pub(crate) fn must_be_there(config: &Config) -> bool {
+    config.files.sandbox.fail_if_unavailable.as_ref().is_none_or(|switch| switch.value)
+}
+
+/// The sandbox that can be had here, whether the settings ask for it or not.
+pub(crate) fn available(config: &Config) -> Result<Sandbox, String> {
+    Sandbox::prepare(&policy(config)).map_err(|unavailable| unavailable.to_string())
+}
+
 /// The sandbox for the commands of a run, if the settings ask for one. Where it cannot be had, nothing starts, unless the
 /// settings say that commands may then run without.
 pub(crate) fn prepare(config: &mut Config) -> Result<Option<Sandbox>, String> {
-    let wanted = &config.files.sandbox;
-    if !wanted.enabled.as_ref().is_some_and(|enabled| enabled.value) {
+    if !is_wanted(config) {
         return Ok(None);
     }
-    let stated = |switch: &Option<windlass_config::Sourced<bool>>, standard| {
-        switch.as_ref().map_or(standard, |switch| switch.value)
-    };
     let lost = lost_bwrap(config);
-    match Sandbox::prepare(&policy(config)) {
+    match available(config) {
         Ok(sandbox) => {
             config.warnings.extend(lost);
             config.permissions.sandbox = sandboxing(config);
@@ -122,7 +133,7 @@ pub(crate) fn prepare(config: &mut Config) -> Result<Option<Sandbox>, String> {
             }
             Ok(Some(sandbox))
         }
-        Err(unavailable) if stated(&wanted.fail_if_unavailable, true) => Err(format!(
+        Err(unavailable) if must_be_there(config) => Err(format!(
             "{unavailable} Commands do not run without the sandbox that the settings ask for; \
              set sandbox.failIfUnavailable to false to let them."
         )),

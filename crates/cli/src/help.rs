@@ -6,7 +6,7 @@ use clap::CommandFactory as _;
 use windlass_config::{Area, VARIABLES};
 
 use crate::arguments::Arguments;
-use crate::layout;
+use crate::{command_tree, layout};
 
 /// Lines longer than this are hard to read.
 const COLUMNS_MAX: usize = 110;
@@ -22,6 +22,9 @@ Commands:
   permissions       Say what would become of a call, by which rule and why; nothing is run
   trust             Show what this project's settings would make act, and agree to it or not
   sandbox           Run a program in the sandbox, or say what the sandbox can hold here
+  doctor            Check settings, trust, key, model, sandbox and sessions, and say what to do
+  completions       Print completions for a shell: bash, zsh, fish and others
+  man               Print the manual page
   help              Show this text
   help environment  List the environment variables
 
@@ -69,8 +72,20 @@ Exit codes:
 ";
 
 /// The topics beside the flags.
-const TOPICS: [&str; 9] =
-    ["config", "demo", "environment", "permissions", "replay", "sandbox", "sessions", "trace", "trust"];
+pub(crate) const TOPICS: [&str; 12] = [
+    "completions",
+    "config",
+    "demo",
+    "doctor",
+    "environment",
+    "man",
+    "permissions",
+    "replay",
+    "sandbox",
+    "sessions",
+    "trace",
+    "trust",
+];
 
 /// A text for the terminal on standard output.
 pub(crate) fn page(text: &str) -> String {
@@ -83,14 +98,10 @@ pub(crate) fn about(topic: Option<&str>) -> Result<String, String> {
         None => Arguments::command().render_help().to_string(),
         Some("demo") => DEMO.to_owned(),
         Some("environment") => environment(),
-        Some("sessions") => crate::sessions::help(),
-        Some("trace") => crate::trace::help(),
-        Some("replay") => crate::replay::help(),
-        Some("config") => crate::config::help(),
-        Some("permissions") => crate::permissions::help(),
-        Some("trust") => crate::trust::help(),
-        Some("sandbox") => crate::confine::help(),
         Some(other) => {
+            if let Some(mut command) = command_tree::definition(other) {
+                return Ok(page(&command.render_help().to_string()));
+            }
             let topics = TOPICS.map(|topic| format!("`windlass help {topic}`")).join(", ");
             let other = crate::display::line(other);
             return Err(format!("there is no help about {other}. There is `windlass help`, and {topics}."));

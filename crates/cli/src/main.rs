@@ -7,12 +7,14 @@ mod acting;
 mod arguments;
 mod asking;
 mod bell;
+mod command_tree;
 mod commands;
 mod config;
 mod confine;
 mod conversation;
 mod demo;
 mod display;
+mod doctor;
 mod drive;
 mod escape;
 mod guard;
@@ -60,6 +62,7 @@ fn main() {
     let code = match arguments::parse(&arguments) {
         Ok(Request::Print(arguments)) => print::run(&arguments),
         Ok(Request::Demo) => demo::run(),
+        Ok(Request::Doctor(wanted)) => doctor::run(&wanted),
         Ok(Request::Sessions(command)) => sessions::run(&command),
         Ok(Request::Trace(wanted)) => trace::run(&wanted),
         Ok(Request::Replay(wanted)) => replay::run(&wanted),

@@ -6,7 +6,7 @@ mod explain;
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::arguments::Request;
 use crate::help;
@@ -77,9 +77,9 @@ pub(crate) struct Wanted {
     pub(crate) batch: bool,
 }
 
-/// What `windlass help permissions` says.
-pub(crate) fn help() -> String {
-    Permissions::command().render_help().to_string()
+/// What can be said behind `windlass permissions`.
+pub(crate) fn command() -> clap::Command {
+    <Permissions as clap::CommandFactory>::command()
 }
 
 /// Reads what stands behind `windlass permissions`. Each error is for the user.
@@ -90,7 +90,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(crate::usage::of_command(&error, &Permissions::command(), rest)),
+        Err(error) => Err(crate::usage::of_command(&error, &command(), rest)),
     }
 }
 

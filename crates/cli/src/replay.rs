@@ -7,15 +7,15 @@ mod report;
 use std::ffi::OsString;
 use std::time::Instant;
 
+use clap::Parser;
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Parser};
 use uuid::Uuid;
 use windlass_engine::Recall;
 use windlass_engine::protocol::Role;
 use windlass_session::{SessionInfo, Upto, load};
 
 use crate::arguments::{Arguments, Request};
-use crate::sessions::{Ground, print, wrong};
+use crate::sessions::{Ground, print};
 use crate::{complain, display, help, print as prompts};
 use play::{End, Played};
 
@@ -54,13 +54,13 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(format!("{} See `windlass replay --help`.", wrong(&error))),
+        Err(error) => Err(crate::usage::of_command(&error, &command(), rest)),
     }
 }
 
-/// What `windlass help replay` says.
-pub(crate) fn help() -> String {
-    Wanted::command().render_help().to_string()
+/// What can be said behind `windlass replay`.
+pub(crate) fn command() -> clap::Command {
+    <Wanted as clap::CommandFactory>::command()
 }
 
 /// Plays the session. Returns the exit code.
@@ -139,5 +139,5 @@ fn live(wanted: &Wanted, model: &str, session: &str, copy: Uuid) -> Result<Argum
     if let Some(prompt) = &wanted.prompt {
         line.extend(["--", prompt]);
     }
-    Arguments::try_parse_from(line).map_err(|error| wrong(&error))
+    Arguments::try_parse_from(line).map_err(|error| crate::usage::explain(&error))
 }

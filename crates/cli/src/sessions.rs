@@ -15,7 +15,7 @@ mod remove;
 mod search;
 mod show;
 
-pub(crate) use arguments::{Command, help, parse, wrong};
+pub(crate) use arguments::{Command, command, parse};
 pub(crate) use export::{redactor, to_file};
 
 /// Where the command looks.

@@ -2,6 +2,11 @@
 
 /// The closest of some words, if one is close enough to be a slip of the fingers.
 pub(crate) fn closest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let longest = known.iter().map(|known| known.len()).max()?;
+    // A whole prompt is no slip, and comparing it would take long.
+    if word.len() > 2 * longest {
+        return None;
+    }
     let word = word.to_lowercase();
     let (distance, best) =
         known.iter().map(|known| (distance(&word, &known.to_lowercase()), *known)).min()?;
@@ -36,7 +41,7 @@ mod tests {
             check(word, Some("demo"));
         }
         check("hlep", Some("help"));
-        for word in ["hello", "explain", "x", "refactor"] {
+        for word in ["hello", "explain", "x", "refactor", &"demo ".repeat(1_000_000)] {
             check(word, None);
         }
         assert_eq!(closest("Bsah", &["Bash", "Read"]), Some("Bash"));

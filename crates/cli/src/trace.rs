@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use clap::Parser;
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Parser};
 use windlass_session::{Header, Line, Located, Mark, SessionInfo, lines, records};
 use windlass_trace::{Opening, Trace, is_trace};
 
 use crate::arguments::Request;
-use crate::sessions::{Ground, print, redactor, short, to_file, wrong};
+use crate::sessions::{Ground, print, redactor, short, to_file};
 use crate::{complain, display, help};
 
 /// As much of a file tells whether it is a trace.
@@ -44,13 +44,13 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(format!("{} See `windlass trace --help`.", wrong(&error))),
+        Err(error) => Err(crate::usage::of_command(&error, &command(), rest)),
     }
 }
 
-/// What `windlass help trace` says.
-pub(crate) fn help() -> String {
-    Wanted::command().render_help().to_string()
+/// What can be said behind `windlass trace`.
+pub(crate) fn command() -> clap::Command {
+    <Wanted as clap::CommandFactory>::command()
 }
 
 /// Draws the session. Returns the exit code.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use windlass_config::{Granted, Place, SettingsFiles, TrustState, TrustStore, TrustedProject};
 
 use crate::acting::Acting;
@@ -40,9 +40,9 @@ pub(crate) enum Command {
     List,
 }
 
-/// What `windlass help trust` says.
-pub(crate) fn help() -> String {
-    Arguments::command().render_help().to_string()
+/// What can be said behind `windlass trust`.
+pub(crate) fn command() -> clap::Command {
+    <Arguments as clap::CommandFactory>::command()
 }
 
 /// Reads what stands behind `windlass trust`. Each error is for the user.
@@ -53,7 +53,7 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(crate::usage::of_command(&error, &Arguments::command(), rest)),
+        Err(error) => Err(crate::usage::of_command(&error, &command(), rest)),
     }
 }
 

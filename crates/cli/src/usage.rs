@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::arguments::Arguments;
-use crate::display;
+use crate::arguments::{Arguments, COMMANDS};
 use crate::suggest::closest;
+use crate::{command_tree, display};
 
 /// Flags that users of the reference know and that are not there yet.
 const FLAGS_NOT_YET: [&str; 40] = [
@@ -54,39 +54,75 @@ const FLAGS_NOT_YET: [&str; 40] = [
 ];
 
 /// Commands that users of the reference know and that are not there yet.
-const COMMANDS_NOT_YET: [&str; 12] = [
-    "agents", "attach", "auth", "doctor", "import", "install", "logs", "mcp", "plugin", "purge", "update",
-    "upgrade",
-];
+const COMMANDS_NOT_YET: [&str; 11] =
+    ["agents", "attach", "auth", "import", "install", "logs", "mcp", "plugin", "purge", "update", "upgrade"];
 
-/// What to say about a first word that is a command elsewhere.
-pub(crate) fn command_not_yet(word: &str) -> Option<String> {
-    COMMANDS_NOT_YET.contains(&word).then(|| {
-        format!(
+/// What to say about a first word that is a command elsewhere, or nearly one of ours.
+pub(crate) fn not_a_command(word: &str, rest: &[OsString]) -> Option<String> {
+    if COMMANDS_NOT_YET.contains(&word) {
+        return Some(format!(
             "`windlass {word}` is not supported yet. For a prompt of your own: `windlass -p \"your prompt\"`."
-        )
-    })
+        ));
+    }
+    closest(word, &COMMANDS).map(|command| misspelt(word, command, rest))
+}
+
+/// What to say about a slip in a command. What stands behind it is kept, with the slip in a command within the command mended too.
+pub(crate) fn misspelt(word: &str, command: &str, rest: &[OsString]) -> String {
+    let tree = command_tree::whole();
+    let inner: Vec<&str> = tree
+        .find_subcommand(command)
+        .map(|found| found.get_subcommands().map(clap::Command::get_name).collect())
+        .unwrap_or_default();
+    let mut line = format!("windlass {command}");
+    for (position, given) in rest.iter().enumerate() {
+        let given = display::line(&given.to_string_lossy());
+        let meant = closest(&given, &inner).filter(|_| position == 0);
+        line = format!("{line} {}", meant.unwrap_or(&given));
+    }
+    let word = display::line(word);
+    format!(
+        "Unknown command `{word}`. Did you mean `{line}`? To send it as a prompt: `windlass -p -- {word}`."
+    )
 }
 
 /// What to say about a line behind one of our commands. The page it names is the one that helps: that of the command within the
 /// command, if the line got so far.
 pub(crate) fn of_command(error: &clap::Error, command: &clap::Command, rest: &[OsString]) -> String {
     let inner = rest.first().and_then(|word| command.find_subcommand(word));
-    let command = command.get_name();
+    let (definition, command) = (command, command.get_name());
     let page = inner.map_or_else(|| command.to_owned(), |inner| format!("{command} {}", inner.get_name()));
     let named = |kind| error.get(kind).map(|value| display::line(&words(value))).unwrap_or_default();
     let what = match error.kind() {
-        ErrorKind::UnknownArgument => format!("{} does not belong here.", named(ContextKind::InvalidArg)),
+        ErrorKind::UnknownArgument => format!("Unexpected argument {}.", named(ContextKind::InvalidArg)),
         ErrorKind::InvalidSubcommand => {
-            format!("there is no command `{command} {}`.", named(ContextKind::InvalidSubcommand))
+            return unknown_subcommand(definition, &named(ContextKind::InvalidSubcommand));
         }
-        ErrorKind::MissingRequiredArgument => format!("{} is missing.", named(ContextKind::InvalidArg)),
+        ErrorKind::MissingRequiredArgument => format!("Missing argument {}.", named(ContextKind::InvalidArg)),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            format!("`{command}` needs to be told what to do.")
+            return missing_subcommand(definition);
         }
         _ => explain(error),
     };
     format!("{what} `{page} --help` shows what there is.")
+}
+
+fn unknown_subcommand(command: &clap::Command, word: &str) -> String {
+    let (name, inner): (_, Vec<&str>) =
+        (command.get_name(), command.get_subcommands().map(clap::Command::get_name).collect());
+    let next = match closest(word, &inner) {
+        Some(meant) => format!("Did you mean `{name} {meant}`?"),
+        None => format!("`{name} --help` shows what there is."),
+    };
+    format!("Unknown command `{name} {word}`. {next}")
+}
+
+/// Names the first command within the command that needs nothing else.
+fn missing_subcommand(command: &clap::Command) -> String {
+    let needs_nothing = |inner: &&clap::Command| !inner.get_arguments().any(clap::Arg::is_required_set);
+    let first = command.get_subcommands().find(needs_nothing).or_else(|| command.get_subcommands().next());
+    let first = first.map(clap::Command::get_name).unwrap_or_default();
+    format!("Missing subcommand; try `{} {first}`.", command.get_name())
 }
 
 /// What to say about a line that the parser refuses.
@@ -110,7 +146,7 @@ pub(crate) fn explain(error: &clap::Error) -> String {
             let prior = prior.split(' ').next().unwrap_or_default();
             format!("{flag} cannot be used with {prior}. Give only one of the two.")
         }
-        ErrorKind::InvalidUtf8 => "an argument is not UTF-8 text.".into(),
+        ErrorKind::InvalidUtf8 => "An argument is not UTF-8 text.".into(),
         _ => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
@@ -131,8 +167,7 @@ fn unknown(argument: &str) -> String {
     let flag = argument.split('=').next().unwrap_or_default();
     if !flag.starts_with('-') {
         return format!(
-            "{argument:?} comes after the end of the prompt. Put a prompt of several words in quotes: \
-             `windlass -p \"your prompt\"`."
+            "Unexpected argument {argument:?}. Quote a prompt of several words: `windlass -p \"your prompt\"`."
         );
     }
     if FLAGS_NOT_YET.contains(&flag) {
@@ -144,10 +179,10 @@ fn unknown(argument: &str) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match closest(flag, &known) {
         Some(meant) if flag.starts_with("--") => {
-            format!("there is no flag {flag}. Did you mean {meant}?")
+            format!("Unknown flag {flag}. Did you mean {meant}?")
         }
         _ => format!(
-            "there is no flag {flag}. `windlass --help` lists the flags; a prompt that begins with a dash goes behind --."
+            "Unknown flag {flag}. `windlass --help` lists the flags. Put a prompt that begins with a dash after --."
         ),
     }
 }
@@ -175,6 +210,6 @@ mod tests {
                 assert!(!FLAGS_NOT_YET.contains(&name.as_str()), "{name}");
             }
         }
-        assert!(crate::arguments::COMMANDS.iter().all(|command| command_not_yet(command).is_none()));
+        assert!(COMMANDS.iter().all(|command| !COMMANDS_NOT_YET.contains(command)));
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct Wired {
 /// The models that an engine asks.
 pub(crate) struct ModelSet {
     client: Arc<dyn ModelClient>,
-    main: ModelCard,
+    pub(crate) main: ModelCard,
     fallbacks: Vec<ModelCard>,
     small: Option<ModelCard>,
 }
@@ -263,7 +263,7 @@ fn small(main: &ModelCard, models: &Models) -> ModelCard {
 }
 
 /// Whether somebody said where to go or who asks.
-fn can_reach(api: &Api) -> bool {
+pub(crate) fn can_reach(api: &Api) -> bool {
     let names_credentials =
         |name: &str| name.eq_ignore_ascii_case("x-api-key") || name.eq_ignore_ascii_case("authorization");
     api.key.is_some()
@@ -309,7 +309,7 @@ fn client_settings(api: &Api) -> AnthropicSettings {
 }
 
 /// What is only assumed about the model, and how to correct it.
-fn assumption(card: &ModelCard) -> Option<String> {
+pub(crate) fn assumption(card: &ModelCard) -> Option<String> {
     (!card.known).then(|| {
         let families = FAMILIES.map(|(family, _)| family);
         let meant = closest(&card.id, &families).map(|family| format!(" Did you mean {family}?"));

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
@@ -294,7 +294,9 @@ fn asked_at_terminal(project: &Project) -> String {
     let name = ptsname(&master, Vec::new()).unwrap();
     let terminal = File::options().read(true).write(true).open(OsStr::from_bytes(name.to_bytes())).unwrap();
     let mut command: Command = project.command(WINDLASS).env("WINDLASS_SCRIPT", script).into_command();
-    command.arg("touch it").stdin(terminal.try_clone().unwrap()).stderr(terminal).stdout(Stdio::null());
+    let end = || terminal.try_clone().unwrap();
+    command.arg("touch it").stdin(end()).stderr(end()).stdout(end());
+    drop(terminal);
     let mut child = command.spawn().unwrap();
     drop(command);
     let (mut master, mut screen, mut piece) = (File::from(master), Vec::new(), [0; 4096]);

@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::arguments::Request;
-use crate::{display, help, usage};
+use crate::help;
 
 /// Lists, shows, searches, exports and removes sessions
 #[derive(Debug, Parser)]
@@ -115,28 +115,11 @@ pub(crate) fn parse(rest: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayHelp => {
             Ok(Request::Show(help::page(&error.render().to_string())))
         }
-        Err(error) => Err(format!("{} See `windlass sessions --help`.", wrong(&error))),
+        Err(error) => Err(crate::usage::of_command(&error, &command(), rest)),
     }
 }
 
-/// What `windlass help sessions` says.
-pub(crate) fn help() -> String {
-    Sessions::command().render_help().to_string()
-}
-
-/// What is wrong with a line, in a sentence.
-pub(crate) fn wrong(error: &clap::Error) -> String {
-    let named = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => display::line(text),
-        Some(ContextValue::Strings(texts)) => display::line(&texts.join(" ")),
-        _ => String::new(),
-    };
-    match error.kind() {
-        ErrorKind::UnknownArgument => format!("unexpected argument {}.", named(ContextKind::InvalidArg)),
-        ErrorKind::InvalidSubcommand => {
-            format!("unknown command `windlass sessions {}`.", named(ContextKind::InvalidSubcommand))
-        }
-        ErrorKind::MissingRequiredArgument => format!("{} is missing.", named(ContextKind::InvalidArg)),
-        _ => usage::explain(error),
-    }
+/// What can be said behind `windlass sessions`.
+pub(crate) fn command() -> clap::Command {
+    <Sessions as clap::CommandFactory>::command()
 }

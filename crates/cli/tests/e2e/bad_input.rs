@@ -19,7 +19,7 @@ fn check(arguments: &[&str], words: &[&str]) {
 
 #[test]
 fn flags_are_checked() {
-    check(&["-p", "go", "--nope"], &["windlass: there is no flag --nope. "]);
+    check(&["-p", "go", "--nope"], &["windlass: Unknown flag --nope. "]);
     check(&["-p", "go", "--output-fromat", "json"], &["Did you mean --output-format?"]);
     check(&["-p", "go", "--output-format", "xml"], &["--output-format xml", "text, json, stream-json"]);
     check(&["-p", "go", "--model"], &["--model needs a value."]);
@@ -54,7 +54,9 @@ fn flags_are_checked() {
 fn a_session_needs_print_mode_and_a_prompt() {
     check(&[], &["needs a terminal", "windlass -p", "windlass demo"]);
     check(&["fix the test"], &["needs a terminal"]);
-    check(&["dmeo"], &["Did you mean `windlass demo`?"]);
+    check(&["dmeo"], &["Did you mean `windlass demo`?", "`windlass -p -- dmeo`"]);
+    check(&["session", "list"], &["Unknown command `session`. Did you mean `windlass sessions list`?"]);
+    check(&["config"], &["Missing subcommand; try `windlass config show`."]);
     check(&["-p"], &["no prompt"]);
     check(&["-p", "  "], &["no prompt"]);
     check(&["demo", "--fast"], &["takes no arguments", "--fast"]);
@@ -62,7 +64,7 @@ fn a_session_needs_print_mode_and_a_prompt() {
 
 #[test]
 fn a_prompt_that_got_lost_is_found() {
-    check(&["-p", "do", "it"], &["\"it\" comes after the end of the prompt", "in quotes"]);
+    check(&["-p", "do", "it"], &["Unexpected argument \"it\". Quote a prompt of several words"]);
     check(
         &["-p", "--allowedTools", "Bash", "do it"],
         &["no prompt", "--allowedTools takes every word", "`windlass -p \"do it\" --allowedTools ...`"],

@@ -138,7 +138,6 @@ fn the_page_that_helps_is_named() {
     check(&["permissions", "explain", "--wether"], "permissions explain");
     check(&["permissions", "explain"], "permissions explain");
     check(&["permissions", "wether"], "permissions");
-    check(&["permissions"], "permissions");
     check(&["sandbox", "run"], "sandbox run");
     check(&["sandbox", "status", "x"], "sandbox status");
     check(&["config", "show", "--wether"], "config show");

@@ -97,7 +97,7 @@ fn what_makes_no_sense_is_refused() {
     check_refused(&stage.run(&["--resume", &id, "--rewind-files", "undo"]), &["no rewind to undo"]);
     check_refused(
         &stage.run(&["--resume", &id, "--rewind-files", &points[0], "more"]),
-        &["Leave the prompt out"],
+        &["Leave out the prompt"],
     );
     check_refused(&stage.run(&["-p", "x", "--dry-run"]), &["--rewind-files"]);
 }

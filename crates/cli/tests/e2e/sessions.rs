@@ -162,9 +162,12 @@ fn a_session_that_is_open_is_not_removed() {
 #[test]
 fn mistakes_are_explained() {
     let stage = Stage::hello();
-    check_refused(&stage.sessions(&["lst"]), &["windlass sessions lst", "windlass sessions --help"]);
-    check_refused(&stage.sessions(&["show"]), &["<SESSION> is missing"]);
-    check_refused(&stage.sessions(&["list", "--wether"]), &["unexpected argument --wether"]);
+    check_refused(
+        &stage.sessions(&["lst"]),
+        &["windlass sessions lst", "Did you mean `windlass sessions list`?"],
+    );
+    check_refused(&stage.sessions(&["show"]), &["Missing argument <SESSION>."]);
+    check_refused(&stage.sessions(&["list", "--wether"]), &["Unexpected argument --wether."]);
     check_refused(&stage.sessions(&["list", "--limit", "x"]), &["--limit x is not understood"]);
     check_refused(&stage.sessions(&["export", "a", "--format", "pdf"]), &["markdown"]);
     check_refused(&stage.sessions(&["search", " "]), &["no words"]);

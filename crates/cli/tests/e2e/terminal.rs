@@ -102,6 +102,18 @@ fn the_changing_line_never_breaks() {
 }
 
 #[test]
+fn an_answer_that_goes_to_a_file_needs_no_flag() {
+    let stage = Stage::hello();
+    let (_master, terminal) = terminal(80);
+    let mut command = stage.command(&["say hello"]).into_command();
+    command.stdin(terminal.try_clone().unwrap()).stdout(Stdio::piped()).stderr(terminal);
+    let child = command.spawn().unwrap();
+    drop(command);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"Hello.\n".as_slice()));
+}
+
+#[test]
 fn a_denial_takes_one_line() {
     let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
     let (_, screen) = on_terminal(&stage, &["-p", "go"]);
@@ -135,7 +147,9 @@ fn hooks_hear_of_a_question_that_waits_for_an_answer() {
     let settings = serde_json::json!({"hooks": {"Notification": one}}).to_string();
     let (mut master, terminal) = terminal(80);
     let mut command = stage.command(&["go", "--settings", &settings]).into_command();
-    command.stdin(terminal.try_clone().unwrap()).stdout(Stdio::null()).stderr(terminal);
+    let end = || terminal.try_clone().unwrap();
+    command.stdin(end()).stdout(end()).stderr(end());
+    drop(terminal);
     let mut child = command.spawn().unwrap();
     drop(command);
     stage.wait_for_file("told.json");

@@ -1,0 +1,133 @@
+//! Every command and flag in one tree, and what is made of it: `windlass completions` and `windlass man`.
+//!
+//! The tree is built from the definitions that `--help` shows, and only when somebody asks for it.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{Arg, Command, CommandFactory, Parser};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use crate::arguments::{Arguments, Request};
+use crate::{config, confine, display, doctor, help, permissions, replay, sessions, trace, trust, usage};
+
+/// Prints completions for a shell
+#[derive(Debug, Parser)]
+#[command(name = "windlass completions", args_override_self = true)]
+#[command(after_help = "\
+Examples:
+  windlass completions bash > ~/.local/share/bash-completion/completions/windlass
+  windlass completions zsh > ~/.zfunc/_windlass    # in a directory of $fpath
+  windlass completions fish > ~/.config/fish/completions/windlass.fish")]
+struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints the manual page of windlass or of one of its commands
+#[derive(Debug, Parser)]
+#[command(name = "windlass man", args_override_self = true)]
+#[command(after_help = "\
+Examples:
+  windlass man | man -l -
+  windlass man config show | man -l -
+  windlass man > ~/.local/share/man/man1/windlass.1")]
+struct Manual {
+    /// A command, such as config show
+    command: Vec<String>,
+}
+
+/// Makes a definition.
+type Define = fn() -> Command;
+
+/// Commands whose flags are defined with the parser, by name.
+const DEFINED: [(&str, Define); 10] = [
+    ("completions", Completions::command),
+    ("config", config::command),
+    ("doctor", doctor::command),
+    ("man", Manual::command),
+    ("permissions", permissions::command),
+    ("replay", replay::command),
+    ("sandbox", confine::command),
+    ("sessions", sessions::command),
+    ("trace", trace::command),
+    ("trust", trust::command),
+];
+
+/// What can be said behind a command, under its full name.
+pub(crate) fn definition(name: &str) -> Option<Command> {
+    DEFINED.iter().find(|(known, _)| *known == name).map(|(_, define)| define())
+}
+
+/// The whole command line.
+pub(crate) fn whole() -> Command {
+    let demo = Command::new("demo").about("Fix a small sample project under a scripted model; needs no key");
+    let topic = Arg::new("topic").value_parser(help::TOPICS).help("What about");
+    let help = Command::new("help").about("Show help about flags, a command or the environment").arg(topic);
+    // The page lists the commands by itself.
+    let (_, after_commands) = help::AFTER_FLAGS.split_once("\n\n").unwrap_or_default();
+    let whole = Arguments::command().after_help(after_commands).disable_help_subcommand(true);
+    let whole = whole.subcommand(demo).subcommand(help);
+    DEFINED.iter().fold(whole, |whole, (name, define)| whole.subcommand(define().name(*name)))
+}
+
+/// Reads what stands behind `windlass completions`. Each error is for the user.
+pub(crate) fn parse_completions(rest: &[OsString]) -> Result<Request, String> {
+    let mut script = Vec::new();
+    match read::<Completions>(rest)? {
+        Ok(Completions { shell }) => clap_complete::generate(shell, &mut whole(), "windlass", &mut script),
+        Err(shown) => return Ok(shown),
+    }
+    Ok(Request::Show(String::from_utf8_lossy(&script).into_owned()))
+}
+
+/// Reads what stands behind `windlass man`. Each error is for the user.
+pub(crate) fn parse_man(rest: &[OsString]) -> Result<Request, String> {
+    let path = match read::<Manual>(rest)? {
+        Ok(Manual { command }) => command,
+        Err(shown) => return Ok(shown),
+    };
+    let mut tree = whole();
+    tree.build();
+    let mut command = &tree;
+    for name in &path {
+        command = command.find_subcommand(name).ok_or_else(|| {
+            let path = display::line(&path.join(" "));
+            format!("There is no command `windlass {path}`. `windlass help` lists the commands.")
+        })?;
+    }
+    let mut page = Vec::new();
+    let name = command.get_bin_name().unwrap_or("windlass").replace(' ', "-");
+    let manual = Man::new(command.clone()).title(name).manual("Windlass");
+    manual.render(&mut page).map_err(|error| format!("the page cannot be made: {error}."))?;
+    Ok(Request::Show(String::from_utf8_lossy(&page).into_owned()))
+}
+
+/// What a line says, or the help that it asks for.
+fn read<T: Parser + CommandFactory>(rest: &[OsString]) -> Result<Result<T, Request>, String> {
+    let command = T::command();
+    let line = std::iter::once(OsString::from(command.get_name())).chain(rest.iter().cloned());
+    match T::try_parse_from(line) {
+        Ok(read) => Ok(Ok(read)),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+            Ok(Err(Request::Show(help::page(&error.render().to_string()))))
+        }
+        Err(error) => Err(usage::of_command(&error, &command, rest)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::COMMANDS;
+
+    #[test]
+    fn the_tree_has_every_command() {
+        let tree = whole();
+        let mut names: Vec<&str> = tree.get_subcommands().map(Command::get_name).collect();
+        names.sort_unstable();
+        assert_eq!(names, COMMANDS);
+        tree.debug_assert();
+    }
+}
