@@ -254,6 +254,9 @@ impl CallQueue {
     pub(crate) fn abandon(&mut self, cx: &mut Cx<'_>) {
         for call in self.calls.iter_mut().filter(|call| !call.is_finished()) {
             cx.effects.push(Effect::AbandonTool(call.id));
+            if matches!(call.stage, Stage::Running { .. }) {
+                call.stop_clock(cx);
+            }
             call.finish(ToolOutcome::error(ABANDONED));
         }
     }
@@ -289,11 +292,16 @@ impl CallQueue {
         Some(self.calls.last()?.shown.as_ref()?.id)
     }
 
-    /// Shows finished results in the order of the calls, as far as there is no gap.
+    /// Shows finished results in the order of the calls, as far as there is no gap. Of others it is only told that they are done.
     pub(crate) fn release(&mut self, cx: &mut Cx<'_>) {
         if self.discarded {
             return;
         }
+        self.show_results(cx);
+        self.calls.iter_mut().for_each(|call| call.tell_finished(cx));
+    }
+
+    fn show_results(&mut self, cx: &mut Cx<'_>) {
         for call in self.calls.iter_mut().skip_while(|call| call.shown.is_some()) {
             let (Some(result), Stage::Finished(outcome)) = (call.result(), &call.stage) else {
                 return;
@@ -309,6 +317,8 @@ impl CallQueue {
                 result: result.clone(),
                 structured: structured.clone(),
             }));
+            // Behind the record, which then goes into the log together with the outcome that it repeats.
+            call.tell_finished(cx);
             cx.effects.push(Effect::Emit(Update::ToolResult { id, call: call.id, name, result, structured }));
         }
     }

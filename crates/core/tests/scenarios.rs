@@ -3,7 +3,7 @@
 #[expect(dead_code, reason = "each file of scenarios uses its part of the language")]
 mod log;
 
-use log::{Scenario, check, check_transition};
+use log::{Scenario, check, check_transition, durations};
 use windlass_core::{Asking, EarlyStart, Interrupt, PermissionMode};
 use windlass_protocol::{Answer, FailureClass, StopReason, Transition};
 
@@ -427,6 +427,16 @@ fn a_refusal_takes_the_answer_back_unless_it_has_acted() {
         < text Sure
         < end refusal                retract 1 | settling done | = refused after 1
         ",
+    );
+}
+
+#[test]
+fn a_call_takes_as_long_as_it_runs_and_not_until_its_result_is_shown() {
+    let calls = || Scenario::new().submit("x").call("read a").call("read b").ended(StopReason::ToolUse);
+    assert_eq!(durations(calls().finished(2, "B").finished(1, "A")), ["c2 200 ms", "c1 500 ms"]);
+    assert_eq!(
+        durations(calls().finished(2, "B").interrupt(Interrupt::Stop).finished(1, "A")),
+        ["c2 200 ms", "c1 600 ms"]
     );
 }
 

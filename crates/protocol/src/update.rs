@@ -83,6 +83,13 @@ pub enum Update {
         /// The news.
         progress: ToolProgress,
     },
+    /// A tool is done. Its result follows when those of all earlier calls are there.
+    ToolFinished {
+        /// The call.
+        call: CallId,
+        /// From its start to its own end, without any wait for its turn.
+        duration_ms: u64,
+    },
     /// A call is answered. Answers come in the order of the calls.
     ToolResult {
         /// The id of this message.

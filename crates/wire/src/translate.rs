@@ -233,6 +233,8 @@ impl Translator {
                 self.retracted.extend(ids);
             }
             Update::ToolStarted { call, tool_use, .. } => self.on_tool_started(*call, tool_use),
+            // What is done gives no more signs of life, also while its result waits for its turn.
+            Update::ToolFinished { call, .. } => self.running.retain(|running| running.call != *call),
             Update::ToolResult { id, call, result, structured, .. } => {
                 self.running.retain(|running| running.call != *call);
                 let said = Said {

@@ -485,3 +485,13 @@ fn a_long_call_gives_signs_of_life() {
     translator.update(&tool_result(1, &ToolOutcome::text("x")), at(40), &mut out);
     assert_eq!(translator.next_heartbeat_ms(), None);
 }
+
+#[test]
+fn a_call_that_is_done_gives_no_signs_of_life_while_its_result_waits() {
+    let mut translator = Translator::new(SessionSeed(7), setup(false));
+    let mut out = Vec::new();
+    translator.update(&tool_started(), At { wall_ms: 0, monotonic_ms: 1_000 }, &mut out);
+    let finished = Update::ToolFinished { call: CallId(1), duration_ms: 500 };
+    translator.update(&finished, At { wall_ms: 0, monotonic_ms: 1_500 }, &mut out);
+    assert_eq!((translator.next_heartbeat_ms(), out.len()), (None, 0));
+}

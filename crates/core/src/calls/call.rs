@@ -34,6 +34,8 @@ pub(super) struct Call {
     pub(super) permission: Option<HookPermission>,
     /// When it started and when it ended.
     pub(super) ran_ms: (u64, u64),
+    /// The tool is done, and nobody was told.
+    pub(super) end_untold: bool,
     /// What the model is told with the result.
     pub(super) remarks: Vec<String>,
     /// A hook said not to go on after it, and why.
@@ -118,6 +120,7 @@ impl Call {
             requested: false,
             permission: None,
             ran_ms: (0, 0),
+            end_untold: false,
             remarks: Vec::new(),
             stop: None,
             deferred: false,
@@ -297,10 +300,28 @@ impl Call {
         let (call, tool_use_id, is_error) = (self.id, self.tool_use.id.clone(), outcome.is_error);
         let record = Record::Finished { call, tool_use_id, is_error };
         cx.persist_for(self.acted, record);
-        self.ran_ms.1 = cx.at_ms;
+        self.stop_clock(cx);
         let from = cx.state.carry.tools.cwd.clone();
         apply(&outcome, &mut cx.state.carry);
         self.tell_hooks_moved(&from, outcome, shared, cx);
+    }
+
+    /// The tool is done with the call, or is not waited for any longer.
+    pub(super) fn stop_clock(&mut self, cx: &Cx<'_>) {
+        self.ran_ms.1 = cx.at_ms;
+        self.end_untold = true;
+    }
+
+    /// Tells, once, that the tool is done.
+    pub(super) fn tell_finished(&mut self, cx: &mut Cx<'_>) {
+        if std::mem::take(&mut self.end_untold) {
+            cx.emit(Update::ToolFinished { call: self.id, duration_ms: self.duration_ms() });
+        }
+    }
+
+    /// How long the tool ran.
+    pub(super) fn duration_ms(&self) -> u64 {
+        self.ran_ms.1.saturating_sub(self.ran_ms.0)
     }
 
     pub(super) fn input_hash(&self) -> u64 {

@@ -183,7 +183,7 @@ impl Call {
     /// An interrupted call is answered without asking anybody else.
     fn ask_hooks_after(&mut self, outcome: ToolOutcome, shared: bool, cx: &mut Cx<'_>) {
         let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
-        let duration_ms = self.ran_ms.1.saturating_sub(self.ran_ms.0);
+        let duration_ms = self.duration_ms();
         let call = HookCall::PostToolUse { tool, tool_use, outcome: outcome.clone(), duration_ms };
         if self.stopping || !cx.config.hooks.contains(&call.event()) {
             return self.conclude(outcome, cx);

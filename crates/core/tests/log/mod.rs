@@ -53,6 +53,11 @@ pub(crate) fn asked(scenario: Scenario) -> Vec<String> {
     asked.map(|(_, about)| about.to_owned()).collect()
 }
 
+/// Plays the scenario, in which an event comes every 100 ms; how long each call took, in the order in which they ended.
+pub(crate) fn durations(scenario: Scenario) -> Vec<String> {
+    scenario.play().durations
+}
+
 /// Plays the scenario; the requests it sent.
 pub(crate) fn requests(scenario: Scenario) -> Vec<Arc<ModelRequest>> {
     scenario.play().requests
@@ -415,6 +420,7 @@ impl Scenario {
             request_words: self.request_words,
             outcome_words: self.outcome_words,
             course: Vec::new(),
+            durations: Vec::new(),
             log: String::new(),
         };
         for (line, told) in self.events {
@@ -455,6 +461,7 @@ struct Player {
     request_words: Option<fn(&ModelRequest) -> String>,
     outcome_words: Option<fn(&Outcome) -> String>,
     course: Vec<&'static str>,
+    durations: Vec<String>,
     log: String,
 }
 
@@ -553,6 +560,9 @@ impl Player {
             Effect::Emit(Update::Continued(transition)) if transition != Transition::NextTurn => {
                 self.course.push(transition.name());
                 words.push(format!("again {}", transition.name()));
+            }
+            Effect::Emit(Update::ToolFinished { call, duration_ms }) => {
+                self.durations.push(format!("c{} {duration_ms} ms", call.0));
             }
             Effect::Emit(Update::TurnsUsedUp { limit }) if self.wordy => {
                 words.push(format!("turns used up {limit}"));
