@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_protocol::{Facts, Prompt, Rest, Transcript};
+use windlass_protocol::{Facts, Prompt, Rest, TimeSpent, Transcript};
 
 use crate::attach::Notes;
 use crate::layers::{Compactions, Staged, TokenCount};
@@ -70,6 +70,7 @@ impl State {
             collapse_failures: carry.staged.facts().1,
             sent: carry.sent.as_ref().map(Sent::facts),
             reached: self.ledger.reached,
+            time: Some(self.ledger.session_time).filter(|time| *time != TimeSpent::default()),
             ..Rest::default()
         };
         carry.notes.add_to(&mut rest);
@@ -85,6 +86,7 @@ impl State {
         carry.notes = Notes::from_rest(rest);
         carry.sent = rest.sent.as_ref().map(|sent| Sent::from_facts(sent, &carry.messages));
         self.ledger.reached = rest.reached;
+        self.ledger.session_time = rest.time.unwrap_or_default();
     }
 }
 

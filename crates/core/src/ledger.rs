@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Denial, Failure, ModelCard, ModelSpend, Outcome, PromptId, RawValue, RawValueEq, Spent, StopReason,
-    Terminal, ToolUse, Usage,
+    Terminal, TimeSpent, ToolUse, Usage,
 };
 
 use crate::cost::cost_usd;
@@ -24,6 +24,8 @@ pub(crate) struct Ledger {
     pub(crate) models: BTreeMap<Arc<str>, ModelSpend>,
     /// What each model took in the whole session.
     pub(crate) session: BTreeMap<Arc<str>, ModelSpend>,
+    /// How long the runs of the session took that are over.
+    pub(crate) session_time: TimeSpent,
     /// Calls that were not allowed.
     pub(crate) denials: Vec<Denial>,
     /// How long their inputs are together.
@@ -74,6 +76,7 @@ impl Ledger {
             prompt: self.prompt.clone(),
             tree_usd: self.tree_usd,
             session: self.session.clone(),
+            session_time: self.session_time,
             ..Self::default()
         }
     }
@@ -124,6 +127,10 @@ impl Ledger {
         for spend in self.models.values() {
             usage.add(&spend.usage);
         }
+        let duration_ms = at_ms.saturating_sub(self.started_at_ms);
+        let time = &mut self.session_time;
+        time.duration_ms = time.duration_ms.saturating_add(duration_ms);
+        time.duration_api_ms = time.duration_api_ms.saturating_add(self.api_ms);
         let (errors, warnings) = (self.errors(terminal, iterations), self.warnings(terminal));
         Outcome {
             terminal,
@@ -136,7 +143,7 @@ impl Ledger {
             errors,
             warnings,
             failure: self.failure.take(),
-            duration_ms: at_ms.saturating_sub(self.started_at_ms),
+            duration_ms,
             duration_api_ms: self.api_ms,
             structured: self.structured.take(),
             deferred: self.deferred.take(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     CallId, Failure, ForkId, HookId, LookId, MessageId, ModelRequest, ModelSpend, RequestId, StoreId,
-    Terminal, TimerId, Transcript, Transition,
+    Terminal, TimeSpent, TimerId, Transcript, Transition,
 };
 
 pub(crate) use files::KnownFiles;
@@ -375,6 +375,12 @@ impl State {
     #[must_use]
     pub fn spent_in_session(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         &self.ledger.session
+    }
+
+    /// How long the runs of this session took that are over.
+    #[must_use]
+    pub fn time_in_session(&self) -> TimeSpent {
+        self.ledger.session_time
     }
 
     /// Messages that were typed during a run and that no request has carried yet.

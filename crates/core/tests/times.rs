@@ -47,3 +47,22 @@ fn the_time_of_requests_is_counted_and_that_of_pauses_is_not() {
         vec![submit(), (1_030, told(1, cut())), (1_500, Event::Timer(TimerId(1))), (1_600, told(2, ended()))];
     check(again, 600, 130);
 }
+
+#[test]
+fn the_times_of_all_runs_are_those_of_the_session() {
+    let run = |state: State, begins_ms: u64, ends_ms: u64, request: u32| {
+        let submit = Input::at(begins_ms, Event::Submit("x".into()));
+        let (state, _) = step(state.at_rest(), submit, &Config::default());
+        step(state, Input::at(ends_ms, told(request, ended())), &Config::default()).0
+    };
+    let check = |state: &State, expected: u64| {
+        let time = state.time_in_session();
+        assert_eq!((time.duration_ms, time.duration_api_ms), (expected, expected));
+    };
+    let state = run(run(State::default(), 1_000, 1_250, 1), 9_000, 9_300, 2);
+    check(&state, 550);
+    let facts = state.at_rest().facts().unwrap_or_else(|| panic!("the session is at rest"));
+    let state = State::from_facts(facts);
+    check(&state, 550);
+    check(&run(state, 100, 200, 1), 650);
+}

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 use windlass_core::{Event, Prompt, State};
 use windlass_ports::{LogError, SessionLog};
 use windlass_protocol::{
-    ContextReport, HookEvent, ModelSpend, Role, SessionSeed, StartSource, Transcript, estimate_tokens,
+    ContextReport, HookEvent, ModelSpend, Role, SessionSeed, StartSource, TimeSpent, Transcript,
+    estimate_tokens,
 };
 
 use crate::builder::Shared;
@@ -184,6 +185,12 @@ impl Session {
     #[must_use]
     pub fn spent(&self) -> &BTreeMap<Arc<str>, ModelSpend> {
         self.machine.state.spent_in_session()
+    }
+
+    /// How long the runs of this session took, in earlier processes too. A run that was cut off does not count.
+    #[must_use]
+    pub fn time(&self) -> TimeSpent {
+        self.machine.state.time_in_session()
     }
 
     /// What this session has cost; nothing if the price of a model it used is not known.

@@ -53,7 +53,7 @@ pub use model::{
 pub use reason::{Terminal, Transition};
 pub use record::{
     Answered, CallResult, CompactionFacts, Durability, Facts, Fate, Intended, Record, Requested, Rest, Ruled,
-    Said, SentFacts, Spent,
+    Said, SentFacts, Spent, TimeSpent,
 };
 pub use ruling::{Behaviour, Destination, PermissionChange, PermissionUpdate, Ruling, RulingRule, Verdict};
 pub use secret::Secret;

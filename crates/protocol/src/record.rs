@@ -200,6 +200,17 @@ pub struct Rest {
     pub sent: Option<SentFacts>,
     /// Whether a provider ever answered.
     pub reached: bool,
+    /// How long the runs took; none before the first has ended.
+    pub time: Option<TimeSpent>,
+}
+
+/// How long the runs of a session took together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeSpent {
+    /// From submission to end.
+    pub duration_ms: u64,
+    /// The part of it spent waiting for models.
+    pub duration_api_ms: u64,
 }
 
 /// What the layers remember of compactions.

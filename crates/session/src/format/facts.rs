@@ -1,6 +1,6 @@
 //! What is restated for whoever opens the session, and the facts that are lines of their own.
 
-use windlass_protocol::{CompactionFacts, Facts, Intended, Requested, Rest, SentFacts, Spent};
+use windlass_protocol::{CompactionFacts, Facts, Intended, Requested, Rest, SentFacts, Spent, TimeSpent};
 
 use super::json::{Each, Hex, Plain, object};
 
@@ -17,6 +17,7 @@ object!(CompactionFacts {
     rewritten_at_tokens,
     decided_to,
 });
+object!(TimeSpent { duration_ms, duration_api_ms });
 object!(SentFacts { messages, model, thinking });
 object!(Rest {
     compactions,
@@ -29,6 +30,7 @@ object!(Rest {
     tasks,
     sent,
     reached,
+    time,
 });
 object!(Facts {
     messages,

@@ -556,9 +556,11 @@ fn rest() -> BoxedStrategy<Rest> {
         .prop_map(|(messages, model, thinking)| SentFacts { messages, model, thinking }));
     let notes = (vec(memory(), 0..2), vec(path(), 0..2), of((name(), any::<u32>())));
     let files = (vec(path(), 0..2), vec((path(), any::<u64>()), 0..2));
-    (compactions, any::<(u64, usize)>(), any::<(u32, bool)>(), files, notes, sent)
+    let time = of(any::<(u64, u64)>()
+        .prop_map(|(duration_ms, duration_api_ms)| TimeSpent { duration_ms, duration_api_ms }));
+    (compactions, any::<(u64, usize)>(), any::<(u32, bool)>(), files, notes, (sent, time))
         .prop_map(
-            |(compactions, counted, (collapse_failures, reached), (recent, told_changes), notes, sent)| {
+            |(compactions, counted, (collapse_failures, reached), (recent, told_changes), notes, last)| {
                 Rest {
                     compactions,
                     counted,
@@ -568,8 +570,9 @@ fn rest() -> BoxedStrategy<Rest> {
                     found_memory: notes.0,
                     told_memory: notes.1,
                     tasks: notes.2,
-                    sent,
+                    sent: last.0,
                     reached,
+                    time: last.1,
                 }
             },
         )
