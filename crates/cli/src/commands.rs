@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use windlass_engine::{Outcome, Terminal};
-use windlass_protocol::{Compaction, ContextReport, ModelSpend};
+use windlass_protocol::{Compaction, ContextReport, ModelSpend, TimeSpent};
 
 use crate::display;
+use crate::suggest::closest;
 
 /// The names of the commands, without their slash.
 pub(crate) const NAMES: [&str; 5] = ["compact", "context", "cost", "rewind", "usage"];
@@ -21,7 +22,8 @@ pub(crate) const HELP: &str = "\
   /help             List the commands
   /exit, /quit      Leave, as Ctrl-D, exit and quit do
 
-What you write while a run goes on joins it. Ctrl-C ends the run, and the session stays.
+What you type while a run goes on is queued: a prompt joins the run, a command waits for its end. Ctrl-C clears the line \
+you type; on an empty line it ends the run, and at the prompt, pressed twice, the session.
 ";
 
 /// What to say where compaction is turned off.
@@ -37,61 +39,66 @@ pub(crate) enum Command {
     Context,
     /// Say what the session has cost.
     Cost,
+    /// List the commands.
+    Help,
     /// Go back to a prompt, or say what there is to go back to.
     Rewind(String),
 }
 
-impl Command {
-    /// The command that a prompt is, if it is one.
-    pub(crate) fn parse(prompt: &str) -> Option<Self> {
-        let prompt = prompt.trim();
-        let (name, rest) = prompt.split_once(char::is_whitespace).unwrap_or((prompt, ""));
+/// What a line that a person or a host wrote is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Command(Command),
+    /// Something for the model.
+    Prompt,
+    /// A command that is not there or cannot be used so, and why. No model is asked.
+    Refused(String),
+}
+
+impl Entry {
+    /// A text whose first word is a slash and a name is a command, known or not. With a second slash or a dot the word is a path,
+    /// and the text is for the model.
+    pub(crate) fn parse(text: &str) -> Self {
+        let text = text.trim();
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let is_name = |name: &&str| name.starts_with(char::is_alphabetic) && !name.contains(['/', '.']);
+        let Some(name) = word.strip_prefix('/').filter(is_name) else { return Self::Prompt };
         let rest = rest.trim();
-        match (name, rest) {
-            ("/compact", focus) => Some(Self::Compact(focus.to_owned())),
-            ("/context", "" | "all") => Some(Self::Context),
-            ("/cost" | "/usage", "") => Some(Self::Cost),
-            ("/rewind" | "/checkpoint" | "/undo", wanted) => Some(Self::Rewind(wanted.to_owned())),
-            _ => None,
-        }
+        Self::Command(match (name, rest) {
+            ("compact", focus) => Command::Compact(focus.to_owned()),
+            ("context", "" | "all") => Command::Context,
+            ("cost" | "usage", "") => Command::Cost,
+            ("help", "") => Command::Help,
+            ("rewind" | "checkpoint" | "undo", wanted) => Command::Rewind(wanted.to_owned()),
+            ("context", _) => return Self::Refused("/context takes no argument except `all`.".into()),
+            ("cost" | "usage" | "help", _) => return Self::Refused(format!("{word} takes no argument.")),
+            ("exit" | "quit", _) => {
+                return Self::Refused(format!("{word} works only on its own, in an interactive session."));
+            }
+            _ => return Self::Refused(unknown(name)),
+        })
     }
 }
 
-/// What to say about a prompt that looks like a command and is none, because its writer may have meant one.
-pub(crate) fn not_a_command(prompt: &str) -> Option<String> {
-    let word = prompt.trim();
-    let name = word.strip_prefix('/')?;
-    let looks_like_one = name.starts_with(char::is_alphabetic) && !name.contains(['/', ' ', '\t', '\n']);
-    if !looks_like_one || Command::parse(prompt).is_some() {
-        return None;
-    }
-    let names = NAMES.map(|name| format!("/{name}")).join(", ");
-    Some(format!("there is no command {word}; the commands are {names}. It goes to the model as a prompt."))
-}
-
-/// How long the runs of a session took.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Times {
-    duration_ms: u64,
-    duration_api_ms: u64,
-}
-
-impl Times {
-    /// Adds those of a run.
-    pub(crate) fn add(&mut self, outcome: &Outcome) {
-        self.duration_ms += outcome.duration_ms;
-        self.duration_api_ms += outcome.duration_api_ms;
-    }
+/// What to say about a command that is not there.
+fn unknown(name: &str) -> String {
+    let known: Vec<&str> = NAMES.into_iter().chain(["checkpoint", "undo", "help", "exit", "quit"]).collect();
+    let hint = match closest(name, &known) {
+        Some(meant) => format!("Did you mean /{meant}?"),
+        None => format!("The commands are {}.", NAMES.map(|name| format!("/{name}")).join(", ")),
+    };
+    let name = display::line(name);
+    format!("Unknown command /{name}. {hint} To send it to the model, put a word before it.")
 }
 
 /// What to say about what a session took.
-pub(crate) fn cost_report(models: &BTreeMap<Arc<str>, ModelSpend>, times: Times) -> String {
+pub(crate) fn cost_report(models: &BTreeMap<Arc<str>, ModelSpend>, time: TimeSpent) -> String {
     let total = ModelSpend::cost_usd(models);
     let mut text = format!(
         "Cost: {}\nTime: {}, of which {} waiting for models\n",
         total.map_or_else(|| "unknown".into(), |_| display::cost(total)),
-        display::duration(times.duration_ms),
-        display::duration(times.duration_api_ms)
+        display::duration(time.duration_ms),
+        display::duration(time.duration_api_ms)
     );
     if models.is_empty() {
         text.push_str("No model was asked yet.\n");
@@ -165,53 +172,53 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_whole_prompts() {
-        let check = |prompt: &str, expected: Option<Command>| assert_eq!(Command::parse(prompt), expected);
-        check("/compact", Some(Command::Compact(String::new())));
-        check(" /compact keep the\n\nnames ", Some(Command::Compact("keep the\n\nnames".into())));
-        check("/context", Some(Command::Context));
-        check("/context all", Some(Command::Context));
-        check("/cost\n", Some(Command::Cost));
-        check("/usage", Some(Command::Cost));
-        check("/rewind", Some(Command::Rewind(String::new())));
-        check("/undo 2 files", Some(Command::Rewind("2 files".into())));
-        check("/cost of what?", None);
-        check("/compactly", None);
-        check("/etc/hosts", None);
-        check("say /cost", None);
+    fn a_first_word_with_a_slash_and_a_name_is_a_command() {
+        let check = |text: &str, expected: Command| assert_eq!(Entry::parse(text), Entry::Command(expected));
+        check("/compact", Command::Compact(String::new()));
+        check(" /compact keep the\n\nnames ", Command::Compact("keep the\n\nnames".into()));
+        check("/context", Command::Context);
+        check("/context all", Command::Context);
+        check("/cost\n", Command::Cost);
+        check("/usage", Command::Cost);
+        check("/help", Command::Help);
+        check("/rewind", Command::Rewind(String::new()));
+        check("/undo 2 files", Command::Rewind("2 files".into()));
         for name in NAMES {
-            assert!(Command::parse(&format!("/{name}")).is_some(), "{name}");
+            assert!(matches!(Entry::parse(&format!("/{name}")), Entry::Command(_)), "{name}");
         }
-    }
-
-    #[test]
-    fn what_looks_like_a_command_is_noticed() {
-        let check = |prompt: &str, expected: bool| {
-            let notice = not_a_command(prompt);
-            assert_eq!(notice.is_some(), expected, "{prompt:?}: {notice:?}");
-        };
-        for mistaken in ["/help", " /Compact\n", "/compactly", "/clear-all"] {
-            check(mistaken, true);
-        }
-        for other in [
-            "/compact",
-            "/cost\n",
-            "/etc/hosts",
+        for text in [
+            "/etc/hosts is wrong, why?",
+            "/home/me/x.rs explain",
+            "/Cargo.toml",
             "/tmp/",
             "/",
             "//",
-            "/cost of what?",
+            "/* a comment */",
+            "/1",
             "help",
             "say /help",
             "",
         ] {
-            check(other, false);
+            assert_eq!(Entry::parse(text), Entry::Prompt, "{text:?}");
         }
-        assert_eq!(
-            not_a_command("/help").unwrap_or_default(),
-            "there is no command /help; the commands are /compact, /context, /cost, /rewind, /usage. \
-             It goes to the model as a prompt."
+    }
+
+    #[test]
+    fn an_unknown_command_names_the_nearest() {
+        let check = |text: &str, expected: &str| {
+            let Entry::Refused(why) = Entry::parse(text) else { panic!("{text:?} is not refused") };
+            assert!(why.starts_with(expected), "{why}");
+        };
+        check(
+            "/compcat keep names",
+            "Unknown command /compcat. Did you mean /compact? To send it to the model,",
         );
+        check(" /Compact\n", "Unknown command /Compact. Did you mean /compact?");
+        check("/hlep", "Unknown command /hlep. Did you mean /help?");
+        check("/frobnicate", "Unknown command /frobnicate. The commands are /compact, /context, /cost, ");
+        check("/cost of what?", "/cost takes no argument.");
+        check("/context of what?", "/context takes no argument except `all`.");
+        check("/exit now", "/exit works only on its own");
     }
 
     #[test]
@@ -239,24 +246,21 @@ mod tests {
 
     #[test]
     fn costs_are_for_people() {
-        let check = |models: &[(&str, &ModelSpend)], times: Times, expected: &str| {
+        let check = |models: &[(&str, &ModelSpend)], time: TimeSpent, expected: &str| {
             let models = models.iter().map(|(name, spend)| ((*name).into(), (*spend).clone())).collect();
-            assert_eq!(cost_report(&models, times), expected);
+            assert_eq!(cost_report(&models, time), expected);
         };
         let nothing =
             "Cost: $0.0000\nTime: 0 ms, of which 0 ms waiting for models\nNo model was asked yet.\n";
-        check(&[], Times::default(), nothing);
+        check(&[], TimeSpent::default(), nothing);
         let usage = Usage { input_tokens: 2_000, output_tokens: 40, ..Usage::default() };
         let spend = ModelSpend { usage, cost_usd: Some(0.5), ..ModelSpend::default() };
-        let mut times = Times::default();
-        let run = Outcome { duration_ms: 1_500, duration_api_ms: 700, ..Outcome::new(Terminal::Completed) };
-        times.add(&run);
-        times.add(&run);
+        let time = TimeSpent { duration_ms: 3_000, duration_api_ms: 1_400 };
         let line =
             "  claude-test: 2,000 tokens in, 0 read from the cache, 0 written to it, 40 out, $0.5000\n";
-        let time = "Time: 3.0 s, of which 1.4 s waiting for models\n";
-        check(&[("claude-test", &spend)], times, &format!("Cost: $0.5000\n{time}{line}"));
-        let unknown = cost_report(&[("x".into(), ModelSpend::default())].into(), times);
+        let shown = "Time: 3.0 s, of which 1.4 s waiting for models\n";
+        check(&[("claude-test", &spend)], time, &format!("Cost: $0.5000\n{shown}{line}"));
+        let unknown = cost_report(&[("x".into(), ModelSpend::default())].into(), time);
         assert!(unknown.starts_with("Cost: unknown\n"), "{unknown}");
     }
 }

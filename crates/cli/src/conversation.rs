@@ -9,7 +9,7 @@ use windlass_engine::{Handle, Priority, Prompt, Session, Update};
 use windlass_protocol::SessionKey;
 use windlass_wire::{InputLine, InputPriority, InputPrompt, control_error, control_success, replay};
 
-use crate::commands::{Command, not_a_command};
+use crate::commands::{Command, Entry};
 use crate::complain;
 use crate::jobs::Job;
 use crate::lines::{Lines, Next};
@@ -36,8 +36,19 @@ pub(crate) struct Conversation {
 
 /// Something a host wants done.
 enum Item {
-    Prompt { prompt: Prompt, wants_answer: bool },
-    Command { command: Command, id: Arc<str> },
+    Prompt {
+        prompt: Prompt,
+        wants_answer: bool,
+    },
+    Command {
+        command: Command,
+        id: Arc<str>,
+    },
+    /// Nothing is done about it, and why.
+    Refused {
+        why: String,
+        id: Arc<str>,
+    },
 }
 
 /// Why nothing more comes.
@@ -51,7 +62,7 @@ pub(crate) enum Ended {
 
 /// Prompts that were handed to the session and are in no run yet. Cheap to clone.
 #[derive(Clone, Default)]
-struct Handed(Arc<Mutex<Vec<HandedPrompt>>>);
+pub(crate) struct Handed(Arc<Mutex<Vec<HandedPrompt>>>);
 
 struct HandedPrompt {
     id: Arc<str>,
@@ -59,6 +70,33 @@ struct HandedPrompt {
 }
 
 impl Handed {
+    /// One more was handed over.
+    pub(crate) fn add(&self, id: Arc<str>, wants_answer: bool) {
+        self.with(|handed| handed.push(HandedPrompt { id, wants_answer }));
+    }
+
+    /// A run has taken these.
+    pub(crate) fn started(&self, ids: &[Arc<str>]) {
+        self.with(|handed| handed.retain(|prompt| !ids.contains(&prompt.id)));
+    }
+
+    /// Those that are in no run yet.
+    pub(crate) fn ids(&self) -> Vec<Arc<str>> {
+        self.with(|handed| handed.iter().map(|prompt| prompt.id.clone()).collect())
+    }
+
+    /// Whether there are prompts that want an answer. It is owed once: a run that ends without taking them must not be
+    /// followed by others for ever.
+    pub(crate) fn pay(&self) -> bool {
+        self.with(|handed| {
+            let mut owed = false;
+            for prompt in handed {
+                owed |= std::mem::take(&mut prompt.wants_answer);
+            }
+            owed
+        })
+    }
+
     fn with<T>(&self, use_it: impl FnOnce(&mut Vec<HandedPrompt>) -> T) -> T {
         use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -94,7 +132,7 @@ impl Conversation {
             // Nobody else takes it while nothing runs.
             session.waiting();
         }
-        let owed = self.pay();
+        let owed = self.handed.pay();
         match self.queue.pop_front() {
             Some(Item::Prompt { prompt, .. }) => Some(Job::Run(prompt)),
             Some(command) if owed => {
@@ -102,20 +140,9 @@ impl Conversation {
                 Some(Job::Run(Prompt::default()))
             }
             Some(Item::Command { command, id }) => Some(Job::Command(command, Some(id))),
+            Some(Item::Refused { why, id }) => Some(Job::Refuse(why, Some(id))),
             None => owed.then(|| Job::Run(Prompt::default())),
         }
-    }
-
-    /// Whether the session holds prompts that want an answer. It is owed once: a run that ends without taking them must not
-    /// be followed by others for ever.
-    fn pay(&self) -> bool {
-        self.handed.with(|handed| {
-            let mut owed = false;
-            for prompt in handed {
-                owed |= std::mem::take(&mut prompt.wants_answer);
-            }
-            owed
-        })
     }
 
     /// Takes one line while nothing runs, and so nothing can be interrupted.
@@ -145,7 +172,7 @@ impl Conversation {
         if handle.steer(prompt.clone()).await.is_ok()
             && let Some(id) = prompt.id.clone()
         {
-            self.handed.with(|handed| handed.push(HandedPrompt { id, wants_answer }));
+            self.handed.add(id, wants_answer);
         }
     }
 
@@ -194,13 +221,10 @@ impl Conversation {
             self.aside.leave(|out| replay(self.key, &id, &input.blocks, at, out));
         }
         let text = input.text().filter(|_| !input.verbatim && input.wants_answer);
-        if let Some(notice) = text.and_then(not_a_command) {
-            complain(&notice);
-        }
-        let command = text.and_then(Command::parse);
-        self.queue.push_back(match command {
-            Some(command) => Item::Command { command, id },
-            None => Item::Prompt {
+        self.queue.push_back(match text.map_or(Entry::Prompt, Entry::parse) {
+            Entry::Command(command) => Item::Command { command, id },
+            Entry::Refused(why) => Item::Refused { why, id },
+            Entry::Prompt => Item::Prompt {
                 wants_answer: input.wants_answer,
                 prompt: Prompt {
                     blocks: input.blocks,
@@ -218,11 +242,10 @@ impl Conversation {
 
     /// The prompts that are in no run yet.
     fn waiting(&self) -> Vec<Arc<str>> {
-        let mut waiting: Vec<Arc<str>> =
-            self.handed.with(|handed| handed.iter().map(|prompt| prompt.id.clone()).collect());
+        let mut waiting = self.handed.ids();
         waiting.extend(self.queue.iter().filter_map(|item| match item {
             Item::Prompt { prompt, .. } => prompt.id.clone(),
-            Item::Command { id, .. } => Some(id.clone()),
+            Item::Command { id, .. } | Item::Refused { id, .. } => Some(id.clone()),
         }));
         waiting
     }
@@ -231,7 +254,7 @@ impl Conversation {
 impl Watch for Noticing {
     fn heed(&mut self, update: &Update) {
         if let Update::PromptsStarted(ids) = update {
-            self.handed.with(|handed| handed.retain(|prompt| !ids.contains(&prompt.id)));
+            self.handed.started(ids);
         }
     }
 }

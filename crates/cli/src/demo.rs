@@ -9,29 +9,24 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use serde_json::Value;
 use uuid::Uuid;
 use windlass_config::{Config, ModelChoice};
-use windlass_engine::{
-    Asking, Block, CallId, Outcome, PermissionMode, Permissions, Rules, SessionSeed, Update,
-};
+use windlass_engine::{Asking, Outcome, PermissionMode, Permissions, Rules, SessionSeed, Update};
 use windlass_models::{Script, ScriptModel, model_card};
-use windlass_protocol::{BlockKind, ModelCard, ToolUse};
+use windlass_protocol::ModelCard;
 
+use crate::call_cards::CallCards;
 use crate::drive::{End, Signals, Watch, block_on, drive, wait_for_commands};
 use crate::output::Output;
 use crate::view::{self, Clock, View};
 use crate::wiring::{Form, Kept, ModelSet};
-use crate::{complain, display, help, wiring};
+use crate::{complain, display, help, layout, wiring};
 
 /// The sample project: what lies in the folder `demo` beside the sources.
 const FILES: [(&str, &str); 2] =
     [("total.sh", include_str!("../demo/total.sh")), ("test.sh", include_str!("../demo/test.sh"))];
 const SCRIPT: &str = include_str!("../demo/script.json");
 const PROMPT: &str = "test.sh fails. Find out why and fix it.";
-
-/// How many lines of a command's output are shown.
-const OUTPUT_LINES_MAX: usize = 12;
 
 /// Runs the demo and gives the exit code: 0 only if the test of the sample project passes in the end.
 pub(crate) fn run() -> i32 {
@@ -49,7 +44,7 @@ fn show() -> anyhow::Result<i32> {
     let engine = engine(&folder)?;
     say(&introduction(&folder))?;
     let mut session = engine.session();
-    let mut view = DemoView { clock: Clock::start(), open: Vec::new() };
+    let mut view = DemoView { calls: CallCards::new(Clock::start()) };
     let run = async move {
         let mut signals = Signals::listen()?;
         let mut output = Output::new();
@@ -163,78 +158,25 @@ fn say(text: &str) -> std::io::Result<()> {
 
 /// Shows the session as somebody at a terminal would follow it.
 struct DemoView {
-    clock: Clock,
-    open: Vec<OpenCall>,
-}
-
-struct OpenCall {
-    call: CallId,
-    tool_use: ToolUse,
-    target: String,
-    started_ms: u64,
+    calls: CallCards,
 }
 
 impl View for DemoView {
     fn begin(&mut self, _: &mut Vec<u8>) {}
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        match update {
-            Update::Block { block, .. } => {
-                if let Some(text) = block.as_text() {
-                    out.extend_from_slice(format!("\n{}\n", help::page(&display::line(text))).as_bytes());
-                }
-            }
-            Update::ToolStarted { call, tool_use, facts } => self.open.push(OpenCall {
-                call: *call,
-                tool_use: tool_use.clone(),
-                target: display::line(&facts.target),
-                started_ms: self.clock.ms(),
-            }),
-            Update::ToolResult { call, result, .. } => {
-                let position = self.open.iter().position(|open| open.call == *call);
-                if let Some(position) = position {
-                    let open = self.open.remove(position);
-                    let time = display::duration(self.clock.ms() - open.started_ms);
-                    out.extend_from_slice(answered(&open, &time, result).as_bytes());
-                }
-            }
-            Update::Denied(denial) => {
-                out.extend_from_slice(format!("\n  {}\n", display::line(&denial.reason)).as_bytes());
-            }
-            _ => {}
+        if let Some(card) = self.calls.update(update, layout::columns(std::io::stdout())) {
+            out.extend_from_slice(card.as_bytes());
+        }
+        if let Update::Block { block, .. } = update
+            && let Some(text) = block.as_text()
+        {
+            out.extend_from_slice(format!("\n{}\n", help::page(&display::line(text))).as_bytes());
         }
     }
 
     fn refuse(&mut self, error: &str, _: Option<&Arc<str>>, out: &mut Vec<u8>) {
         out.extend_from_slice(format!("\n{}\n", help::page(&display::line(error))).as_bytes());
-    }
-}
-
-/// What a call did, with its output or its change.
-fn answered(open: &OpenCall, time: &str, result: &Block) -> String {
-    let failed = matches!(result.kind(), BlockKind::ToolResult { is_error: true, .. });
-    let failed = if failed { ", failed" } else { "" };
-    let mut text = format!("\n  {:5} {}  ({time}{failed})\n", open.tool_use.name, open.target);
-    for line in details(open, result) {
-        let _ = writeln!(text, "        {line}");
-    }
-    text
-}
-
-fn details(open: &OpenCall, result: &Block) -> Vec<String> {
-    let input: Value = serde_json::from_str(open.tool_use.input.get()).unwrap_or_default();
-    let changed = |key: &str, mark: &str| -> Vec<String> {
-        let text = input[key].as_str().unwrap_or_default();
-        text.lines().map(|line| format!("{mark} {}", display::paragraph(line))).collect()
-    };
-    match &*open.tool_use.name {
-        "Edit" => [changed("old_string", "-"), changed("new_string", "+")].concat(),
-        "Bash" => {
-            let result: Value = serde_json::from_str(result.json()).unwrap_or_default();
-            let output = result["content"].as_str().unwrap_or_default();
-            output.lines().take(OUTPUT_LINES_MAX).map(display::paragraph).collect()
-        }
-        _ => Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::escape::without_sequences;
+use crate::escape::{SequenceFilter, without_sequences};
 
 /// One line without control characters; runs of blanks become one.
 pub(crate) fn line(text: &str) -> String {
@@ -23,9 +23,19 @@ pub(crate) fn line(text: &str) -> String {
 
 /// Several lines without control characters; line ends and tabs stay.
 pub(crate) fn paragraph(text: &str) -> String {
-    let mut clean = without_sequences(text);
-    clean.retain(|c| matches!(c, '\n' | '\t') || !is_unsafe(c));
-    clean
+    Paragraph::default().push(text)
+}
+
+/// A paragraph that comes in pieces.
+#[derive(Default)]
+pub(crate) struct Paragraph(SequenceFilter);
+
+impl Paragraph {
+    /// The next piece as it can be shown.
+    pub(crate) fn push(&mut self, piece: &str) -> String {
+        let passed = piece.chars().filter_map(|c| self.0.pass(c));
+        passed.filter(|c| matches!(c, '\n' | '\t') || !is_unsafe(*c)).collect()
+    }
 }
 
 /// Characters that can change what a terminal shows of others: controls, marks of direction, and blanks without
@@ -141,6 +151,8 @@ mod tests {
         check("é 日本", "é 日本");
         check("می\u{200c}خواهم \u{1f469}\u{200d}\u{1f4bb}", "می\u{200c}خواهم \u{1f469}\u{200d}\u{1f4bb}");
         assert_eq!(json(&serde_json::json!("a\u{1b}\u{9b}\u{202e}é\n")), r#""a\u001b\u009b\u202eé\n""#);
+        let mut pieces = Paragraph::default();
+        assert_eq!(["a\x1b", "[31", "mb\u{202e}"].map(|piece| pieces.push(piece)).concat(), "ab");
         assert_eq!(paragraph("a\x1b]0;t\x07\n\tb\r\u{202e}\u{200d}"), "a\n\tb\u{200d}");
     }
 

@@ -12,6 +12,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use windlass_engine::{Outcome, Run, Update};
 use windlass_sandbox::wait_for_trees;
 
@@ -143,6 +144,10 @@ async fn show(run: &mut Run<'_>, view: &mut dyn View, output: &mut Output) -> io
         // A run ends with its outcome; one that ends without it has lost the machine behind it.
         let Some(update) = update else { return Err(io::ErrorKind::UnexpectedEof.into()) };
         output.take_aside();
+        if output.at_once {
+            // Whoever watches may write beside it.
+            output.flush().await?;
+        }
         view.update(&update, &mut output.buffer);
         if let Update::Done(_) = update {
             output.flush().await?;
@@ -187,7 +192,10 @@ async fn wait(run: &mut Run<'_>, view: &mut dyn View, output: &mut Output) -> io
         let pause = view.next_tick();
         tokio::select! {
             update = run.next() => return Ok(update),
-            () = tick(pause) => view.tick(&mut output.buffer),
+            () = tick(pause) => {
+                output.take_aside();
+                view.tick(&mut output.buffer);
+            }
             () = aside.left() => output.take_aside(),
         }
         output.flush().await?;
@@ -230,6 +238,18 @@ pub(crate) struct Signals {
     hang_up: Option<Signal>,
     /// Listened to so that a file that may not grow any further is an error of its writer, and not the end of the process.
     _file_size: Signal,
+    /// Interrupts from the keyboard, where Ctrl-C is a key like others.
+    keyboard: (UnboundedSender<()>, UnboundedReceiver<()>),
+}
+
+/// Interrupts as Ctrl-C does.
+pub(crate) struct Interrupter(UnboundedSender<()>);
+
+impl Interrupter {
+    pub(crate) fn interrupt(&self) {
+        // Nobody listens once the session is over.
+        let _ = self.0.send(());
+    }
 }
 
 impl Signals {
@@ -240,12 +260,19 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             hang_up: if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) },
             _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
+            keyboard: unbounded_channel(),
         })
+    }
+
+    /// For whoever reads the keyboard.
+    pub(crate) fn interrupter(&self) -> Interrupter {
+        Interrupter(self.keyboard.0.clone())
     }
 
     pub(crate) async fn next(&mut self) -> Received {
         tokio::select! {
             _ = self.interrupt.recv() => Received::Interrupt,
+            _ = self.keyboard.1.recv() => Received::Interrupt,
             _ = self.terminate.recv() => Received::Terminate(143),
             () = received(&mut self.hang_up) => Received::Terminate(129),
         }

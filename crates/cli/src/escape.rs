@@ -1,9 +1,10 @@
 //! Text without escape sequences: whole sequences go, not only the character that begins them.
 
 /// Where in a sequence a text is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 enum State {
     /// In none.
+    #[default]
     Text,
     /// Behind the escape character.
     Begun,
@@ -19,16 +20,21 @@ enum State {
 ///
 /// A string for the terminal that does not end is dropped up to the end of its line, so that it hides no more.
 pub(crate) fn without_sequences(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut state = State::Text;
-    for c in text.chars() {
-        let (next, stays) = step(state, c);
-        state = next;
-        if stays {
-            clean.push(c);
-        }
+    let mut filter = SequenceFilter::default();
+    text.chars().filter_map(|c| filter.pass(c)).collect()
+}
+
+/// Does so for text that comes in pieces.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SequenceFilter(State);
+
+impl SequenceFilter {
+    /// The character, unless it is part of a sequence.
+    pub(crate) fn pass(&mut self, c: char) -> Option<char> {
+        let (next, stays) = step(self.0, c);
+        self.0 = next;
+        stays.then_some(c)
     }
-    clean
 }
 
 /// What a character leads to, and whether it is part of the text.

@@ -31,6 +31,7 @@ Commands:
 Output:
   Standard output gets the result of the run in the chosen format and nothing else: the answer or, if the run \
 fails, what went wrong. Everything else goes to standard error: what is happening, warnings, and why no run begins.
+  At a terminal the text appears as it comes, and between it each call with its time, its output or its change.
 
 Input:
   Text on standard input is added to the prompt. If the prompt is an argument and standard input stays open and \
@@ -43,9 +44,15 @@ Prompts:
   /context          Say how full the context is
   /cost, /usage     Say what the session has cost
   /rewind [N]       List the prompts, or go back to before one of them
-  /help             At a terminal: list the commands
+  /help             List the commands
   /exit, /quit      At a terminal: leave, as Ctrl-D, exit and quit do
   +500k             At the beginning or the end of a prompt: go on until so many output tokens are spent
+  An unknown command is refused, and no model is asked. A first word with a second slash or a dot, such as /etc/hosts, is a path \
+and no command.
+
+At a terminal:
+  A prompt that you type while a run goes on is queued and joins it; a command waits for its end. Ctrl-C clears the line you type. On \
+an empty line it ends the run; at the prompt, pressed twice within two seconds, the session.
 
 Exit codes:
   0    The run succeeded

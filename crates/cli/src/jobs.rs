@@ -7,8 +7,9 @@ use std::time::Duration;
 use windlass_engine::{Outcome, Prompt, Session, Update};
 use windlass_protocol::Decision;
 
-use crate::commands::{self, COMPACT_OFF, Command, Times};
+use crate::commands::{self, COMPACT_OFF, Command, Entry, HELP};
 use crate::drive::{End, Signals, Watch, drive, shown};
+use crate::help;
 use crate::opening::Again;
 use crate::output::Output;
 use crate::rewound::{self, Wish};
@@ -22,6 +23,19 @@ pub(crate) enum Job {
     GoOn,
     /// Do this; the id is the prompt's, if it has one.
     Command(Command, Option<Arc<str>>),
+    /// Say why nothing is done about this prompt.
+    Refuse(String, Option<Arc<str>>),
+}
+
+impl Job {
+    /// What a text asks for that came as a whole prompt.
+    pub(crate) fn of_text(text: String) -> Self {
+        match Entry::parse(&text) {
+            Entry::Command(command) => Self::Command(command, None),
+            Entry::Refused(why) => Self::Refuse(why, None),
+            Entry::Prompt => Self::Run(text.into()),
+        }
+    }
 }
 
 /// Everything a job needs besides the session.
@@ -29,8 +43,6 @@ pub(crate) struct Stage {
     pub(crate) view: Box<dyn View>,
     pub(crate) output: Output,
     pub(crate) signals: Signals,
-    /// How long the session's runs took so far.
-    pub(crate) times: Times,
     /// Whether the user may ask for a compaction.
     pub(crate) may_compact: bool,
     /// How the session can go back, if it is kept.
@@ -45,12 +57,11 @@ impl Stage {
         session: &mut Session,
         beside: impl Future<Output = Infallible>,
     ) -> End {
-        let end = match job {
+        match job {
             Job::Run(prompt) => drive(session.run(prompt), self.watch(), beside).await,
             Job::GoOn => drive(session.go_on(), self.watch(), beside).await,
-            Job::Command(Command::Compact(_), id) if !self.may_compact => {
-                return self.refuse(COMPACT_OFF, id).await;
-            }
+            Job::Refuse(why, id) => self.refuse(&why, id).await,
+            Job::Command(Command::Compact(_), id) if !self.may_compact => self.refuse(COMPACT_OFF, id).await,
             Job::Command(Command::Compact(focus), id) => {
                 let mut view = CompactView { inner: &mut *self.view, report: None, prompt: id };
                 let (output, signals) = (&mut self.output, &mut self.signals);
@@ -58,23 +69,20 @@ impl Stage {
             }
             Job::Command(Command::Context, id) => {
                 let text = commands::context_report(&session.context_report());
-                return self.answer(commands::outcome(text, id)).await;
+                self.answer(commands::outcome(text, id)).await
             }
             Job::Command(Command::Rewind(wanted), id) => {
-                return match Self::rewind(self.again.as_ref(), session, &wanted).await {
+                match Self::rewind(self.again.as_ref(), session, &wanted).await {
                     Ok(text) => self.answer(commands::outcome(text, id)).await,
                     Err(error) => self.refuse(&error, id).await,
-                };
+                }
             }
             Job::Command(Command::Cost, id) => {
-                let text = commands::cost_report(session.spent(), self.times);
-                return self.answer(commands::outcome(text, id)).await;
+                let text = commands::cost_report(session.spent(), session.time());
+                self.answer(commands::outcome(text, id)).await
             }
-        };
-        if let End::Done(outcome) = &end {
-            self.times.add(outcome);
+            Job::Command(Command::Help, id) => self.answer(commands::outcome(help::page(HELP), id)).await,
         }
-        end
     }
 
     fn watch(&mut self) -> Watch<'_> {

@@ -36,6 +36,17 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     short
 }
 
+/// The end of a line that fits into a number of columns.
+pub(crate) fn end(text: &str, columns: usize) -> &str {
+    let mut used = 0;
+    let fits = |(_, c): &(usize, char)| {
+        used += char_width(*c);
+        used <= columns
+    };
+    let start = text.char_indices().rev().take_while(fits).last().map_or(text.len(), |(at, _)| at);
+    &text[start..]
+}
+
 /// Cuts two texts so that both show in a number of columns; what one does not need, the other gets.
 pub(crate) fn share(first: &str, second: &str, columns: usize) -> (String, String) {
     let rest = columns.saturating_sub(width(first));
@@ -101,6 +112,15 @@ mod tests {
         check("abc", 2, "ab");
         check("abc", 0, "");
         check("日本", 3, "日");
+    }
+
+    #[test]
+    fn the_end_of_a_line_fits_the_terminal() {
+        let check = |text: &str, columns, expected: &str| assert_eq!(end(text, columns), expected);
+        check("abc", 3, "abc");
+        check("abc", 2, "bc");
+        check("a日本", 3, "本");
+        check("abc", 0, "");
     }
 
     #[test]

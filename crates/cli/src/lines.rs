@@ -20,7 +20,8 @@ pub(crate) struct Lines {
     ended: bool,
 }
 
-enum Source {
+/// Standard input as it comes.
+pub(crate) enum Source {
     /// A pipe, socket or terminal, whose readiness can be waited for.
     Waitable(AsyncFd<Stdin>),
     /// A file, which is always ready.
@@ -39,22 +40,8 @@ pub(crate) enum Next {
 
 impl Lines {
     /// Must be called inside a tokio runtime with I/O.
-    #[expect(
-        deprecated,
-        reason = "the safe way to register is deprecated for descriptors that get closed; this one never is"
-    )]
     pub(crate) fn new() -> Self {
-        let source = match AsyncFd::with_interest(io::stdin(), Interest::READABLE) {
-            Ok(waitable) => Source::Waitable(waitable),
-            Err(_) => Source::Plain(io::stdin()),
-        };
-        Self { source, buffer: Vec::new(), searched: 0, ended: false }
-    }
-
-    /// Drops what was read and not asked for yet.
-    pub(crate) fn forget(&mut self) {
-        self.buffer.clear();
-        self.searched = 0;
+        Self { source: Source::stdin(), buffer: Vec::new(), searched: 0, ended: false }
     }
 
     /// The next line. Can be dropped at any point and called again: nothing is lost.
@@ -104,8 +91,20 @@ fn take_line(buffer: &mut Vec<u8>, searched: &mut usize, ended: bool) -> Option<
 }
 
 impl Source {
-    /// A piece of what is there; nothing at the end.
-    async fn read(&self) -> io::Result<Vec<u8>> {
+    /// Must be called inside a tokio runtime with I/O.
+    #[expect(
+        deprecated,
+        reason = "the safe way to register is deprecated for descriptors that get closed; this one never is"
+    )]
+    pub(crate) fn stdin() -> Self {
+        match AsyncFd::with_interest(io::stdin(), Interest::READABLE) {
+            Ok(waitable) => Self::Waitable(waitable),
+            Err(_) => Self::Plain(io::stdin()),
+        }
+    }
+
+    /// A piece of what is there; nothing at the end. Can be dropped at any point: nothing is lost.
+    pub(crate) async fn read(&self) -> io::Result<Vec<u8>> {
         match self {
             Self::Waitable(waitable) => read_when_ready(waitable).await,
             Self::Plain(stdin) => read(stdin),

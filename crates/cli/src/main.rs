@@ -1,12 +1,14 @@
 //! The `windlass` command: flags, wiring, and the forms in which a run is shown.
 //!
 //! Standard output carries the result of a run and nothing else: the answer or what went wrong, or the protocol.
-//! Everything said to people beside it goes to standard error, and so does why no run begins.
+//! Everything said to people beside it goes to standard error, and so does why no run begins. Where both are terminals, what a
+//! run tells is written to standard output alone, so that it comes in one order.
 
 mod acting;
 mod arguments;
 mod asking;
 mod bell;
+mod call_cards;
 mod command_tree;
 mod commands;
 mod config;
@@ -23,7 +25,9 @@ mod hooking;
 mod hooks;
 mod jobs;
 mod keeping;
+mod keys;
 mod layout;
+mod line_editor;
 mod lines;
 mod opening;
 mod output;
@@ -34,6 +38,7 @@ mod prompt;
 mod replay;
 mod rewind;
 mod rewound;
+mod screen;
 mod sessions;
 mod suggest;
 mod terminal;

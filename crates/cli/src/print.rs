@@ -12,7 +12,6 @@ use windlass_wire::{Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
 use crate::bell::Bells;
-use crate::commands::{Command, Times, not_a_command};
 use crate::conversation::{Conversation, Ended};
 use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
 use crate::guard::{self, Keeper};
@@ -22,6 +21,7 @@ use crate::lines::Lines;
 use crate::opening::{Keep, Opened, Opening, Origins};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::screen::Screen;
 use crate::terminal::{self, Person};
 use crate::view::{self, JsonView, StreamView, TalkView, TextView, View, WithProgress};
 use crate::watched::Watched;
@@ -61,6 +61,22 @@ enum Input {
         /// Whether prompts are said back.
         replays: bool,
     },
+}
+
+/// Where people read.
+struct Screens {
+    /// The result of a run, if that is at a terminal.
+    result: Option<Screen>,
+    /// Everything said to people beside it: on the same terminal, so that both come in one order, or on standard error.
+    people: Screen,
+}
+
+impl Screens {
+    fn new() -> Self {
+        let result = Screen::of_output();
+        let people = result.clone().filter(|_| std::io::stderr().is_terminal());
+        Self { people: people.unwrap_or_else(Screen::of_error), result }
+    }
 }
 
 /// Runs the prompt and gives the exit code.
@@ -138,7 +154,9 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     }
     let lines = arguments.input_format == InputFormat::StreamJson;
     let (key, origins) = (opening.key, Origins::new(&config, &flags));
-    let form = Form { partial_messages: arguments.include_partial_messages, lines };
+    let streams_text = arguments.output_format == Format::Text && std::io::stdout().is_terminal();
+    let partial_messages = arguments.include_partial_messages || streams_text;
+    let form = Form { partial_messages, lines };
     let mut wired = wiring::wire(config, form, &opening.kept())?;
     wired.setup.untrusted_settings = held.effective.skipped;
     let opened = opening.open(&wired.engine, origins)?;
@@ -181,8 +199,11 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     ready.untrusted.iter().chain(told).for_each(|warning| complain(warning));
     warnings.splice(0..0, ready.untrusted);
     let translator = Translator::new(key, setup).resumed(session.spent());
+    let screens = Screens::new();
     let mut view: Box<dyn View> = match format {
-        Format::Text if matches!(ready.input, Input::Person { .. }) => Box::new(TalkView::new()),
+        Format::Text if matches!(ready.input, Input::Person { .. }) || screens.result.is_some() => {
+            Box::new(TalkView::new(screens.result))
+        }
         Format::Text => Box::new(TextView::new()),
         Format::Json => Box::new(JsonView::new(translator)),
         Format::StreamJson => {
@@ -191,8 +212,8 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
         }
     };
     let progress = match format {
-        Format::Text => Progress::new(verbose),
-        Format::Json if verbose => Progress::new(true),
+        Format::Text => Progress::new(verbose, screens.people.clone()),
+        Format::Json if verbose => Progress::new(true, Screen::of_error()),
         Format::Json | Format::StreamJson => None,
     };
     view = match progress {
@@ -211,16 +232,19 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let conversation = match ready.input {
         Input::Lines { replays } => Conversation::new(Lines::new(), output.aside(), key, replays),
         Input::Person { first } => {
-            let (mut person, watch) = Person::meet(Bells::new(engine));
+            let place = (screens.people, output.aside());
+            let (mut person, watch) = Person::meet(Bells::new(engine), signals.interrupter(), place)?;
             let view = Box::new(Watched { watch, inner: view });
-            let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
+            let mut stage = Stage { view, output, signals, may_compact, again };
             let end = talk(&mut stage, &mut session, &mut person, first).await;
+            // From here on the terminal is as it was, so that Ctrl-C is a signal again.
+            drop(person);
             finish(session, keep, hooks, EndReason::PromptInputExit).await;
             return Ok((end, stage.signals));
         }
         Input::Prompt(_) | Input::GoOn => {
             let job = only_job(ready.input);
-            let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
+            let mut stage = Stage { view, output, signals, may_compact, again };
             let end = stage.perform(job, &mut session, std::future::pending()).await;
             finish(session, keep, hooks, EndReason::Other).await;
             tell_rest(&mut stage.output, &end).await;
@@ -228,7 +252,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
         }
     };
     let view = conversation.noticing(view);
-    let mut stage = Stage { view, output, signals, times: Times::default(), may_compact, again };
+    let mut stage = Stage { view, output, signals, may_compact, again };
     let end = serve(&mut stage, &mut session, conversation).await;
     finish(session, keep, hooks, EndReason::Other).await;
     tell_rest(&mut stage.output, &end).await;
@@ -259,34 +283,32 @@ async fn tell_rest(output: &mut Output, end: &End) {
 /// What a command line asks for.
 fn only_job(input: Input) -> Job {
     let Input::Prompt(prompt) = input else { return Job::GoOn };
-    if let Some(notice) = not_a_command(&prompt) {
-        complain(&notice);
-    }
-    match Command::parse(&prompt) {
-        Some(command) => Job::Command(command, None),
-        None => Job::Run(prompt.into()),
-    }
+    Job::of_text(prompt)
 }
 
 /// Does what a person at the terminal asks for, until nothing more is asked.
 async fn talk(stage: &mut Stage, session: &mut Session, person: &mut Person, first: Option<String>) -> End {
-    terminal::greet();
+    person.greet();
     let mut next = first.and_then(|first| person.read(&first));
     let mut last = End::Nothing;
     loop {
-        let prompt = if let Some(prompt) = next.take() {
-            Some(prompt)
+        let queued = next.take().or_else(|| person.next_queued());
+        let job = if queued.is_some() {
+            queued
         } else {
             tokio::select! {
                 biased;
                 received = stage.signals.next() => return End::Signal(received.exit_code()),
-                prompt = person.prompt() => prompt,
+                job = person.next_job() => job,
             }
         };
-        let Some(prompt) = prompt else { return last };
+        let Some(job) = job else { return last };
         let handle = session.handle();
-        match stage.perform(only_job(Input::Prompt(prompt)), session, person.join(handle)).await {
-            end @ (End::Done(_) | End::Refused) => last = end,
+        let end = stage.perform(job, session, person.join(handle)).await;
+        person.rest();
+        stage.output.flush_aside().await;
+        match end {
+            End::Done(_) | End::Refused => last = end,
             end => return end,
         }
     }

@@ -1,58 +1,52 @@
-//! What is happening, on standard error.
+//! What is happening, for people.
 //!
-//! A line for each call when it is answered, and a summary at the end. On a terminal there is also a last line
+//! A card for each call when it is answered, and a summary at the end. On a terminal there is also a last line
 //! that changes: what is being waited for, and for how long.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use windlass_engine::{CallId, Outcome, Update};
-use windlass_protocol::{BlockKind, Decision};
+use windlass_engine::{Outcome, Update};
+use windlass_protocol::{CompactTrigger, Decision};
 
+use crate::call_cards::CallCards;
+use crate::screen::Screen;
 use crate::view::Clock;
 use crate::{commands, display, layout};
 
 /// What the changing line leaves free, so that an echoed `^C` does not break it into two.
 const FREE_COLUMNS: usize = 3;
 
-/// Shows progress on standard error.
+/// Shows progress on a screen.
 pub(crate) struct Progress {
     clock: Clock,
+    screen: Screen,
     /// Whether there is a last line that changes.
     live: bool,
-    shown: bool,
     waiting_for: String,
     since_ms: u64,
     tokens: u64,
-    open: Vec<OpenCall>,
-    /// Calls that were denied and are not answered yet: one line has said it.
-    denied: Vec<CallId>,
+    calls: CallCards,
     /// Somebody is being asked: nothing may be written over the question.
     asking: bool,
-}
-
-/// A call that is not answered yet.
-struct OpenCall {
-    call: CallId,
-    name: String,
-    target: String,
-    started_ms: u64,
-    latest: String,
+    /// The user asked for a compaction; the result of the command says what came of it.
+    compact_asked: bool,
 }
 
 impl Progress {
     /// Progress on a terminal, or wherever it is asked for.
-    pub(crate) fn new(verbose: bool) -> Option<Self> {
+    pub(crate) fn new(verbose: bool, screen: Screen) -> Option<Self> {
+        let (clock, live) = (Clock::start(), std::io::stderr().is_terminal());
         Self::is_shown(verbose).then(|| Self {
-            clock: Clock::start(),
-            live: std::io::stderr().is_terminal(),
-            shown: false,
+            clock,
+            screen,
+            live,
             waiting_for: "starting".into(),
             since_ms: 0,
             tokens: 0,
-            open: Vec::new(),
-            denied: Vec::new(),
+            calls: if live { CallCards::new(clock) } else { CallCards::brief(clock) },
             asking: false,
+            compact_asked: false,
         })
     }
 
@@ -61,50 +55,44 @@ impl Progress {
         verbose || std::io::stderr().is_terminal()
     }
 
-    pub(crate) fn update(&mut self, update: &Update) {
+    pub(crate) fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
+        if matches!(update, Update::Delta { .. }) {
+            return;
+        }
         if let Update::Question(_) = update {
-            self.clear();
+            self.screen.erase(out);
             self.asking = true;
             return;
         }
         self.asking &= !is_answer(update);
+        if let Some(card) = self.calls.update(update, layout::columns(std::io::stderr())) {
+            self.screen.lines(&card, out);
+        }
         match update {
             Update::Requesting { model, .. } => {
                 self.wait_for(format!("waiting for {}", display::line(model)));
             }
             Update::Responding { .. } => self.wait_for("the model answers".into()),
             Update::Responded { usage, .. } => self.tokens += usage.input_total() + usage.output_tokens,
-            Update::ToolStarted { call, tool_use, facts } => self.open.push(OpenCall {
-                call: *call,
-                name: display::line(&tool_use.name),
-                target: display::line(&facts.target),
-                started_ms: self.clock.ms(),
-                latest: String::new(),
-            }),
-            Update::ToolProgress { call, progress } => {
-                if let Some(open) = self.open.iter_mut().find(|open| open.call == *call) {
-                    open.latest = display::line(&progress.text);
-                }
-            }
-            Update::ToolResult { call, name, result, .. } => self.answered(*call, name, is_error(result)),
-            Update::Retracted { calls, .. } => self.open.retain(|open| !calls.contains(&open.call)),
-            Update::Denied(denial) => {
-                self.denied.push(denial.call);
-                self.print(&format!("{} denied: {}", denial.tool_use.name, denial.reason));
-            }
+            Update::ToolResult { .. } => self.wait_for("going on".into()),
             Update::Retrying { attempt, retries_max, delay_ms, failure } => {
                 let pause = display::duration(*delay_ms);
-                self.print(&format!("{} Retry {attempt} of {retries_max} in {pause}.", failure.message));
+                self.print(&format!("{} Retry {attempt} of {retries_max} in {pause}.", failure.message), out);
                 self.wait_for("waiting before the retry".into());
             }
-            Update::Compacting(_) => self.wait_for("compacting the conversation".into()),
-            Update::Done(outcome) => return self.finish(outcome),
-            other => match remark(other) {
-                Some(text) => self.print(&text),
-                None => return,
-            },
+            Update::Compacting(trigger) => {
+                self.compact_asked = *trigger == CompactTrigger::Manual;
+                self.wait_for("compacting the conversation".into());
+            }
+            Update::Done(outcome) => return self.finish(outcome, out),
+            Update::Decided(Decision::Compacted(_)) | Update::CompactionFailed(_) if self.compact_asked => {}
+            other => {
+                if let Some(text) = remark(other) {
+                    self.print(&text, out);
+                }
+            }
         }
-        self.redraw();
+        self.redraw(out);
     }
 
     /// The last line shows seconds, so it is due when the next one is full.
@@ -112,8 +100,18 @@ impl Progress {
         self.live.then(|| Duration::from_millis(1000 - self.clock.ms() % 1000))
     }
 
-    pub(crate) fn tick(&mut self) {
-        self.redraw();
+    pub(crate) fn tick(&mut self, out: &mut Vec<u8>) {
+        self.redraw(out);
+    }
+
+    /// Takes the changing line away, so that something can be written in its place.
+    pub(crate) fn clear(&mut self, out: &mut Vec<u8>) {
+        self.screen.erase(out);
+    }
+
+    /// Whether what is shown stands with the result of the run, so that both come in one order.
+    pub(crate) fn is_with_result(&self) -> bool {
+        self.screen.shows_result()
     }
 
     fn wait_for(&mut self, what: String) {
@@ -121,24 +119,13 @@ impl Progress {
         self.since_ms = self.clock.ms();
     }
 
-    fn answered(&mut self, call: CallId, name: &str, failed: bool) {
-        if let Some(position) = self.denied.iter().position(|denied| *denied == call) {
-            self.denied.remove(position);
+    /// What a run took. A command that asked no model took nothing.
+    fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
+        self.compact_asked = false;
+        self.screen.erase(out);
+        if outcome.iterations == 0 && outcome.models.is_empty() && outcome.terminal.is_success() {
             return;
         }
-        let position = self.open.iter().position(|open| open.call == call);
-        let Some(open) = position.map(|position| self.open.remove(position)) else {
-            return self.print(&format!("{name} was not run"));
-        };
-        let time = display::duration(self.clock.ms() - open.started_ms);
-        let failed = if failed { ", failed" } else { "" };
-        let taken = open.name.len() + time.len() + failed.len() + 4;
-        let target = layout::cut(&open.target, layout::columns(std::io::stderr()).saturating_sub(taken));
-        self.print(&format!("{} {target} ({time}{failed})", open.name));
-        self.wait_for("going on".into());
-    }
-
-    fn finish(&mut self, outcome: &Outcome) {
         let parts = [
             display::counted(outcome.iterations.into(), "turn"),
             format!("{} in", display::counted(outcome.usage.input_total(), "token")),
@@ -146,41 +133,31 @@ impl Progress {
             display::cost(outcome.cost_usd()),
             display::duration(outcome.duration_ms),
         ];
-        self.print(&parts.join(", "));
+        self.print(&parts.join(", "), out);
     }
 
     /// Prints a line that stays.
-    fn print(&mut self, text: &str) {
-        self.clear();
-        write_error(&format!("{}\n", display::line(text)));
+    fn print(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.screen.lines(&display::line(text), out);
     }
 
-    fn redraw(&mut self) {
+    fn redraw(&mut self, out: &mut Vec<u8>) {
         if !self.live || self.asking {
             return;
         }
-        let (what, latest, since_ms) = match self.open.first() {
-            Some(open) => (&format!("{} {}", open.name, open.target), open.latest.as_str(), open.started_ms),
+        let (what, latest, since_ms) = match self.calls.running() {
+            Some(open) => (&open.title(), open.latest.as_str(), open.started_ms()),
             None => (&self.waiting_for, "", self.since_ms),
         };
         let seconds = self.clock.ms().saturating_sub(since_ms) / 1000;
         let line = status(what, latest, seconds, self.tokens, layout::columns(std::io::stderr()));
-        write_error(&format!("\r\x1b[K{line}"));
-        self.shown = true;
-    }
-
-    /// Takes the changing line away, so that something can be written in its place.
-    pub(crate) fn clear(&mut self) {
-        if self.shown {
-            write_error("\r\x1b[K");
-            self.shown = false;
-        }
+        self.screen.status(&line, out);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.clear();
+        self.screen.now(Screen::erase);
     }
 }
 
@@ -215,10 +192,6 @@ fn is_answer(update: &Update) -> bool {
     )
 }
 
-fn is_error(result: &windlass_engine::Block) -> bool {
-    matches!(result.kind(), BlockKind::ToolResult { is_error: true, .. })
-}
-
 /// The changing line: what is going on, the latest news of it, and as many numbers as leave it room.
 fn status(what: &str, latest: &str, seconds: u64, tokens: u64, columns: usize) -> String {
     let room = columns.saturating_sub(FREE_COLUMNS);
@@ -233,17 +206,12 @@ fn status(what: &str, latest: &str, seconds: u64, tokens: u64, columns: usize) -
     layout::cut(&format!("{what}: {latest}"), room) + &numbers
 }
 
-/// Progress that cannot be shown is no reason to stop working.
-fn write_error(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use windlass_engine::{Block, MessageId, Transition};
-    use windlass_protocol::{CompactTrigger, Compaction, Failure, FailureClass, Message, Origin};
+    use windlass_protocol::{Compaction, Failure, FailureClass, Message, Origin};
 
     use super::*;
 

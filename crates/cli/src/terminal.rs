@@ -1,130 +1,253 @@
 //! An interactive session in plain text: prompts and answers are lines typed at a terminal.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
-use windlass_engine::{Handle, Prompt, Question, Update};
+use uuid::Uuid;
+use windlass_engine::{CallId, Handle, Prompt, Question, Update};
 
 use crate::asking::{self, Said};
 use crate::bell::{Bell, Bells};
-use crate::commands::HELP;
-use crate::complain;
-use crate::help;
-use crate::lines::{Lines, Next};
+use crate::commands::{Entry, HELP};
+use crate::conversation::Handed;
+use crate::drive::Interrupter;
+use crate::jobs::Job;
+use crate::keys::{Keys, Pressed};
+use crate::line_editor::Typed;
+use crate::output::Aside;
+use crate::screen::Screen;
 use crate::watched::Watch;
+use crate::{display, help};
 
-/// More questions than a response can have calls that run side by side.
-const QUESTIONS_MAX: usize = 64;
+/// How long the first Ctrl-C at the prompt waits for the second.
+const EXIT_TIME: Duration = Duration::from_secs(2);
 
 /// The person at the terminal.
 pub(crate) struct Person {
-    lines: Lines,
-    questions: mpsc::Receiver<Question>,
+    keys: Keys,
+    /// The keyboard is gone.
+    is_gone: bool,
+    screen: Screen,
+    /// Where what is shown during a run is left, so that it comes in order.
+    aside: Aside,
+    is_running: bool,
+    news: mpsc::UnboundedReceiver<News>,
+    interrupter: Interrupter,
+    /// Questions that were not shown yet.
+    questions: VecDeque<Question>,
     /// A question that was shown and not answered yet.
-    open: Option<Question>,
+    open: Option<OpenQuestion>,
     ended: bool,
     bells: Bells,
-    /// What hooks may hear while the question is open.
-    bell: Option<Bell>,
     /// Something was done already.
     has_run: bool,
+    /// Prompts that were typed during runs, with their ids.
+    queued: Vec<(Arc<str>, String)>,
+    handed: Handed,
+    /// Commands that were typed during a run.
+    commands: VecDeque<String>,
 }
 
-/// Hands questions to the person.
+/// A question that waits for its answer.
+struct OpenQuestion {
+    question: Question,
+    /// What was being typed when it appeared.
+    draft: String,
+    /// What hooks may hear while it is open.
+    _bell: Bell,
+}
+
+/// What a run has to say to the person.
+enum News {
+    Question(Box<Question>),
+    /// Whatever was asked about this call, there is nothing to answer any more.
+    Settled(CallId),
+}
+
+/// Hands questions to the person, and notes which prompts a run has taken.
 pub(crate) struct Asking {
-    questions: mpsc::Sender<Question>,
+    news: mpsc::UnboundedSender<News>,
+    handed: Handed,
 }
 
 impl Person {
     /// The person, and who asks.
-    pub(crate) fn meet(bells: Bells) -> (Self, Asking) {
-        let (sender, questions) = mpsc::channel(QUESTIONS_MAX);
-        let (lines, open, ended) = (Lines::new(), None, false);
-        let person = Self { lines, questions, open, ended, bells, bell: None, has_run: false };
-        (person, Asking { questions: sender })
+    pub(crate) fn meet(
+        bells: Bells,
+        interrupter: Interrupter,
+        (screen, aside): (Screen, Aside),
+    ) -> io::Result<(Self, Asking)> {
+        let (sender, news) = mpsc::unbounded_channel();
+        let handed = Handed::default();
+        let person = Self {
+            keys: Keys::new()?,
+            is_gone: false,
+            screen,
+            aside,
+            is_running: false,
+            news,
+            interrupter,
+            questions: VecDeque::new(),
+            open: None,
+            ended: false,
+            bells,
+            has_run: false,
+            queued: Vec::new(),
+            handed: handed.clone(),
+            commands: VecDeque::new(),
+        };
+        Ok((person, Asking { news: sender, handed }))
     }
 
-    /// The prompt that a line is; nothing if the line is for the terminal, which has then done what it asks for.
-    pub(crate) fn read(&mut self, line: &str) -> Option<String> {
+    /// Says how to leave, once, before anything else.
+    pub(crate) fn greet(&self) {
+        self.say("Leave with Ctrl-D or /exit; /help lists the commands.");
+    }
+
+    /// The prompt or command that a line is; nothing if the line is for the terminal, which has then done what it asks for.
+    pub(crate) fn read(&mut self, line: &str) -> Option<Job> {
         match line.trim() {
-            "" => None,
-            "/help" => {
-                say(&help::page(HELP));
-                None
-            }
-            word if leaves(word) => {
-                self.ended = true;
-                None
-            }
-            _ => Some(line.trim_end().to_owned()),
-        }
-    }
-
-    /// The next prompt; nothing when the person is done.
-    pub(crate) async fn prompt(&mut self) -> Option<String> {
-        self.close();
-        // Somebody who has just begun is there.
-        let _idle = self.has_run.then(|| self.bells.idle());
-        while !self.ended {
-            say("\n> ");
-            match self.lines.next().await {
-                Next::Line(line) => {
-                    if let Some(prompt) = self.read(&line) {
-                        return Some(prompt);
-                    }
-                }
-                Next::End => self.ended = true,
-                Next::Bad(error) => {
-                    complain(&format!("{error}."));
-                    self.ended = true;
-                }
-            }
+            "" => {}
+            "/help" => self.say(&help::page(HELP)),
+            word if leaves(word) => self.ended = true,
+            _ => return Some(Job::of_text(line.trim_end().to_owned())),
         }
         None
     }
 
-    /// Answers questions while a run goes on; what is typed in between joins the run. Can be dropped at any point.
+    /// What was typed during the last run and is still to be done.
+    pub(crate) fn next_queued(&mut self) -> Option<Job> {
+        let waiting = self.handed.ids();
+        let queued = std::mem::take(&mut self.queued);
+        if self.handed.pay() {
+            queued.iter().filter(|(id, _)| waiting.contains(id)).for_each(|(_, text)| self.echo(text));
+            return Some(Job::Run(Prompt::default()));
+        }
+        let command = self.commands.pop_front()?;
+        self.echo(&command);
+        Some(Job::of_text(command))
+    }
+
+    /// The next thing to do; nothing when the person is done.
+    pub(crate) async fn next_job(&mut self) -> Option<Job> {
+        // Somebody who has just begun is there.
+        let _idle = self.has_run.then(|| self.bells.idle());
+        let mut interrupted: Option<Instant> = None;
+        if !self.ended {
+            self.say("");
+            self.show(|screen, out| screen.prompting(true, out));
+        }
+        let mut job = None;
+        while job.is_none() && !self.ended {
+            match self.keys.next().await {
+                Pressed::Key(Typed::Changed) => self.show_draft(),
+                Pressed::Key(Typed::Line(line)) => {
+                    self.echo(&line);
+                    job = self.read(&line);
+                }
+                Pressed::Key(Typed::Interrupt) if interrupted.is_some_and(|at| at.elapsed() < EXIT_TIME) => {
+                    self.ended = true;
+                }
+                Pressed::Key(Typed::Interrupt) => {
+                    interrupted = Some(Instant::now());
+                    self.say("Press Ctrl-C again to exit.");
+                }
+                Pressed::Key(Typed::End) => self.ended = true,
+                Pressed::Gone(why) => self.lose(why),
+            }
+        }
+        self.show(|screen, out| screen.prompting(false, out));
+        job
+    }
+
+    /// Answers questions while a run goes on; what is typed in between is queued. Can be dropped at any point.
     pub(crate) async fn join(&mut self, handle: Handle) -> Infallible {
         self.has_run = true;
+        self.is_running = true;
         loop {
-            let Some(question) = self.open.clone() else {
-                tokio::select! {
-                    biased;
-                    Some(question) = self.questions.recv() => self.show(question),
-                    line = self.lines.next(), if !self.ended => self.steer(line, &handle).await,
-                    else => return std::future::pending().await,
+            if self.open.is_none()
+                && let Some(question) = self.questions.pop_front()
+            {
+                self.ask(question, &handle).await;
+            }
+            let pressed = tokio::select! {
+                biased;
+                Some(news) = self.news.recv() => {
+                    self.hear(news);
+                    continue;
                 }
-                continue;
+                pressed = self.keys.next(), if !self.is_gone => pressed,
+                else => return std::future::pending().await,
             };
-            match self.lines.next().await {
-                Next::Line(line) => self.answer(&line, &question, &handle).await,
-                Next::End | Next::Bad(_) => {
-                    self.ended = true;
-                    self.answer("n", &question, &handle).await;
+            match pressed {
+                Pressed::Key(Typed::Changed) => self.show_draft(),
+                Pressed::Key(Typed::Interrupt) => self.interrupter.interrupt(),
+                Pressed::Key(Typed::Line(line)) => self.on_line(&line, &handle).await,
+                Pressed::Key(Typed::End) => self.end(&handle).await,
+                Pressed::Gone(why) => {
+                    self.lose(why);
+                    self.end(&handle).await;
+                }
+            }
+        }
+    }
+
+    /// The run is over.
+    pub(crate) fn rest(&mut self) {
+        self.close();
+        self.questions.clear();
+        self.is_running = false;
+    }
+
+    fn hear(&mut self, news: News) {
+        match news {
+            News::Question(question) => self.questions.push_back(*question),
+            News::Settled(call) => {
+                self.questions.retain(|question| question.call != call);
+                if self.open.as_ref().is_some_and(|open| open.question.call == call) {
+                    self.close();
                 }
             }
         }
     }
 
     /// What was typed before the question appeared cannot have been meant as its answer.
-    fn show(&mut self, question: Question) {
-        let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
-        self.lines.forget();
-        say(&asking::question(&question));
-        self.bell = Some(self.bells.asked(&question.tool_use.name));
-        self.open = Some(question);
+    async fn ask(&mut self, question: Question, handle: &Handle) {
+        let draft = self.keys.take_draft();
+        let text = asking::question(&question);
+        self.show(|screen, out| {
+            screen.draft("", out);
+            screen.lines(text.strip_suffix("> ").unwrap_or(&text), out);
+            screen.prompting(true, out);
+        });
+        let bell = self.bells.asked(&question.tool_use.name);
+        self.open = Some(OpenQuestion { question, draft, _bell: bell });
+        if self.is_gone {
+            self.end(handle).await;
+        }
     }
 
-    /// No question waits any more.
+    /// No question waits any more; what was being typed before it is there again.
     fn close(&mut self) {
-        (self.open, self.bell) = (None, None);
+        let Some(open) = self.open.take() else { return };
+        if self.keys.draft().is_empty() {
+            self.keys.put_back(open.draft);
+        }
+        self.show(|screen, out| screen.prompting(false, out));
+        self.show_draft();
     }
 
-    async fn answer(&mut self, line: &str, question: &Question, handle: &Handle) {
-        match asking::understand(line, question) {
-            Said::Unclear(text) => say(&format!("{text}\n> ")),
+    async fn on_line(&mut self, line: &str, handle: &Handle) {
+        let Some(open) = &self.open else { return self.steer(line, handle).await };
+        let question = open.question.clone();
+        self.echo(line);
+        match asking::understand(line, &question) {
+            Said::Unclear(text) => self.say(&text),
             Said::Leave => {
                 self.close();
                 self.leave(handle);
@@ -140,28 +263,74 @@ impl Person {
         }
     }
 
+    /// Nothing more will be typed: an open question is answered with no.
+    async fn end(&mut self, handle: &Handle) {
+        self.ended = true;
+        if self.open.is_some() {
+            self.on_line("n", handle).await;
+        }
+    }
+
+    fn lose(&mut self, why: Option<String>) {
+        (self.is_gone, self.ended) = (true, true);
+        if let Some(why) = why {
+            self.say(&format!("windlass: {why}"));
+        }
+    }
+
     /// Ends the run and the session: whoever leaves does not want to wait for either.
     fn leave(&mut self, handle: &Handle) {
         self.ended = true;
+        self.commands.clear();
+        self.handed.pay();
         handle.interrupt();
     }
 
-    async fn steer(&mut self, line: Next, handle: &Handle) {
-        match line {
-            Next::Line(line) if leaves(&line) => self.leave(handle),
-            Next::Line(line) if line.trim() == "/help" => say(&help::page(HELP)),
-            Next::Line(line) if !line.trim().is_empty() => {
-                let _ = handle.steer(Prompt::from(line.trim_end().to_owned())).await;
+    /// A line that was typed during a run. A prompt joins the run or follows it, a command waits for its end.
+    async fn steer(&mut self, line: &str, handle: &Handle) {
+        let line = line.trim();
+        self.show(|screen, out| screen.draft("", out));
+        match Entry::parse(line) {
+            _ if line.is_empty() => {}
+            _ if leaves(line) => self.leave(handle),
+            _ if line == "/help" => self.say(&help::page(HELP)),
+            Entry::Refused(why) => self.say(&why),
+            Entry::Command(_) => {
+                self.say(&format!("queued: {} (runs when this run ends)", display::line(line)));
+                self.commands.push_back(line.to_owned());
             }
-            Next::Line(_) => {}
-            Next::End | Next::Bad(_) => self.ended = true,
+            Entry::Prompt => {
+                self.say(&format!("queued: {}", display::line(line)));
+                let id: Arc<str> = Uuid::new_v4().to_string().into();
+                let prompt = Prompt { id: Some(id.clone()), ..Prompt::from(line.to_owned()) };
+                self.queued.push((id.clone(), line.to_owned()));
+                if handle.steer(prompt).await.is_ok() {
+                    self.handed.add(id, /* wants an answer */ true);
+                }
+            }
         }
     }
-}
 
-/// Says how to leave, once, before anything else.
-pub(crate) fn greet() {
-    say("Leave with Ctrl-D or /exit; /help lists the commands.\n");
+    fn echo(&self, line: &str) {
+        self.show(|screen, out| screen.typed(line, out));
+    }
+
+    /// Says something in lines of its own.
+    fn say(&self, text: &str) {
+        self.show(|screen, out| screen.lines(text, out));
+    }
+
+    fn show_draft(&self) {
+        self.show(|screen, out| screen.draft(self.keys.draft(), out));
+    }
+
+    fn show(&self, show: impl FnOnce(&Screen, &mut Vec<u8>)) {
+        if self.is_running {
+            self.aside.leave(|out| show(&self.screen, out));
+        } else {
+            self.screen.now(show);
+        }
+    }
 }
 
 /// Whether a line says that the person wants to leave.
@@ -184,11 +353,21 @@ fn say(text: &str) {
     let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
 }
 
+impl Asking {
+    fn tell(&self, news: News) {
+        // Nobody reads it once the session is left.
+        let _ = self.news.send(news);
+    }
+}
+
 impl Watch for Asking {
     fn heed(&mut self, update: &Update) {
-        if let Update::Question(question) = update {
-            // Nobody reads questions once the session is left.
-            drop(self.questions.try_send(question.clone()));
+        match update {
+            Update::Question(question) => self.tell(News::Question(Box::new(question.clone()))),
+            Update::ToolResult { call, .. } => self.tell(News::Settled(*call)),
+            Update::Retracted { calls, .. } => calls.iter().for_each(|call| self.tell(News::Settled(*call))),
+            Update::PromptsStarted(ids) => self.handed.started(ids),
+            _ => {}
         }
     }
 }

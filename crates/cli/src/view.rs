@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
-use windlass_engine::protocol::ToolUse;
+use windlass_engine::protocol::{Delta, ToolUse};
 use windlass_engine::{MessageId, Outcome, Terminal, Update};
 use windlass_wire::{At, Translator};
 
+use crate::display::Paragraph;
 use crate::progress::Progress;
+use crate::screen::Screen;
 use crate::{display, layout};
 
 /// How many denials are told one by one.
@@ -69,17 +71,19 @@ impl View for WithProgress {
     }
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        match update {
-            // What the answer took stands behind it.
-            Update::Done(_) => self.progress.clear(),
-            Update::Block { block, .. } if block.as_text().is_some() => self.progress.clear(),
-            other => self.progress.update(other),
-        }
         self.inner.update(update, out);
+        // What the answer took stands behind it.
+        if matches!(update, Update::Done(_)) && !self.progress.is_with_result() {
+            self.progress.clear(out);
+        } else {
+            self.progress.update(update, out);
+        }
     }
 
     fn written(&mut self, update: &Update) {
-        self.progress.update(update);
+        if matches!(update, Update::Done(_)) && !self.progress.is_with_result() {
+            self.progress.update(update, &mut Vec::new());
+        }
         self.inner.written(update);
     }
 
@@ -88,7 +92,7 @@ impl View for WithProgress {
     }
 
     fn tick(&mut self, out: &mut Vec<u8>) {
-        self.progress.tick();
+        self.progress.tick(out);
         self.inner.tick(out);
     }
 
@@ -137,13 +141,68 @@ impl View for TextView {
 /// For somebody at a terminal: everything the model says, as it comes.
 pub(crate) struct TalkView {
     text: TextView,
+    /// Where standard output is a terminal.
+    screen: Option<Screen>,
+    /// The block that is being said.
+    open: Option<OpenText>,
     /// What the model has said in this run and still stands.
     said: Vec<MessageId>,
 }
 
+/// A block of text that is on the screen as far as it came.
+struct OpenText {
+    index: u32,
+    text: Paragraph,
+}
+
+/// What to say about text on the screen that is no part of the conversation.
+const DISCARDED: &str = "(Ignore the text above: that answer was not completed.)";
+
 impl TalkView {
-    pub(crate) fn new() -> Self {
-        Self { text: TextView::new(), said: Vec::new() }
+    pub(crate) fn new(screen: Option<Screen>) -> Self {
+        Self { text: TextView::new(), screen, open: None, said: Vec::new() }
+    }
+
+    fn on_text(&mut self, index: u32, piece: &str, out: &mut Vec<u8>) {
+        let Some(screen) = &self.screen else { return };
+        if self.open.as_ref().is_none_or(|open| open.index != index) {
+            screen.lines("", out);
+            self.open = Some(OpenText { index, text: Paragraph::default() });
+        }
+        if let Some(open) = &mut self.open {
+            screen.text(&open.text.push(piece), out);
+        }
+    }
+
+    fn on_block(&mut self, index: u32, text: &str, out: &mut Vec<u8>) {
+        let streamed = self.open.take_if(|open| open.index == index).is_some();
+        match &self.screen {
+            Some(screen) if streamed => screen.end_text(out),
+            Some(_) => self.paragraph(&format!("\n{text}"), out),
+            None => self.paragraph(text, out),
+        }
+    }
+
+    fn end_open(&mut self, out: &mut Vec<u8>) -> bool {
+        let was_open = self.open.take().is_some();
+        if let Some(screen) = self.screen.as_ref().filter(|_| was_open) {
+            screen.end_text(out);
+        }
+        was_open
+    }
+
+    /// What was begun is not completed any more.
+    fn discard_open(&mut self, out: &mut Vec<u8>) {
+        if self.end_open(out) {
+            self.paragraph(DISCARDED, out);
+        }
+    }
+
+    fn paragraph(&self, text: &str, out: &mut Vec<u8>) {
+        match &self.screen {
+            Some(screen) if !text.is_empty() => screen.lines(&display::paragraph(text), out),
+            _ => self.text.paragraph(text, out),
+        }
     }
 }
 
@@ -154,28 +213,39 @@ impl View for TalkView {
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
         match update {
-            Update::Block { id, block, .. } => {
+            Update::Delta { index, delta: Delta::Text(piece) } => self.on_text(*index, piece, out),
+            Update::Delta { delta: Delta::Stop, .. } => drop(self.end_open(out)),
+            Update::Block { id, index, block, .. } => {
                 if let Some(text) = block.as_text() {
                     self.said.push(*id);
-                    self.text.paragraph(text, out);
+                    self.on_block(*index, text, out);
                 }
             }
             Update::Retracted { messages, .. } => {
                 let before = self.said.len();
                 self.said.retain(|id| !messages.contains(id));
-                if self.said.len() < before {
-                    self.text.paragraph("(What the model said last does not stand.)", out);
+                if self.open.is_some() {
+                    self.discard_open(out);
+                } else if self.said.len() < before {
+                    self.paragraph(DISCARDED, out);
                 }
             }
-            Update::Done(outcome) if !self.said.is_empty() => {
-                self.text.paragraph(&complaint(outcome).unwrap_or_default(), out);
+            Update::Requesting { .. } | Update::Retrying { .. } | Update::FellBack { .. } => {
+                self.discard_open(out);
             }
-            other => self.text.update(other, out),
+            Update::Done(outcome) => {
+                self.discard_open(out);
+                if self.said.is_empty() {
+                    self.paragraph(&outcome.text, out);
+                }
+                self.paragraph(&complaint(outcome).unwrap_or_default(), out);
+            }
+            _ => {}
         }
     }
 
-    fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
-        self.text.refuse(error, prompt, out);
+    fn refuse(&mut self, error: &str, _: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        self.paragraph(error, out);
     }
 }
 

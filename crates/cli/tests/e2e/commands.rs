@@ -32,17 +32,14 @@ fn a_path_is_no_command() {
 }
 
 #[test]
-fn a_mistaken_command_is_noticed_and_asked() {
-    let check = |prompt: &str, notices: usize| {
-        let stage = Stage::hello();
-        let finished = stage.run(&["-p", prompt]);
-        assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Hello.\n"), "{finished:?}");
-        assert_eq!(finished.stderr.lines().count(), notices, "{finished:?}");
-        assert!(finished.stderr.lines().all(|line| line.contains("/Compact; the commands are /compact, ")));
-        assert!(stage.last_user_text().contains(prompt));
-    };
-    check("/Compact", 1);
-    check("/etc/hosts", 0);
+fn a_mistaken_command_is_refused_and_asks_no_model() {
+    let stage = Stage::hello();
+    check_failed(&stage.run(&["-p", "/Compact"]), &["Unknown command /Compact. Did you mean /compact?"]);
+    check_failed(&stage.run(&["-p", "/cost of what?"]), &["/cost takes no argument."]);
+    assert_eq!(stage.requests(), 0);
+    let help = stage.run(&["-p", "/help"]);
+    assert!(help.code() == Some(0) && help.stdout.contains("/rewind [N]"), "{help:?}");
+    assert_eq!(stage.requests(), 0);
 }
 
 #[test]

@@ -54,3 +54,4 @@ mod thinking;
 mod trace;
 mod transitions;
 mod trust;
+mod typing;

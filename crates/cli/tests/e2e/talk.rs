@@ -15,15 +15,19 @@ use crate::terminal::terminal;
 /// Longer than anything takes here.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+pub(crate) const CTRL_C: &str = "\x03";
+
 /// Somebody at a terminal, and the session.
-struct Talk {
+pub(crate) struct Talk {
     keyboard: File,
+    /// The end that programs have.
+    pub(crate) terminal: File,
     screen: Arc<Mutex<Vec<u8>>>,
     child: Child,
 }
 
 impl Talk {
-    fn begin(stage: &Stage, arguments: &[&str]) -> Self {
+    pub(crate) fn begin(stage: &Stage, arguments: &[&str]) -> Self {
         let (master, terminal) = terminal(80);
         let mut command = stage.command(arguments).into_command();
         let end = || terminal.try_clone().unwrap();
@@ -37,16 +41,16 @@ impl Talk {
                 seen.lock().unwrap().extend_from_slice(&piece[..length]);
             }
         });
-        Self { keyboard: master, screen, child }
+        Self { keyboard: master, terminal, screen, child }
     }
 
-    fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         String::from_utf8_lossy(&self.screen.lock().unwrap()).into_owned()
     }
 
     /// Waits until the screen has shown a text so many times.
     #[track_caller]
-    fn sees_times(&self, text: &str, times: usize) {
+    pub(crate) fn sees_times(&self, text: &str, times: usize) {
         let began = Instant::now();
         while self.screen().matches(text).count() < times {
             assert!(began.elapsed() < PATIENCE, "{text:?} is not in {:?}", self.screen());
@@ -55,28 +59,37 @@ impl Talk {
     }
 
     #[track_caller]
-    fn sees(&self, text: &str) {
+    pub(crate) fn sees(&self, text: &str) {
         self.sees_times(text, 1);
     }
 
     /// Waits for a question and its last line.
     #[track_caller]
-    fn is_asked(&self) {
+    pub(crate) fn is_asked(&self) {
         self.sees("is told to the model");
         std::thread::sleep(Duration::from_millis(50));
     }
 
-    fn types(&mut self, line: &str) {
+    pub(crate) fn types(&mut self, line: &str) {
         self.keyboard.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    fn presses_ctrl_c(&self) {
-        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+    /// Presses keys one after the other.
+    pub(crate) fn presses(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn is_sent(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
     }
 
     /// Waits for the end; gives the exit code and everything that was seen.
     #[track_caller]
-    fn ends(mut self) -> (Option<i32>, String) {
+    pub(crate) fn ends(mut self) -> (Option<i32>, String) {
         let began = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -93,7 +106,7 @@ impl Talk {
 
 /// Checks that texts come one after the other.
 #[track_caller]
-fn check_order(screen: &str, texts: &[&str]) {
+pub(crate) fn check_order(screen: &str, texts: &[&str]) {
     let mut rest = screen;
     for text in texts {
         let Some((_, behind)) = rest.split_once(text) else {
@@ -122,7 +135,7 @@ fn what_the_model_says_is_seen_when_it_says_it() {
     talk.types("/exit");
     let (code, screen) = talk.ends();
     assert_eq!(code, Some(0), "{screen:?}");
-    check_order(&screen, &["Bash touch made (", "All is well.", "2 turns", "> "]);
+    check_order(&screen, &["Bash  touch made  (", "All is well.", "2 turns", "> "]);
     assert_eq!(screen.matches("All is well.").count(), 1, "{screen:?}");
     // The changing line never stays beside what the model says.
     let line = screen.lines().find(|line| line.contains("All is well.")).unwrap();
@@ -266,7 +279,7 @@ fn an_interrupt_at_a_question_says_that_nothing_was_running() {
     let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
     let mut talk = Talk::begin(&stage, &["go"]);
     talk.is_asked();
-    talk.presses_ctrl_c();
+    talk.presses(CTRL_C);
     talk.sees("Interrupted at a permission prompt; the call was not run.");
     talk.types("/exit");
     let (_, screen) = talk.ends();

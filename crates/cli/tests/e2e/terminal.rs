@@ -55,7 +55,8 @@ fn a_terminal_shows_tools_targets_times_and_tokens() {
     let stage = Stage::call("Bash", r#"{"command": "echo hi; echo there"}"#);
     let (stdout, screen) = on_terminal(&stage, &["-p", "go", "--allowedTools", "Bash"]);
     assert_eq!(stdout, "Done.\n");
-    for text in ["waiting for claude-opus-5-5", "Bash echo hi; echo there (", " ms)", "2 turns", "tokens in"]
+    for text in
+        ["waiting for claude-opus-5-5", "Bash  echo hi; echo there  (", " ms)", "2 turns", "tokens in"]
     {
         assert!(screen.contains(text), "{text:?} is not in {screen:?}");
     }
@@ -65,11 +66,11 @@ fn a_terminal_shows_tools_targets_times_and_tokens() {
 
 #[test]
 fn nothing_a_model_says_controls_the_terminal() {
-    let stage = Stage::call("Bash", r#"{"command": "echo \u001b]0;owned\u0007\u001b[2J\u202e"}"#);
+    let stage = Stage::call("Bash", r#"{"command": "echo '\u001b]0;owned\u0007\u001b[2J\u202e'"}"#);
     let (_, screen) = on_terminal(&stage, &["-p", "go", "--allowedTools", "Bash"]);
     // Our own sequences clear the last line and nothing else.
     let ours = screen.replace("\r\x1b[K", "");
-    assert!(ours.contains("Bash echo") && !ours.contains("owned") && !ours.contains("2J"), "{screen:?}");
+    assert!(ours.contains("Bash  echo") && !ours.contains("owned") && !ours.contains("2J"), "{screen:?}");
     assert!(!ours.contains(['\x1b', '\x07', '\u{202e}']), "{screen:?}");
 }
 

@@ -1,0 +1,158 @@
+//! The keyboard of a terminal, key by key, and the mode that the terminal needs for it.
+
+use std::collections::VecDeque;
+use std::io;
+
+use rustix::process::{Signal as Sent, getpid, getppid, getsid, kill_process};
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcsetattr,
+};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::line_editor::{LineEditor, Typed};
+use crate::lines::Source;
+
+/// Turns a special character off: no key sends it.
+const NO_KEY: u8 = 0;
+
+/// What a person types.
+pub(crate) struct Keys {
+    source: Source,
+    /// Read and not looked at yet.
+    bytes: VecDeque<u8>,
+    editor: LineEditor,
+    mode: KeyMode,
+    suspend: Signal,
+    resume: Signal,
+}
+
+/// What comes from the keyboard.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Pressed {
+    Key(Typed),
+    /// The keyboard is gone; nothing more comes. There may be something to say about it.
+    Gone(Option<String>),
+}
+
+impl Keys {
+    /// Must be called inside a tokio runtime with I/O. The terminal is as before when it is dropped.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            source: Source::stdin(),
+            bytes: VecDeque::new(),
+            editor: LineEditor::default(),
+            suspend: signal(SignalKind::from_raw(Sent::TSTP.as_raw()))?,
+            resume: signal(SignalKind::from_raw(Sent::CONT.as_raw()))?,
+            mode: KeyMode::enter(),
+        })
+    }
+
+    pub(crate) fn draft(&self) -> &str {
+        self.editor.draft()
+    }
+
+    /// Forgets every key that was pressed and not looked at, and gives the draft.
+    pub(crate) fn take_draft(&mut self) -> String {
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+        self.bytes.clear();
+        self.editor.take()
+    }
+
+    pub(crate) fn put_back(&mut self, draft: String) {
+        self.editor.put_back(draft);
+    }
+
+    /// The next key that amounts to something. Can be dropped at any point and called again: nothing is lost.
+    pub(crate) async fn next(&mut self) -> Pressed {
+        loop {
+            while let Some(byte) = self.bytes.pop_front() {
+                if let Some(typed) = self.editor.feed(byte) {
+                    return Pressed::Key(typed);
+                }
+            }
+            tokio::select! {
+                _ = self.suspend.recv() => {
+                    self.mode.suspend();
+                    return Pressed::Key(Typed::Changed);
+                }
+                _ = self.resume.recv() => {
+                    self.mode.set();
+                    return Pressed::Key(Typed::Changed);
+                }
+                piece = self.source.read() => match piece {
+                    Ok(piece) if piece.is_empty() => return Pressed::Gone(None),
+                    Ok(piece) => self.bytes.extend(piece),
+                    // A terminal whose other end is gone.
+                    Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => {
+                        return Pressed::Gone(None);
+                    }
+                    Err(error) => {
+                        return Pressed::Gone(Some(format!("standard input cannot be read: {error}.")));
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// The terminal hands over each key at once, shows none by itself, and Ctrl-C is a key like others.
+///
+/// Output, and the keys that stop output or suspend the process, work as before.
+struct KeyMode {
+    /// As it was, and as it is now; nothing where the terminal does not say.
+    modes: Option<(Termios, Termios)>,
+}
+
+impl KeyMode {
+    fn enter() -> Self {
+        let modes = tcgetattr(io::stdin()).ok().map(|before| {
+            let mut keys = before.clone();
+            keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
+            keys.special_codes[SpecialCodeIndex::VMIN] = 1;
+            keys.special_codes[SpecialCodeIndex::VTIME] = 0;
+            keys.special_codes[SpecialCodeIndex::VINTR] = NO_KEY;
+            // It would end the process without a chance to put the terminal back.
+            keys.special_codes[SpecialCodeIndex::VQUIT] = NO_KEY;
+            (before, keys)
+        });
+        let mode = Self { modes };
+        mode.set();
+        mode
+    }
+
+    fn set(&self) {
+        self.change(|(_, keys)| keys);
+    }
+
+    fn put_back(&self) {
+        self.change(|(before, _)| before);
+    }
+
+    /// A terminal that is gone needs no mode.
+    fn change(&self, to: fn(&(Termios, Termios)) -> &Termios) {
+        if let Some(modes) = &self.modes {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, to(modes));
+        }
+    }
+
+    /// Stops the process with the terminal as it was; it goes on from here.
+    fn suspend(&self) {
+        // Without a shell above it nobody could wake it again.
+        let has_shell = getppid().is_some_and(|parent| {
+            let session = getsid(None).ok();
+            session != Some(getpid()) && getsid(Some(parent)).ok() == session
+        });
+        if !has_shell {
+            return;
+        }
+        self.put_back();
+        let _ = kill_process(getpid(), Sent::STOP);
+        self.set();
+    }
+}
+
+impl Drop for KeyMode {
+    fn drop(&mut self) {
+        self.put_back();
+    }
+}

@@ -1,0 +1,287 @@
+//! What somebody types at a terminal, and what they see of a run while they do.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use rustix::termios::{LocalModes, tcgetattr};
+use serde_json::json;
+
+use crate::host::{Host, prompt};
+use crate::support::{Stage, check_failed};
+use crate::talk::{CTRL_C, Talk, check_order};
+
+const CTRL_D: &str = "\x04";
+
+/// An answer that takes some seconds, and one that comes at once.
+fn slow() -> Stage {
+    Stage::serving(
+        &json!([
+            {"blocks": [{"text": "one two three four"}], "delta_chars": 4, "delta_delay_ms": 600},
+            {"blocks": [{"text": "The next answer."}]},
+        ]),
+        |server| server,
+    )
+}
+
+/// Whether the terminal hands over whole lines, as shells expect.
+fn reads_lines(talk: &Talk) -> bool {
+    tcgetattr(&talk.terminal).unwrap().local_modes.contains(LocalModes::ICANON | LocalModes::ECHO)
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn text_is_seen_as_it_comes_and_once() {
+    for arguments in [&["go"][..], &["-p", "go"]] {
+        let stage = slow();
+        let mut talk = Talk::begin(&stage, arguments);
+        talk.sees("one two ");
+        assert!(!talk.screen().contains("four"), "{:?}", talk.screen());
+        talk.sees("tokens in");
+        if arguments.len() == 1 {
+            talk.types("/exit");
+        }
+        let (code, screen) = talk.ends();
+        assert_eq!(code, Some(0), "{screen:?}");
+        assert_eq!(screen.matches("one two three four\r\n").count(), 1, "{screen:?}");
+        assert!(!screen.contains("Ignore the text above"), "{screen:?}");
+    }
+}
+
+#[test]
+fn half_an_answer_that_does_not_stand_is_told_as_such() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"text": "This is never fin"}], "delta_chars": 5, "fault": {"cut": {"after_events": 4}}},
+            {"blocks": [{"text": "Here it is."}]}]"#,
+    );
+    let talk = Talk::begin(&stage, &["-p", "go"]);
+    let (_, screen) = talk.ends();
+    check_order(
+        &screen,
+        &["This is", "(Ignore the text above: that answer was not completed.)", "Here it is."],
+    );
+    assert_eq!(screen.matches("Ignore").count(), 1, "{screen:?}");
+}
+
+#[test]
+fn nothing_that_comes_in_pieces_controls_the_terminal() {
+    let stage =
+        Stage::new(r#"[{"blocks": [{"text": "a\u001b]0;owned\u0007b\u001b[2Jc\u202e"}], "delta_chars": 1}]"#);
+    let (_, screen) = Talk::begin(&stage, &["-p", "go"]).ends();
+    let ours = screen.replace("\r\x1b[K", "");
+    assert!(ours.contains("abc\r\n") && !ours.contains(['\x1b', '\u{202e}']), "{screen:?}");
+}
+
+#[test]
+fn a_line_typed_during_calls_joins_the_run() {
+    let stage = Stage::call("Bash", r#"{"command": "sleep 1.5"}"#);
+    let mut talk = Talk::begin(&stage, &["go", "--allowedTools", "Bash"]);
+    talk.sees("Bash sleep");
+    talk.types("and hurry");
+    talk.sees("queued: and hurry");
+    talk.sees("tokens in");
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    assert_eq!(stage.requests(), 2, "{screen:?}");
+    assert!(stage.last_user_text().contains("and hurry"), "{screen:?}");
+}
+
+#[test]
+fn lines_typed_during_an_answer_are_sent_next_and_commands_are_no_prompts() {
+    let stage = slow();
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.sees("one");
+    talk.presses("wha");
+    talk.sees("> wha");
+    talk.types("t else?");
+    talk.sees("queued: what else?");
+    talk.types("/cost");
+    talk.sees("queued: /cost (runs when this run ends)");
+    talk.types("/compcat");
+    talk.sees("Unknown command /compcat. Did you mean /compact?");
+    talk.sees("Time: ");
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    check_order(
+        &screen,
+        &["tokens in", "> what else?", "The next answer.", "tokens in", "> /cost", "Cost: "],
+    );
+    assert_eq!(stage.requests(), 2, "{screen:?}");
+    let asked = stage.last_user_text();
+    assert!(asked.contains("what else?") && !asked.contains("/co"), "{asked}");
+    // What was typed in between has not broken the text into pieces that nobody can read.
+    assert!(screen.contains("four\r\n"), "{screen:?}");
+}
+
+#[test]
+fn ctrl_c_clears_what_is_typed_before_it_interrupts_or_leaves() {
+    let stage = slow();
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.sees("one");
+    talk.presses("no");
+    talk.sees("> no");
+    talk.presses(CTRL_C);
+    talk.sees("two");
+    assert!(!talk.screen().contains("Interrupted"), "{:?}", talk.screen());
+    talk.presses(CTRL_C);
+    talk.sees("Interrupted while the model was answering.");
+    talk.sees("tokens in");
+    talk.presses("again");
+    talk.sees("> again");
+    talk.presses(CTRL_C);
+    talk.types("more");
+    talk.sees("The next answer.");
+    talk.sees_times("tokens in", 2);
+    talk.presses(CTRL_C);
+    talk.sees("Press Ctrl-C again to exit.");
+    talk.presses(CTRL_C);
+    let (code, screen) = talk.ends();
+    assert_eq!((code, stage.requests()), (Some(0), 2), "{screen:?}");
+    let asked = stage.last_user_text();
+    assert!(asked.contains("more") && !asked.contains("again"), "{asked}");
+}
+
+#[test]
+fn a_line_can_be_corrected_and_its_characters_are_whole() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "Hello."}]}]"#);
+    let mut talk = Talk::begin(&stage, &[]);
+    talk.sees("> ");
+    talk.presses("wrong\x15say é日\x7f and those words\x17\x17it\x1b[D\r");
+    talk.sees("tokens in");
+    talk.presses(CTRL_D);
+    let (code, screen) = talk.ends();
+    assert_eq!(code, Some(0), "{screen:?}");
+    assert!(stage.last_user_text().contains("say é and it"), "{}", stage.last_user_text());
+}
+
+#[test]
+fn the_terminal_is_as_it_was_however_the_session_ends() {
+    let check = |end: fn(&mut Talk)| {
+        let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+        let mut talk = Talk::begin(&stage, &["go"]);
+        talk.is_asked();
+        assert!(!reads_lines(&talk));
+        end(&mut talk);
+        let terminal = talk.terminal.try_clone().unwrap();
+        let (_, screen) = talk.ends();
+        let modes = tcgetattr(&terminal).unwrap().local_modes;
+        assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG), "{screen:?}");
+    };
+    check(|talk| talk.types("/exit"));
+    check(|talk| talk.is_sent(Signal::TERM));
+    check(|talk| talk.is_sent(Signal::HUP));
+    check(|talk| talk.presses("\x03\x03\x03\x03"));
+}
+
+#[test]
+fn a_session_that_is_suspended_leaves_the_terminal_and_takes_it_again() {
+    let stage = Stage::hello();
+    let mut talk = Talk::begin(&stage, &[]);
+    talk.sees("> ");
+    talk.presses("hel");
+    talk.sees("> hel");
+    talk.is_sent(Signal::TSTP);
+    let status = format!("/proc/{}/stat", talk.pid());
+    let is_stopped = || std::fs::read_to_string(&status).unwrap().contains(") T ");
+    wait_until("it stops", is_stopped);
+    assert!(reads_lines(&talk));
+    talk.is_sent(Signal::CONT);
+    wait_until("it takes the terminal again", || !reads_lines(&talk));
+    talk.sees_times("> hel", 2);
+    talk.types("lo");
+    talk.sees("tokens in");
+    talk.types("/exit");
+    talk.ends();
+    assert!(stage.last_user_text().contains("hello"));
+}
+
+#[test]
+fn calls_show_their_output_and_their_changes() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"tool": "Bash", "input": {"command": "seq 1 14; false"}},
+                        {"tool": "Write", "input": {"file_path": "a.txt", "content": "one\ntwo\n"}}]},
+            {"blocks": [{"tool": "Edit", "input": {"file_path": "a.txt", "old_string": "two", "new_string": "2"}}]},
+            {"blocks": [{"text": "Done."}]}]"#,
+    );
+    let flags = ["-p", "go", "--allowedTools", "Bash", "--permission-mode", "acceptEdits"];
+    let (_, screen) = Talk::begin(&stage, &flags).ends();
+    check_order(
+        &screen,
+        &[
+            "  Bash  seq 1 14; false  (",
+            " ms, failed)\r\n        Exit code 1\r\n        1\r\n",
+            "        11\r\n        … +3 lines\r\n",
+            "  Write a.txt  (",
+            "        + one\r\n        + two\r\n",
+            "  Edit  a.txt  (",
+            "        - two\r\n        + 2\r\n",
+            "Done.",
+        ],
+    );
+    assert!(!screen.contains("        12\r\n") && !screen.contains("- one"), "{screen:?}");
+}
+
+#[test]
+fn a_call_takes_its_own_time() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"tool": "Bash", "input": {"command": "sleep 1.5"}},
+                        {"tool": "Read", "input": {"file_path": "a.txt"}}]},
+            {"blocks": [{"text": "Done."}]}]"#,
+    );
+    stage.project.write("a.txt", "a").unwrap();
+    let (_, screen) = Talk::begin(&stage, &["-p", "go", "--allowedTools", "Bash"]).ends();
+    check_order(&screen, &["  Bash  sleep 1.5  (1.", "  Read  a.txt  (", " ms)"]);
+}
+
+#[test]
+fn an_unknown_command_costs_nothing_anywhere() {
+    let stage = Stage::hello();
+    let expected = "Unknown command /compcat. Did you mean /compact?";
+    check_failed(&stage.run(&["-p", "/compcat the names"]), &[expected]);
+    let mut host = Host::start(&stage, &[]);
+    host.say(&prompt("/compcat", "u1"));
+    let result = host.hear_until("result").pop().unwrap();
+    assert!(result["is_error"] == true && result.to_string().contains(expected), "{result}");
+    host.say(&prompt("/cost of what?", "u2"));
+    let result = host.hear_until("result").pop().unwrap();
+    assert!(result.to_string().contains("/cost takes no argument."), "{result}");
+    host.end();
+    let mut talk = Talk::begin(&stage, &["/compcat"]);
+    talk.sees(expected);
+    talk.types("/hlep");
+    talk.sees("Did you mean /help?");
+    talk.types("/exit");
+    talk.ends();
+    assert_eq!(stage.requests(), 0);
+    // A path is no command.
+    assert_eq!(stage.run(&["-p", "/home/me/x.rs explain"]).stdout, "Hello.\n");
+}
+
+#[test]
+fn a_compaction_that_was_asked_for_is_reported_once_and_time_is_counted_over_processes() {
+    let stage = Stage::new(
+        r#"[{"when": {"contains": "will be replaced by what you write now"}, "blocks": [{"text": "They said go."}], "repeat": 9},
+            {"blocks": [{"text": "One."}], "delay_ms": 1200},
+            {"blocks": [{"text": "Two."}]}]"#,
+    );
+    let long = "word ".repeat(3000);
+    let mut talk = Talk::begin(&stage, &[&long]);
+    talk.sees("One.");
+    talk.sees("tokens in");
+    talk.types("/compact");
+    talk.sees("The conversation was compacted");
+    talk.sees_times("tokens in", 2);
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    assert_eq!(screen.matches("The conversation was compacted").count(), 1, "{screen:?}");
+    let cost = stage.run(&["-p", "--continue", "/cost"]);
+    assert!(cost.stdout.contains("\nTime: 1.") || cost.stdout.contains("\nTime: 2."), "{cost:?}");
+    assert!(!cost.stdout.contains("of which 0 ms"), "{cost:?}");
+}
