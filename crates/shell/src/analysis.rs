@@ -234,7 +234,7 @@ pub fn analyse(line: &str) -> Analysis {
         && let Err(difference) = found.agrees_with(commands)
     {
         found.unseen.get_or_insert(difference);
-        plain = Err(NotPlain("two readings of it differ".to_owned()));
+        plain = Err(NotPlain("two analyses of it differ".to_owned()));
     }
     Analysis { plain, found: found.commands, unseen: found.unseen, hidden }
 }

@@ -54,7 +54,7 @@ fn pass(line: &str, variables: Variables) -> Walk {
         is_fed: false,
     };
     if line.contains('\0') {
-        walk.note_unseen("it holds a NUL");
+        walk.note_unseen("it contains a NUL");
     }
     scan::commands(line, &Places::default(), &mut walk);
     walk.run_made();
@@ -181,7 +181,7 @@ impl Walk {
 
     fn nested(&mut self, text: &str, inner: impl FnOnce(&mut Self)) {
         if self.depth >= DEPTH_MAX || self.budget < text.len() {
-            return self.note_unseen("it holds too many scripts inside scripts");
+            return self.note_unseen("it nests too many scripts");
         }
         if text.contains('\0') {
             self.note_unseen("a script in it is only known at run time");
@@ -269,7 +269,7 @@ impl Walk {
         let cost =
             command.words.len() + command.reads.len() + command.writes.len() + command.mentions.len() + 1;
         if self.budget < cost {
-            self.note_unseen("it holds too many commands");
+            self.note_unseen("it contains too many commands");
             return false;
         }
         self.budget -= cost;
@@ -353,7 +353,7 @@ impl Walk {
             let may_mention = may_mention && command.reads.is_empty();
             let is_listed = self.push(command);
             if !is_listed || levels > 64 {
-                self.note_unseen("it holds too many commands inside commands");
+                self.note_unseen("it nests too many commands");
                 break;
             }
             // Only with this option does it evaluate anything.
@@ -403,7 +403,7 @@ impl Walk {
         let mentioned = files::mentioned(base, words, places);
         let budget = self.budget.checked_sub(mentioned.len());
         let Some((command, budget)) = self.commands.last_mut().zip(budget) else {
-            return self.note_unseen("it holds too many words");
+            return self.note_unseen("it contains too many words");
         };
         command.mentions.extend(mentioned);
         self.budget = budget;
@@ -460,7 +460,7 @@ fn agree(plain: &[crate::Word], found: &[String]) -> bool {
 }
 
 fn difference(plain: &str, found: &str) -> String {
-    format!("two readings of it differ: one sees `{plain}`, the other `{found}`")
+    format!("two analyses of it differ: one sees `{plain}`, the other `{found}`")
 }
 
 /// Puts recursive looks at everything below into paths.

@@ -68,7 +68,7 @@ pub(crate) fn read(line: &str) -> Result<Vec<PlainCommand>> {
         return Err(no("a here document is not closed"));
     }
     if reader.commands.is_empty() {
-        return Err(no("there is no command"));
+        return Err(no("it contains no command"));
     }
     Ok(reader.commands)
 }
@@ -169,7 +169,7 @@ impl Parts {
         let Some(name) = words.next() else { return Err(no("the name of a command is missing")) };
         check_name(&name)?;
         if is_continued || words.len() > 0 {
-            return Err(no("the name of a command is not plain"));
+            return Err(no("the name of a command is unusual"));
         }
         self.words.push(name);
         Ok(())
@@ -236,12 +236,12 @@ impl Reader<'_> {
             } else if self.is_operator(";")? || matches!(self.peek()?, Token::Newline) {
                 self.next()?;
             } else if !self.is_end(ends)? {
-                return Err(no("there is something unexpected behind a command"));
+                return Err(no("something unexpected follows a command"));
             }
             self.here = after.any();
         }
         if is_empty && !ends.is_empty() {
-            return Err(no("there is nothing where commands should be"));
+            return Err(no("a list of commands is empty"));
         }
         if ends == ")" {
             self.next()?;
@@ -451,7 +451,7 @@ impl Reader<'_> {
             parts.has_document = true;
             return self.document(kind);
         }
-        let Token::Word(raw) = self.next()? else { return Err(no("a redirection leads nowhere")) };
+        let Token::Word(raw) = self.next()? else { return Err(no("a redirection has no target")) };
         if kind == "<<<" {
             raw.expand()?;
             return Ok(());
@@ -465,11 +465,11 @@ impl Reader<'_> {
             }
             // Bash ends the target behind a dash that comes first.
             if kind == "<&" || redirection.has_number || bare.ends_with('-') || raw.text().starts_with('-') {
-                return Err(no("it duplicates a descriptor in an unusual way"));
+                return Err(no("it duplicates a file descriptor in an unusual way"));
             }
         }
         let [target] = &self.expand(raw)?[..] else {
-            return Err(no("a redirection leads to several places"));
+            return Err(no("a redirection has several targets"));
         };
         // What a loop goes through can be read.
         if kind == "<" && !target.choices.is_empty() && !target.is_split {
@@ -477,7 +477,7 @@ impl Reader<'_> {
             return Ok(());
         }
         if target.is_unknown || target.is_pattern || target.text.is_empty() {
-            return Err(no("a redirection leads to a place that is not plain"));
+            return Err(no("the target of a redirection is not a plain path"));
         }
         self.target(kind, target, parts);
         Ok(())
@@ -518,7 +518,7 @@ fn check_name(name: &Word) -> Result<()> {
     // `%` names a job, and an `=` could make the word an assignment.
     let misread = text.is_empty() || text.starts_with('%') || (text.contains('=') && !text.contains('/'));
     if name.is_pattern || misread || RESERVED.contains(&text) {
-        return Err(no("the name of a command is not plain"));
+        return Err(no("the name of a command is unusual"));
     }
     Ok(())
 }

@@ -53,7 +53,7 @@ pub(crate) fn check(line: &str) -> Result<(), NotPlain> {
     let mut before = ' ';
     for c in line.chars() {
         if is_invisible(c, before) {
-            return Err(NotPlain(format!("it holds the invisible character U+{:04X}", u32::from(c))));
+            return Err(NotPlain(format!("it contains the invisible character U+{:04X}", u32::from(c))));
         }
         before = c;
     }

@@ -568,7 +568,7 @@ impl Scanner<'_, '_> {
             is_closed = line == document.end;
             // Inside a substitution bash goes on behind the end if a parenthesis follows in the line.
             if !is_closed && self.levels.len() > 1 && line.starts_with(&document.end) && line.contains(')') {
-                self.walk.note_unseen("a here document ends in an unusual way");
+                self.walk.note_unseen("a here document has an unusual delimiter");
                 self.at += length - line.len() + document.end.len();
                 break;
             }

@@ -55,7 +55,7 @@ impl Assigned {
     pub(super) fn refuse_others(&self, words: &[Word]) -> Result<()> {
         let Some((name, arguments)) = words.split_first() else { return Ok(()) };
         if matches!(name.text.as_str(), "source" | ".") && !self.values.is_empty() {
-            return Err(no("it sources something that may set its variables"));
+            return Err(no("it sources a file that may set its variables"));
         }
         if !matches!(name.text.as_str(), "export" | "read") {
             return Ok(());

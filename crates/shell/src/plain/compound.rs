@@ -71,7 +71,7 @@ impl Reader<'_> {
             _ => String::new(),
         };
         if !is_loop_variable(&name) {
-            return Err(no("its loop sets an unusual variable"));
+            return Err(no("a loop sets an unusual variable"));
         }
         self.keyword("in")?;
         let mut words = Vec::new();
@@ -91,7 +91,7 @@ impl Reader<'_> {
         }
         match self.next()? {
             Token::Newline | Token::Operator(";") => {}
-            _ => return Err(no("its loop is unusual")),
+            _ => return Err(no("a loop is unusual")),
         }
         self.skip_newlines()?;
         self.keyword("do")?;
@@ -164,7 +164,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn case_clause(&mut self) -> Result<After> {
-        let Token::Word(subject) = self.next()? else { return Err(no("its `case` is unusual")) };
+        let Token::Word(subject) = self.next()? else { return Err(no("a `case` is unusual")) };
         subject.argument_or_unknown();
         self.skip_newlines()?;
         self.keyword("in")?;
@@ -185,7 +185,7 @@ impl Reader<'_> {
             if self.is_operator(";;")? {
                 self.next()?;
             } else if !self.is_keyword("esac")? {
-                return Err(no("its `case` is unusual"));
+                return Err(no("a `case` is unusual"));
             }
         }
     }
@@ -196,12 +196,12 @@ impl Reader<'_> {
         }
         loop {
             if !matches!(self.next()?, Token::Word(_)) {
-                return Err(no("its `case` is unusual"));
+                return Err(no("a `case` is unusual"));
             }
             match self.next()? {
                 Token::Operator("|") => {}
                 Token::Operator(")") => return Ok(()),
-                _ => return Err(no("its `case` is unusual")),
+                _ => return Err(no("a `case` is unusual")),
             }
         }
     }

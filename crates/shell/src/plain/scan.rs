@@ -113,13 +113,13 @@ impl Reader<'_> {
         let bare = word.bare().unwrap_or_default();
         if !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()) {
             if bare.len() > 3 {
-                return Err(no("it redirects an unusual descriptor"));
+                return Err(no("it redirects an unusual file descriptor"));
             }
             let kind = REDIRECTIONS.iter().find(|kind| self.rest().starts_with(**kind)).copied();
             return self.redirection(kind.unwrap_or(">"), true);
         }
         if bare.starts_with('{') {
-            return Err(no("it keeps a descriptor in a variable"));
+            return Err(no("it keeps a file descriptor in a variable"));
         }
         Ok(Token::Word(word))
     }
@@ -150,7 +150,7 @@ impl Reader<'_> {
     /// Bash would join an operator with what comes on the next line.
     fn refuse_continuation(&self) -> Result<()> {
         if self.rest().starts_with("\\\n") {
-            return Err(no("a line goes on in the middle of an operator"));
+            return Err(no("a line continues in the middle of an operator"));
         }
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Reader<'_> {
     fn tilde(&mut self, word: &mut RawWord) -> Result<()> {
         if word.is_empty() {
             if self.char().is_some_and(|c| c != '/' && !ends_word(c)) {
-                return Err(no("it names the home directory of another user"));
+                return Err(no("it names another user's home directory"));
             }
             word.root = Root::Home;
         } else if word.letters.last().is_some_and(|letter| matches!(letter.c, '=' | ':')) {
@@ -249,7 +249,7 @@ impl Reader<'_> {
     fn dollar(&mut self, word: &mut RawWord, in_quotes: bool) -> Result<()> {
         let rest = self.rest();
         if rest.starts_with("\\\n") {
-            return Err(no("a line goes on behind a `$`"));
+            return Err(no("a line continues after a `$`"));
         }
         if let Some(length) = number_arithmetic(rest) {
             self.at += length;
@@ -377,12 +377,12 @@ impl Reader<'_> {
 
     /// Takes the word that ends a document, behind `<<` or `<<-`.
     pub(super) fn document(&mut self, kind: &str) -> Result<()> {
-        let Token::Word(word) = self.next()? else { return Err(no("a here document has no end")) };
+        let Token::Word(word) = self.next()? else { return Err(no("a here document has no delimiter")) };
         let end = word.text();
         let plain = !end.is_empty()
             && end.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.!".contains(&byte));
         if !plain || word.is_continued || end.starts_with('-') {
-            return Err(no("a here document ends in an unusual way"));
+            return Err(no("a here document has an unusual delimiter"));
         }
         self.documents.push(HereDocument { end, strips_tabs: kind == "<<-", is_literal: word.is_quoted });
         Ok(())
@@ -392,7 +392,7 @@ impl Reader<'_> {
         for document in std::mem::take(&mut self.documents) {
             let body = self.document_body(&document)?;
             if !document.is_literal && body.contains(['$', '`', '\\']) {
-                return Err(no("a here document without quotes holds expansions"));
+                return Err(no("an unquoted here document contains expansions"));
             }
             self.body = Some(body);
         }
@@ -409,7 +409,7 @@ impl Reader<'_> {
             let is_end = line == document.end;
             // Inside a substitution bash ends the document there if a parenthesis follows in the line.
             if !is_end && self.substitutions > 0 && line.starts_with(&document.end) {
-                return Err(no("a line of a here document begins like its end"));
+                return Err(no("a line of a here document begins like its delimiter"));
             }
             if !is_end {
                 body.push_str(line);

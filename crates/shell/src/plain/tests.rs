@@ -171,20 +171,20 @@ fn what_is_not_plain_says_why() {
     check("a $((1) )", "it uses arithmetic");
     check("((a))", "it uses arithmetic");
     check("$a", "the name of a command is only known at run time");
-    check("a*", "the name of a command is not plain");
+    check("a*", "the name of a command is unusual");
     check("A=1", "it sets A");
     check("CI=1", "it sets a variable");
     check("A=1 a", "it sets A");
-    check("a > $b", "a redirection leads to a place that is not plain");
-    check("a <<E\n$b\nE", "a here document without quotes holds expansions");
+    check("a > $b", "the target of a redirection is not a plain path");
+    check("a <<E\n$b\nE", "an unquoted here document contains expansions");
     check("a 'b", "a quote is not closed");
-    check("a ~b", "it names the home directory of another user");
+    check("a ~b", "it names another user's home directory");
     check("a >(b)", "it uses a process substitution");
     check("function a { b; }", "it uses `function`");
-    check("a\u{202e}", "it holds the invisible character U+202E");
+    check("a\u{202e}", "it contains the invisible character U+202E");
     check("alias a=b", "`alias` may change the shell itself");
-    check("", "there is no command");
-    check("# a", "there is no command");
+    check("", "it contains no command");
+    check("# a", "it contains no command");
     for line in NOT_PLAIN {
         assert!(analyse(line).plain.is_err(), "{line:?} is {}", shown(line));
     }
@@ -267,7 +267,7 @@ fn a_line_may_set_variables_for_itself() {
     check("x=src; cat $x/a", "cat|src/a");
     check("x=src && cat \"$x\"", "cat|src");
     check("x='a b'; cat \"$x\"", "cat|a b");
-    check("x='a b'; cat $x", "not plain: two readings of it differ");
+    check("x='a b'; cat $x", "not plain: two analyses of it differ");
     check("x='*'; cat $x \"$x\"", "cat|?|*");
     check("T=foo; cargo test $T", "cargo|test|foo");
     check("x=$(git rev-parse HEAD); echo $x", "git|rev-parse|HEAD / echo|?");
@@ -293,14 +293,14 @@ fn a_line_may_set_variables_for_itself() {
     check("x=src; read -r x; cat $x/etc", twice);
     check("x=src; command read -r x; cat $x/etc", twice);
     check("x=src; export x=/etc; cat $x/b", twice);
-    check("x=src; . ./s; cat $x/etc", "not plain: it sources something that may set its variables");
+    check("x=src; . ./s; cat $x/etc", "not plain: it sources a file that may set its variables");
     check("x=src & cat $x/etc", "not plain: it sets a variable in the background");
     check("x=src && true & cat $x/etc", "not plain: it sets a variable in the background");
     check("PATH=.; a", "not plain: it sets PATH");
     check("x=a b", "not plain: it sets x");
     check("LD_PRELOAD=./x.so; a", "not plain: it sets LD_PRELOAD");
     check("x=1 > f", "not plain: it sets a variable");
-    check("x=(a b); cat $x", "not plain: there is something unexpected behind a command");
+    check("x=(a b); cat $x", "not plain: something unexpected follows a command");
 }
 
 #[test]

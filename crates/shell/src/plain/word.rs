@@ -159,7 +159,7 @@ impl RawWord {
         let is_pattern = live > 0 && !(self.letters.len() == 1 && self.letters[0].c == '[');
         let quoted = |letter: &Letter| !letter.is_live && (special(letter) || matches!(letter.c, ']' | '\\'));
         if is_pattern && self.letters.iter().any(quoted) {
-            return Err(NotPlain("it mixes quotes with a pattern of names".to_owned()));
+            return Err(NotPlain("it mixes quotes with a glob pattern".to_owned()));
         }
         let text = self.text();
         let choices: Vec<NamedPath> =
@@ -199,7 +199,7 @@ fn expand_braces(letters: &[Letter]) -> Result<Vec<Vec<Letter>>, NotPlain> {
         let inner = &letters[at + 1..at + 1 + length];
         let parts = alternatives(inner)?;
         if words.len() * parts.len() > EXPANDED_MAX {
-            return Err(NotPlain("its braces stand for too many words".to_owned()));
+            return Err(NotPlain("its braces expand to too many words".to_owned()));
         }
         words = words.iter().flat_map(|word| parts.iter().map(|part| [&word[..], part].concat())).collect();
         at += length + 2;
@@ -213,7 +213,7 @@ fn is_live(letter: Letter, c: char) -> bool {
 
 fn alternatives(inner: &[Letter]) -> Result<Vec<Vec<Letter>>, NotPlain> {
     if inner.iter().any(|letter| matches!(letter.c, '{' | '\0' | '\\' | '$')) {
-        return Err(NotPlain("it uses braces inside braces".to_owned()));
+        return Err(NotPlain("it nests braces".to_owned()));
     }
     if inner.iter().any(|letter| is_live(*letter, ',')) {
         return Ok(inner.split(|letter| is_live(*letter, ',')).map(<[Letter]>::to_vec).collect());
@@ -229,7 +229,7 @@ fn alternatives(inner: &[Letter]) -> Result<Vec<Vec<Letter>>, NotPlain> {
         return Err(NotPlain("it uses an unusual sequence in braces".to_owned()));
     };
     if first.abs_diff(last) >= EXPANDED_MAX as u64 {
-        return Err(NotPlain("its braces stand for too many words".to_owned()));
+        return Err(NotPlain("its braces expand to too many words".to_owned()));
     }
     let numbers: Vec<i64> =
         if first <= last { (first..=last).collect() } else { (last..=first).rev().collect() };
