@@ -84,7 +84,7 @@ fn enter(channel: &OwnedFd) -> Result<Exit, String> {
     drop(errors);
     let null = File::options().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
     let told = wire::read_message(channel).map_err(failed("what to run"))?;
-    let Inside { what, confined, symlinks, has_group } = told.ok_or("nobody said what to run")?;
+    let Inside { what, confined, symlinks, has_group } = told.ok_or("the command to run is missing")?;
     std::env::set_current_dir(&confined.cwd)
         .map_err(failed(&format!("{} cannot be entered", confined.cwd.display())))?;
     if matches!(confined.plan.backend, Backend::Bubblewrap(_)) {
@@ -108,7 +108,7 @@ fn enter(channel: &OwnedFd) -> Result<Exit, String> {
         }
         Backend::Bubblewrap(_) => {}
     }
-    filter::apply(&confined.plan).map_err(failed("the filter of system calls"))?;
+    filter::apply(&confined.plan).map_err(failed("the system call filter"))?;
     say(channel, &Message::Confined).map_err(failed("the supervisor"))?;
     Ok(match start(&what, &confined) {
         Ok((direct, cwd)) => watch(direct, cwd, &null),

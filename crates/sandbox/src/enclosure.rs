@@ -164,12 +164,14 @@ impl Enclosure {
     fn in_words(&self, status: Status) -> String {
         let who = if self.is_namespaced { "bwrap" } else { "the process that confines the command" };
         match status {
-            Status::Code(code) => format!("{who} ended with code {code} and confined nothing"),
-            Status::Signal(signal) => format!("{who} was ended by signal {signal} and confined nothing"),
+            Status::Code(code) => format!("{who} ended with code {code} before it confined the command"),
+            Status::Signal(signal) => {
+                format!("{who} was killed by signal {signal} before it confined the command")
+            }
             Status::NotStarted(errno) => {
                 format!("{who} could not be started: {}", io::Error::from_raw_os_error(errno))
             }
-            Status::Lost => format!("how {who} ended is not known"),
+            Status::Lost => format!("it is unknown how {who} ended"),
         }
     }
 

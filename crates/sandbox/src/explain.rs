@@ -1,7 +1,7 @@
 //! What a sandbox has to do with a failure, for whoever reads the output of a command.
 
 use crate::plan::Reach;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Layer, Sandbox};
 
 /// Only the end of an output is looked at: a command that fails says why at last.
 const BYTES_MAX: usize = 16 * 1024;
@@ -36,34 +36,19 @@ impl Sandbox {
         let start = output.len().saturating_sub(BYTES_MAX);
         let end = (start..=output.len()).find_map(|at| output.get(at..)).unwrap_or_default();
         let says = |signs: &[&str]| signs.iter().any(|sign| end.contains(sign));
-        let plan = self.plan();
-        if plan.network == Reach::Off && (says(NETWORK) || says(SOCKETS)) {
-            return Some("The command runs in a sandbox without a network.".to_owned());
-        }
-        if says(NETWORK) && plan.network == Reach::Proxied {
-            return Some(
-                "The command runs in a sandbox whose only way to the network is the proxy that HTTP_PROXY and HTTPS_PROXY \
-                 name."
-                    .to_owned(),
-            );
-        }
-        if says(WRITING) || says(DENIED) {
-            let places: Vec<String> = plan
-                .files
-                .writable
-                .iter()
-                .chain([&plan.files.temp])
-                .map(|place| place.display().to_string())
-                .collect();
-            return Some(format!(
-                "The command runs in a sandbox. It can write only in {}, apart from protected paths in there, and cannot read \
-                 credentials.",
-                places.join(", ")
-            ));
-        }
-        says(PROCESSES).then(|| {
-            format!("The command runs in a sandbox with at most {} processes.", plan.limits.processes)
-        })
+        let reach = self.plan().network;
+        let is_offline = reach == Reach::Off && (says(NETWORK) || says(SOCKETS));
+        let layers: &[Layer] = if is_offline || (reach == Reach::Proxied && says(NETWORK)) {
+            &[Layer::Network]
+        } else if says(WRITING) || says(DENIED) {
+            &[Layer::Writing, Layer::Protected, Layer::Hidden]
+        } else if says(PROCESSES) {
+            &[Layer::ProcessLimit]
+        } else {
+            &[]
+        };
+        let limits = self.limits_of(layers);
+        (!limits.is_empty()).then(|| format!("The command runs in a sandbox. {limits}"))
     }
 }
 
@@ -93,10 +78,16 @@ mod tests {
         let proxied = Network::Proxied(Arbiter::new(|_| async { Verdict::Allow }));
         check(&Network::Off, "all is well", None);
         check(&Network::Off, "", None);
-        check(&Network::Off, "touch: /etc/x: Read-only file system", Some("only in /work, "));
-        check(&Network::Off, "curl: (6) Could not resolve host: a", Some("without a network"));
+        check(&Network::Off, "touch: /etc/x: Read-only file system", Some("only in /work and $TMPDIR."));
+        check(&Network::Off, "curl: (6) Could not resolve host: a", Some("There is no network"));
         check(&Network::Open, "curl: (6) Could not resolve host: a", None);
-        check(&Network::Open, "bash: fork: retry: no", Some("at most 4096 processes"));
+        let limited = Sandbox::prepare(&Policy::new(Vec::new(), Path::new("/"))).is_ok_and(|sandbox| {
+            sandbox
+                .active_layers()
+                .iter()
+                .any(|active| active.layer == Layer::ProcessLimit && active.by != "none")
+        });
+        check(&Network::Open, "bash: fork: retry: no", limited.then_some("At most 4096 processes"));
         check(&Network::Off, &format!("Read-only file system{}", "ü".repeat(BYTES_MAX)), None);
         if Sandbox::prepare(&Policy { network: proxied.clone(), ..Policy::new(Vec::new(), Path::new("/")) })
             .is_ok_and(|sandbox| sandbox.backend() == "bubblewrap")

@@ -85,19 +85,14 @@ fn grants(files: &Files, landlock: Landlock) -> Result<Vec<Grant>, String> {
     write.remove(AccessFs::MakeChar | AccessFs::MakeBlock);
     // Names can be listed everywhere; contents are another matter.
     let mut grants: Vec<Grant> = vec![("/".into(), AccessFs::ReadDir.into())];
-    let hidden: BTreeSet<PathBuf> = files.hidden.iter().flat_map(|path| spellings(path)).collect();
-    let mut closed = hidden.clone();
+    let mut closed = hidden(files);
     closed.insert("/dev".into());
     grants.extend(around(Path::new("/"), &closed).into_iter().map(|path| (path, read)));
     grants.extend(files.readable.iter().map(|path| (path.clone(), read)));
     for device in DEVICES {
         grants.push((Path::new("/dev").join(device), file));
     }
-    let mut fixed = hidden;
-    if landlock.exceptions {
-        let paths = files.protected.iter().map(|protected| &protected.path).chain(&files.readable);
-        fixed.extend(paths.flat_map(|path| spellings(path)));
-    }
+    let fixed = fixed(files, landlock);
     for (_, root) in mounts::writable_places(files)? {
         for place in around(&root, &fixed) {
             grants.push((place, write));
@@ -110,6 +105,34 @@ fn grants(files: &Files, landlock: Landlock) -> Result<Vec<Grant>, String> {
     }
     grants.truncate(GRANTS_MAX);
     Ok(grants)
+}
+
+fn hidden(files: &Files) -> BTreeSet<PathBuf> {
+    files.hidden.iter().flat_map(|path| spellings(path)).collect()
+}
+
+/// What stays as it is inside of writable places.
+fn fixed(files: &Files, landlock: Landlock) -> BTreeSet<PathBuf> {
+    let mut fixed = hidden(files);
+    if landlock.exceptions {
+        let paths = files.protected.iter().map(|protected| &protected.path).chain(&files.readable);
+        fixed.extend(paths.flat_map(|path| spellings(path)));
+    }
+    fixed
+}
+
+/// The directories in writable places that are not granted themselves, only what is in them: nothing can be made, removed or
+/// renamed directly in these.
+pub(crate) fn opened_in_part(files: &Files, landlock: Landlock) -> BTreeSet<PathBuf> {
+    let places = mounts::writable_places(files).unwrap_or_default();
+    let mut found = BTreeSet::new();
+    for path in fixed(files, landlock) {
+        for (_, root) in &places {
+            let above = path.ancestors().skip(1).take_while(|above| above.starts_with(root));
+            found.extend(above.filter(|above| above.is_dir()).map(Path::to_owned));
+        }
+    }
+    found
 }
 
 /// A path as it is named, below a directory without links, and as it is. Closing both closes the link and its target.

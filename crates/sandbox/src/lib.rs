@@ -23,6 +23,7 @@ mod grants;
 mod job;
 mod later;
 mod launch;
+mod limits;
 mod mounts;
 mod network;
 mod passing;

@@ -102,7 +102,7 @@ pub(crate) fn writable_places(files: &Files) -> Result<Vec<(PathBuf, PathBuf)>, 
     for place in files.writable.iter().chain([&files.temp]) {
         match place.canonicalize() {
             Ok(real) if real == Path::new("/") => {
-                return Err("the whole file system cannot be writable".to_owned());
+                return Err("the root directory cannot be writable".to_owned());
             }
             Ok(real) => found.push((place.clone(), real)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -214,7 +214,7 @@ impl Arrangement {
     fn lead(&mut self, path: &Path, goal: Goal, links: u8) -> Result<(), String> {
         let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
         if !path.is_absolute() || !path.components().all(is_plain) || links > LINKS_MAX {
-            return Err(format!("{} cannot be protected: its place is not certain", path.display()));
+            return Err(format!("{} cannot be protected: its location is uncertain", path.display()));
         }
         if let Some((root, rest)) = self.inside(path) {
             return self.walk(root, &rest, goal, links);

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::TempDir;
 
-use crate::cgroup;
 use crate::confine::PROXY_PORT;
 use crate::grants;
+use crate::limits;
 use crate::mounts::{self, Devices};
 use crate::network::{Arbiter, Network};
 use crate::plan::{Backend, Bubblewrap, Files, Landlock, Plan, Reach};
@@ -87,6 +87,8 @@ pub struct ActiveLayer {
     pub by: String,
     /// What it does not hold here.
     pub gap: Option<String>,
+    /// What a command cannot do because of it, in a sentence for whoever runs the command.
+    pub limit: Option<String>,
 }
 
 /// Why there is no sandbox. Nothing that needs one may run.
@@ -124,7 +126,7 @@ impl Sandbox {
     pub fn prepare(policy: &Policy) -> Result<Self, Unavailable> {
         if rustix::thread::secure_computing_mode().is_err() {
             return Err(Unavailable {
-                missing: "the filter of system calls".to_owned(),
+                missing: "the system call filter".to_owned(),
                 why: "the kernel has no seccomp".to_owned(),
                 advice: "Use a kernel with CONFIG_SECCOMP_FILTER.".to_owned(),
             });
@@ -149,8 +151,8 @@ impl Sandbox {
             hidden: policy.hidden.iter().cloned().chain(sockets::outside()).collect(),
             temp,
         };
-        let layers = layers(policy, &backend, network);
         let plan = Plan { backend, files, network, unix_sockets: policy.unix_sockets, limits: policy.limits };
+        let layers = layers(policy, &plan);
         let network = policy.network.clone();
         Ok(Self(Arc::new(Prepared { plan, network, layers, passed_over, _temp: own_temp })))
     }
@@ -198,8 +200,8 @@ impl Sandbox {
     pub fn report(&self) -> String {
         let state = if self.is_reduced() { "reduced" } else { "complete" };
         let mut text = format!("sandbox: {} ({state})\n", self.backend());
-        for ActiveLayer { layer, by, gap } in &self.0.layers {
-            let gap = gap.as_ref().map_or_else(String::new, |gap| format!("; but {gap}"));
+        for ActiveLayer { layer, by, gap, .. } in &self.0.layers {
+            let gap = gap.as_ref().map_or_else(String::new, |gap| format!("; gap: {gap}"));
             // Writing to a string cannot fail.
             let _ = writeln!(text, "  {}: {by}{gap}", layer.name());
         }
@@ -270,9 +272,9 @@ fn temporary(policy: &Policy) -> Result<(PathBuf, Option<TempDir>), Unavailable>
         Ok((path, Some(temp)))
     });
     made.map_err(|error| Unavailable {
-        missing: "a directory for temporary files".to_owned(),
+        missing: "a temporary directory".to_owned(),
         why: error.to_string(),
-        advice: "Set TMPDIR to a directory that can be written.".to_owned(),
+        advice: "Set TMPDIR to a writable directory.".to_owned(),
     })
 }
 
@@ -291,22 +293,18 @@ fn landlock(policy: &Policy) -> Result<Backend, Unavailable> {
         why,
         advice: advice.to_owned(),
     };
-    let advice = "Use Linux 6.2 or later with Landlock switched on, or install bubblewrap.";
+    let advice = "Use Linux 6.2 or later with Landlock enabled, or install bubblewrap.";
     let version = match grants::version() {
         Some(version) if version >= grants::VERSION_MIN => version,
         Some(version) => {
-            return Err(unavailable(
-                "Landlock",
-                format!("the kernel has only version {version} of it"),
-                advice,
-            ));
+            return Err(unavailable("Landlock", format!("the kernel has only version {version}"), advice));
         }
         None => return Err(unavailable("Landlock", "the kernel does not offer it".to_owned(), advice)),
     };
     if policy.unix_sockets {
         return Err(unavailable(
             "a way to hide sockets",
-            "Landlock cannot close those of other programs, and Unix sockets are allowed".to_owned(),
+            "Unix sockets are allowed, and Landlock cannot close those of other programs".to_owned(),
             "Install bubblewrap, or do not allow Unix sockets.",
         ));
     }
@@ -325,7 +323,7 @@ fn bubblewrap(policy: &Policy) -> Result<Backend, Unavailable> {
         });
     }
     let user_namespace = probe(&program, isolates_network).map_err(|why| Unavailable {
-        missing: "the right to make namespaces".to_owned(),
+        missing: "the right to create namespaces".to_owned(),
         why,
         advice: "Allow unprivileged user namespaces (sysctl user.max_user_namespaces and, where they exist, \
                  kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0)."
@@ -352,11 +350,11 @@ fn find_bwrap(policy: &Policy) -> Result<PathBuf, Unavailable> {
     let why = match named.metadata() {
         Err(error) => format!("sandbox.bwrapPath is {}: {error}", named.display()),
         Ok(_) => format!(
-            "sandbox.bwrapPath is {}, which is not a program that only its owner can change",
+            "sandbox.bwrapPath is {}, which is not a program, or others can change it",
             named.display()
         ),
     };
-    let advice = "Correct sandbox.bwrapPath, or take it out to use the one that is installed.".to_owned();
+    let advice = "Correct sandbox.bwrapPath, or remove it to use the installed one.".to_owned();
     Err(Unavailable { advice, ..unavailable(why) })
 }
 
@@ -410,20 +408,22 @@ fn try_bwrap(program: &Path, network: Reach, user_namespace: bool) -> Result<(),
         return Ok(());
     }
     if output.status.success() {
-        return Err(format!("{} does not run what bubblewrap would run", program.display()));
+        return Err(format!("{} does not behave like bubblewrap", program.display()));
     }
     let text = String::from_utf8_lossy(&output.stderr);
-    Err(text.lines().next().unwrap_or("it fails and does not say why").to_owned())
+    Err(text.lines().next().unwrap_or("it failed without a message").to_owned())
 }
 
-fn layers(policy: &Policy, backend: &Backend, network: Reach) -> Vec<ActiveLayer> {
+fn layers(policy: &Policy, plan: &Plan) -> Vec<ActiveLayer> {
+    let backend = &plan.backend;
     let mut layers = Vec::new();
     let mut add = |layer, by: &str, gap: Option<&str>| {
-        layers.push(ActiveLayer { layer, by: by.to_owned(), gap: gap.map(str::to_owned) });
+        let (by, gap) = (by.to_owned(), gap.map(str::to_owned));
+        layers.push(ActiveLayer { layer, by, gap, limit: limits::limit(layer, plan) });
     };
-    let closed = match network {
-        Reach::Off => "no network, and no sockets for it",
-        Reach::Proxied => "a network of its own, and a proxy that decides by name and address",
+    let closed = match plan.network {
+        Reach::Off => "no network and no network sockets",
+        Reach::Proxied => "own network, with a proxy that decides by name and address",
         Reach::Open => "open",
     };
     match backend {
@@ -432,20 +432,19 @@ fn layers(policy: &Policy, backend: &Backend, network: Reach) -> Vec<ActiveLayer
             add(Layer::Protected, "mount namespace", None);
             add(Layer::Hidden, "mount namespace", None);
             add(Layer::Network, closed, None);
-            add(Layer::Sockets, "mount namespace and filter of system calls", None);
+            add(Layer::Sockets, "mount namespace and system call filter", None);
             let user = if bubblewrap.user_namespace { ", user namespace" } else { "" };
             add(Layer::Processes, &format!("PID and IPC namespaces{user}"), None);
         }
         Backend::Landlock(landlock) => {
-            let meta =
-                "permissions, times and attributes of files that belong to you can be changed everywhere";
+            let meta = "permissions, times and attributes of your files can be changed everywhere";
             add(Layer::Writing, &format!("Landlock version {}", landlock.version), Some(meta));
             add(Layer::Protected, "Landlock", Some(protected_gap(*landlock)));
             add(Layer::Hidden, "Landlock", Some("the names of hidden files can be listed"));
             let asked = matches!(policy.network, Network::Proxied(_));
-            let gap = "nothing can be allowed by name here, so the network is off";
+            let gap = "hosts cannot be allowed by name, so the network is off";
             add(Layer::Network, closed, asked.then_some(gap));
-            add(Layer::Sockets, "filter of system calls", None);
+            add(Layer::Sockets, "system call filter", None);
             let signals = landlock.version < grants::VERSION_SIGNALS;
             let gap = if signals {
                 "your other processes can be seen and signalled"
@@ -457,29 +456,16 @@ fn layers(policy: &Policy, backend: &Backend, network: Reach) -> Vec<ActiveLayer
     }
     add(Layer::Privileges, "no capabilities, no new privileges", None);
     add(Layer::SystemCalls, "seccomp", None);
-    let (by, gap) = process_limit(backend);
+    let (by, gap) = limits::process_limit(backend);
     add(Layer::ProcessLimit, by, gap);
     layers
 }
 
 fn protected_gap(landlock: Landlock) -> &'static str {
     if landlock.exceptions {
-        "nothing can be made, removed or renamed directly in a directory that holds a protected path"
+        "nothing can be created, deleted or renamed directly in a directory that contains a protected path"
     } else {
         "protected paths inside writable directories can be changed"
-    }
-}
-
-fn process_limit(backend: &Backend) -> (&'static str, Option<&'static str>) {
-    let is_own = matches!(backend, Backend::Bubblewrap(bubblewrap) if bubblewrap.user_namespace);
-    if cgroup::is_available() {
-        ("control group", None)
-    } else if rustix::process::getuid().is_root() {
-        ("none", Some("root can make control groups only where they are writable, and has no other limit"))
-    } else if is_own {
-        ("resource limit of the user namespace", None)
-    } else {
-        ("resource limit", Some("all processes of the user are counted"))
     }
 }
 

@@ -53,7 +53,7 @@ impl Door {
         }
         Err(match kept_out {
             Some(kind) => {
-                let reason = format!("{kind}, and only a rule that names this very host allows that");
+                let reason = format!("{kind}, and only a rule with this exact host allows that");
                 self.refuse(destination, reason)
             }
             None => Failure::Unreachable(problem),
@@ -69,7 +69,7 @@ impl Door {
 
 async fn look_up(name: &str, port: u16) -> Result<Vec<IpAddr>, String> {
     let found = timeout(LOOKUP_TIME, lookup_host((name, port))).await;
-    let found = found.map_err(|_| format!("{name} was not found in time"))?;
+    let found = found.map_err(|_| format!("{name} could not be looked up in time"))?;
     let found = found.map_err(|error| format!("{name} was not found: {error}"))?;
     Ok(found.map(|address| address.ip().to_canonical()).take(ADDRESSES_MAX).collect())
 }

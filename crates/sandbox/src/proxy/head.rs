@@ -34,16 +34,16 @@ impl Head {
         let (Some(method), Some(target), Some(version), None) =
             (words.next(), words.next(), words.next(), words.next())
         else {
-            return Err("the first line has not three words");
+            return Err("the request line does not have three words");
         };
         if !version.starts_with("HTTP/1.") {
-            return Err("only HTTP/1 is spoken here");
+            return Err("only HTTP/1 is supported");
         }
         if method == "CONNECT" {
-            let destination = place(target, None).ok_or("the destination is no host and port")?;
+            let destination = place(target, None).ok_or("the destination is not a host and port")?;
             return Ok(Self { destination, wanted: Wanted::Tunnel });
         }
-        let rest = target.strip_prefix("http://").ok_or("only whole http addresses can be asked for")?;
+        let rest = target.strip_prefix("http://").ok_or("only absolute http URLs are supported")?;
         let (authority, path) = rest.find(['/', '?']).map_or((rest, ""), |at| rest.split_at(at));
         let destination = place(authority, Some(80)).ok_or("the address names no host")?;
         let slash = if path.starts_with('/') { "" } else { "/" };

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::print_stdout, reason = "what is skipped is said, and what an engine started")]
 
+mod claims;
 mod files;
 mod network;
 mod processes;
@@ -51,11 +52,19 @@ fn main() {
 }
 
 fn cases() -> Vec<Case> {
-    [files::CASES, protected::CASES, network::CASES, processes::CASES, repositories::CASES, setup::CASES]
-        .into_iter()
-        .flatten()
-        .map(|case| Case { ..*case })
-        .collect()
+    [
+        claims::CASES,
+        files::CASES,
+        protected::CASES,
+        network::CASES,
+        processes::CASES,
+        repositories::CASES,
+        setup::CASES,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|case| Case { ..*case })
+    .collect()
 }
 
 fn trials() -> Vec<Trial> {

@@ -143,7 +143,7 @@ fn proxied_is_off(backend: Choice) {
     world.check_refused(&[&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")]);
     assert_eq!(count.load(Ordering::SeqCst), 0);
     let report = world.sandbox().report();
-    assert!(report.contains("nothing can be allowed by name here, so the network is off"), "{report}");
+    assert!(report.contains("hosts cannot be allowed by name, so the network is off"), "{report}");
 }
 
 /// A server that answers every request the same way, and keeps what it was asked.

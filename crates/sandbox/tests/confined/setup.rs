@@ -52,7 +52,7 @@ fn without_program(backend: Choice) {
     let unavailable = refused(&world);
     assert_eq!(
         (unavailable.missing.as_str(), unavailable.why.as_str()),
-        ("the right to make namespaces", "no namespaces")
+        ("the right to create namespaces", "no namespaces")
     );
     // The weaker way is taken only when that is allowed, and the report says why it was.
     world.policy.backend = Choice::Best;
@@ -62,7 +62,7 @@ fn without_program(backend: Choice) {
             let report = sandbox.report();
             assert!(
                 report.contains(
-                    "bubblewrap cannot be used here: the right to make namespaces is missing (no namespaces)"
+                    "bubblewrap cannot be used here: the right to create namespaces is missing (no namespaces)"
                 ),
                 "{report}"
             );
@@ -77,7 +77,7 @@ fn other_program(_: Choice) {
     let truth = ["/bin/true", "/usr/bin/true"].into_iter().find(|path| Path::new(path).exists()).unwrap();
     world.policy.bwrap = Some(truth.into());
     let unavailable = Sandbox::prepare(&world.policy).unwrap_err();
-    assert!(unavailable.why.contains("does not run what bubblewrap would run"), "{unavailable}");
+    assert!(unavailable.why.contains("does not behave like bubblewrap"), "{unavailable}");
 }
 
 /// Runs what it is given after the double dash, and confines nothing.

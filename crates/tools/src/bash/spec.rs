@@ -17,8 +17,7 @@ pub(super) fn follow_settings(spec: ToolSpec, settings: &BashSettings) -> ToolSp
         if settings.sandbox.is_some() && settings.may_leave_sandbox {
             let leave = serde_json::json!({
                 "type": "boolean",
-                "description": "Run outside the sandbox (needs approval). Only if the command failed \
-                                because of the sandbox.",
+                "description": "Run outside the sandbox; this needs approval. Only when the command failed because of the sandbox.",
             });
             properties.insert("dangerouslyDisableSandbox".to_owned(), leave);
         }
@@ -53,12 +52,12 @@ fn description(settings: &BashSettings) -> String {
         "A command that reaches its timeout continues in the background. Start servers and watchers with \
          `run_in_background`, Read their output file, and stop them with `TaskStop`."
     };
-    let sandbox = if settings.sandbox.is_some() {
-        "\n- Commands run in a sandbox: they can write only inside the working directories and $TMPDIR, and \
-         reach only allowed hosts. The result lists what the sandbox blocked."
-    } else {
-        ""
-    };
+    let sandbox = settings.sandbox.as_ref().map_or_else(String::new, |sandbox| {
+        let limits = sandbox.limits();
+        format!(
+            "\n- Commands run in a sandbox. {limits} If it may be why a command failed, the result says so."
+        )
+    });
     format!(
         "Runs a command with bash and returns its output, standard output and standard error together.\n\n\
          - {shell}\n\
@@ -71,8 +70,10 @@ fn description(settings: &BashSettings) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use windlass_ports::AnyTool;
-    use windlass_sandbox::Launcher;
+    use windlass_sandbox::{Launcher, Policy, Sandbox};
 
     use super::*;
     use crate::{Bash, Tasks};
@@ -99,6 +100,16 @@ mod tests {
             "Milliseconds until the command is moved to the background or stopped. Default 120000, at most 600000."
         );
         assert_eq!(schema["required"], serde_json::json!(["command"]));
+    }
+
+    #[test]
+    fn the_text_about_the_sandbox_is_what_the_sandbox_says_of_itself() {
+        let policy = Policy::new(vec!["/work".into()], Path::new("/home/me"));
+        let Ok(sandbox) = Sandbox::prepare(&policy) else { return };
+        let limits = sandbox.limits();
+        let (description, _) = spec(|settings| settings.sandbox = Some(sandbox));
+        assert!(description.contains(&format!("\n- Commands run in a sandbox. {limits} ")), "{description}");
+        assert!(limits.contains("There is no network") && limits.contains("/work and $TMPDIR"), "{limits}");
     }
 
     #[test]

@@ -1,0 +1,113 @@
+//! What the layers of a sandbox keep a command from, in words for whoever runs it.
+//!
+//! A model is told nothing else about its sandbox, before a command and after one that failed, so that it is told what holds here.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::cgroup;
+use crate::grants;
+use crate::plan::{Backend, Files, Plan, Reach};
+use crate::sandbox::{ActiveLayer, Layer, Sandbox};
+
+/// So many directories are named in one sentence.
+const NAMED_MAX: usize = 6;
+
+impl Sandbox {
+    /// What commands cannot do in this sandbox, in sentences.
+    #[must_use]
+    pub fn limits(&self) -> String {
+        self.limits_of(&[Layer::Writing, Layer::Protected, Layer::Hidden, Layer::Network])
+    }
+
+    /// What these layers keep a command from; empty if they keep it from nothing.
+    pub(crate) fn limits_of(&self, wanted: &[Layer]) -> String {
+        let active = self.active_layers().iter().filter(|active| wanted.contains(&active.layer));
+        active.filter_map(|ActiveLayer { limit, .. }| limit.as_deref()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What a layer keeps a command from.
+pub(crate) fn limit(layer: Layer, plan: &Plan) -> Option<String> {
+    let files = &plan.files;
+    match layer {
+        Layer::Writing => Some(format!("Commands can write only in {}.", writable(files))),
+        Layer::Protected => protected(plan),
+        Layer::Hidden if files.hidden.is_empty() => None,
+        Layer::Hidden => Some("Credentials and other hidden files cannot be read.".to_owned()),
+        Layer::Network => match plan.network {
+            Reach::Off => Some("There is no network, not even on this machine.".to_owned()),
+            Reach::Proxied => Some(
+                "Only allowed hosts can be reached, through the proxy that HTTP_PROXY and HTTPS_PROXY name."
+                    .to_owned(),
+            ),
+            Reach::Open => None,
+        },
+        Layer::ProcessLimit => match process_limit(&plan.backend) {
+            (NO_LIMIT, _) => None,
+            _ => Some(format!("At most {} processes can run at a time.", plan.limits.processes)),
+        },
+        Layer::Sockets | Layer::Processes | Layer::Privileges | Layer::SystemCalls => None,
+    }
+}
+
+/// The writable places without those inside of others. The name of the temporary directory is another one in each session.
+fn writable(files: &Files) -> String {
+    let is_inside =
+        |place: &PathBuf| files.writable.iter().any(|other| other != place && place.starts_with(other));
+    let places: BTreeSet<&PathBuf> = files.writable.iter().filter(|place| !is_inside(place)).collect();
+    let names = places.iter().map(|place| place.display().to_string());
+    listed(names.chain(["$TMPDIR".to_owned()]).collect())
+}
+
+fn protected(plan: &Plan) -> Option<String> {
+    let files = &plan.files;
+    let may_change = matches!(&plan.backend, Backend::Landlock(landlock) if !landlock.exceptions);
+    let stay = "Protected files in there cannot be changed: git hooks and configuration, settings of editors and agents, \
+                shell start-up files.";
+    let stay = (!may_change && !files.protected.is_empty()).then(|| stay.to_owned());
+    let Backend::Landlock(landlock) = &plan.backend else { return stay };
+    let in_part = grants::opened_in_part(files, *landlock);
+    if in_part.is_empty() {
+        return stay;
+    }
+    let is_git = |directory: &PathBuf| directory.file_name().is_some_and(|name| name == ".git");
+    let git = if in_part.iter().any(is_git) { " Git can read and not commit." } else { "" };
+    let names = in_part.iter().map(|directory: &PathBuf| Path::display(directory).to_string()).collect();
+    let closed = format!(
+        "Nothing can be created, deleted or renamed directly in {}; files there can be changed in place, and other \
+         directories in them are open.{git}",
+        listed(names)
+    );
+    Some(stay.into_iter().chain([closed]).collect::<Vec<_>>().join(" "))
+}
+
+/// Names in a sentence.
+fn listed(mut names: Vec<String>) -> String {
+    if names.len() > NAMED_MAX {
+        let more = names.len() + 1 - NAMED_MAX;
+        names.truncate(NAMED_MAX - 1);
+        names.push(format!("{more} more"));
+    }
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// In place of what limits the number of processes.
+const NO_LIMIT: &str = "none";
+
+/// What limits the number of processes, and what that does not hold.
+pub(crate) fn process_limit(backend: &Backend) -> (&'static str, Option<&'static str>) {
+    let is_own = matches!(backend, Backend::Bubblewrap(bubblewrap) if bubblewrap.user_namespace);
+    if cgroup::is_available() {
+        ("control group", None)
+    } else if rustix::process::getuid().is_root() {
+        (NO_LIMIT, Some("root has no limit without writable control groups"))
+    } else if is_own {
+        ("resource limit of the user namespace", None)
+    } else {
+        ("resource limit", Some("counts all processes of the user"))
+    }
+}
