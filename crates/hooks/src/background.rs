@@ -91,7 +91,7 @@ fn hear(handler: &Handler, ended: Ended, wakes: bool, time: Duration) -> Said {
         Ended::NotStarted(why) => return told(format!("{} could not be started: {why}.", handler.name())),
         Ended::TimedOut => {
             let seconds = time.as_secs_f64();
-            return told(format!("{} took longer than {seconds} s and was ended.", handler.name()));
+            return told(format!("{} took longer than {seconds} s and was stopped.", handler.name()));
         }
     };
     let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));

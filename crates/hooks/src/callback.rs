@@ -74,7 +74,7 @@ impl CallbackHook {
         let row = events::find(self.event.name());
         let matching = row.map_or(events::Matching::Nothing, |row| row.matching);
         let matcher = Matcher::parse(&self.matcher, matching).map_err(|why| {
-            let what = format!("the matcher {:?} is no regular expression: {why}", self.matcher);
+            let what = format!("the matcher {:?} is not a regular expression: {why}", self.matcher);
             HookProblem::new(&self.name, what, "give another").leaves("this hook does not run")
         })?;
         Ok(Handler {

@@ -104,7 +104,7 @@ fn heard(
             Err(Failed::NotStarted(first_line(stderr, &format!("exit code {code}"))))
         }
         (Some(code), None) => {
-            let how = first_line(stderr, "it said nothing");
+            let how = first_line(stderr, "no output");
             Err(Failed::Crashed(format!("exit code {code}: {how}")))
         }
         (None, None) => {

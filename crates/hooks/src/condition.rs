@@ -42,10 +42,9 @@ pub(crate) fn counted(handler: &Handler, mut answer: HookAnswer) -> HookAnswer {
         answer.permission = None;
         answer.updates.clear();
         answer.input = answer.input.filter(|_| handler.event == HookEvent::PreToolUse);
-        answer.notices.push(format!(
-            "{} allows a call, which does not count: its \"if\" cannot be read.",
-            handler.name()
-        ));
+        answer
+            .notices
+            .push(format!("{} allows a call; ignored, since its \"if\" is invalid.", handler.name()));
     }
     answer
 }

@@ -60,7 +60,7 @@ fn hear(handler: &Handler, text: &str) -> Result<HookAnswer, Failed> {
         _ if text.is_empty() => Ok(HookAnswer::default()),
         Some(Ok(spoken)) => Ok(voice::spoke(handler, spoken)),
         Some(Err(why)) => Err(Failed::Misspoke(why)),
-        None => Err(Failed::Misspoke("it is no JSON object".into())),
+        None => Err(Failed::Misspoke("it is not a JSON object".into())),
     }
 }
 
@@ -79,7 +79,7 @@ async fn post(http: &HttpHandler, input: &str, policy: &Policy) -> Result<String
         return Err(Failed::NoGoodAnswer(format!("answered with status {}", response.status().as_u16())));
     }
     let broke_off =
-        |error: reqwest::Error| Failed::NoGoodAnswer(format!("broke its answer off: {}", cause(&error)));
+        |error: reqwest::Error| Failed::NoGoodAnswer(format!("ended its answer early: {}", cause(&error)));
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(broke_off)? {
         if body.len() + piece.len() > ANSWER_BYTES {
@@ -87,7 +87,7 @@ async fn post(http: &HttpHandler, input: &str, policy: &Policy) -> Result<String
         }
         body.extend_from_slice(&piece);
     }
-    String::from_utf8(body).map_err(|_| Failed::Misspoke("it is no text".into()))
+    String::from_utf8(body).map_err(|_| Failed::Misspoke("it is not text".into()))
 }
 
 impl Policy {
@@ -100,7 +100,7 @@ impl Policy {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in &http.headers {
             let bad = |_| format!("the header {name:?} cannot be sent");
-            let key = HeaderName::try_from(name).map_err(|_| format!("{name:?} is no name of a header"))?;
+            let key = HeaderName::try_from(name).map_err(|_| format!("{name:?} is not a header name"))?;
             let mut value = HeaderValue::try_from(self.filled(value, http)).map_err(bad)?;
             value.set_sensitive(true);
             headers.insert(key, value);

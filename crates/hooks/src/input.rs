@@ -221,7 +221,7 @@ fn middle_cut(text: &str) -> String {
     let half = ERROR_LETTERS / 2;
     let head: String = text.chars().take(half).collect();
     let tail: String = text.chars().skip(letters - half).collect();
-    format!("{head}\n… ({} letters left out)\n{tail}", letters - 2 * half)
+    format!("{head}\n… ({} characters omitted)\n{tail}", letters - 2 * half)
 }
 
 fn quoted(text: &str) -> String {

@@ -84,7 +84,7 @@ impl Later {
             }
             Ended::Exited { stderr, .. } => {
                 let said = String::from_utf8_lossy(&stderr).into_owned();
-                if said.trim().is_empty() { "it ends the shell that reads it".into() } else { said }
+                if said.trim().is_empty() { "it exits the shell that reads it".into() } else { said }
             }
         };
         notice(&said).into_iter().collect()
@@ -98,7 +98,7 @@ impl Later {
 fn notice(said: &str) -> Option<String> {
     let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
     let line: String = line.chars().take(300).collect();
-    Some(format!("What hooks wrote into {VARIABLE} for later commands is not sound: {line}"))
+    Some(format!("What hooks wrote into {VARIABLE} for later commands is invalid: {line}"))
 }
 
 /// What differs between an environment and one that was printed with a zero byte behind each variable.

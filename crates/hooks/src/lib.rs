@@ -15,7 +15,7 @@
 //! });
 //! let mut set = HookSet::default();
 //! let problems = set.read(&settings, &HookSource::settings("settings.json:3"));
-//! let told = "there is no hook event PreToolUze, so none of its hooks runs; did you mean PreToolUse?";
+//! let told = "unknown hook event PreToolUze, so none of its hooks run; did you mean PreToolUse?";
 //! assert_eq!(problems[0].to_string(), format!("settings.json:3: {told}"));
 //!
 //! let hooks = SettingsHooks::new(set, HookHost::new("/project".into()));

@@ -19,7 +19,7 @@ pub(crate) struct Spoken {
 }
 
 /// Stands where a hook that objects gives no reason.
-pub(crate) const NO_REASON: &str = "it gives no reason";
+pub(crate) const NO_REASON: &str = "no reason given";
 
 /// Reads the object that a hook printed; `origin` is where the hook was configured. The error says what does not fit.
 pub(crate) fn read(event: HookEvent, json: &str, origin: &str) -> Result<Spoken, String> {
@@ -176,7 +176,7 @@ impl Reader<'_> {
 
     fn has_no_effect(&mut self, name: &str) {
         let (event, origin) = (self.event.name(), self.origin);
-        let notice = format!("The {event} hook of {origin} says {name}, which has no effect there.");
+        let notice = format!("The {event} hook of {origin} returned {name}, which has no effect there.");
         self.spoken.answer.notices.push(notice);
     }
 }
@@ -194,7 +194,7 @@ struct Object<'a> {
 
 impl<'a> Object<'a> {
     fn parse(json: &'a str, path: &'static str) -> Result<Self, String> {
-        let fields = RawObject::parse(json).map_err(|error| format!("no object: {error}"))?;
+        let fields = RawObject::parse(json).map_err(|error| format!("not an object: {error}"))?;
         Ok(Self { fields, path })
     }
 
@@ -210,7 +210,7 @@ impl<'a> Object<'a> {
         match (self.raw(name), self.value(name)) {
             (None, _) => Ok(None),
             (Some(_), Some(Value::String(text))) => Ok(Some(text)),
-            _ => Err(format!("{}{name} is no text", self.path)),
+            _ => Err(format!("{}{name} is not a string", self.path)),
         }
     }
 
@@ -218,13 +218,13 @@ impl<'a> Object<'a> {
         match (self.raw(name), self.value(name)) {
             (None, _) => Ok(None),
             (Some(_), Some(Value::Bool(flag))) => Ok(Some(flag)),
-            _ => Err(format!("{}{name} is neither true nor false", self.path)),
+            _ => Err(format!("{}{name} is not true or false", self.path)),
         }
     }
 
     fn object(&self, name: &str) -> Result<Option<&'a RawValue>, String> {
         match self.raw(name) {
-            Some(raw) if !raw.get().starts_with('{') => Err(format!("{}{name} is no object", self.path)),
+            Some(raw) if !raw.get().starts_with('{') => Err(format!("{}{name} is not an object", self.path)),
             raw => Ok(raw),
         }
     }
@@ -232,7 +232,7 @@ impl<'a> Object<'a> {
     fn list(&self, name: &str) -> Result<Vec<Arc<RawValue>>, String> {
         let Some(raw) = self.raw(name) else { return Ok(Vec::new()) };
         let list: Result<Vec<Box<RawValue>>, _> = serde_json::from_str(raw.get());
-        let list = list.map_err(|_| format!("{}{name} is no list", self.path))?;
+        let list = list.map_err(|_| format!("{}{name} is not a list", self.path))?;
         Ok(list.into_iter().map(Arc::from).collect())
     }
 }

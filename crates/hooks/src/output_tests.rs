@@ -72,7 +72,7 @@ fn the_old_decision_means_what_it_meant() {
         check(event, r#"{"decision": "block", "reason": "no"}"#, "block no");
         check(event, r#"{"decision": "approve"}"#, "");
     }
-    check(Stop, r#"{"decision": "block"}"#, "block it gives no reason");
+    check(Stop, r#"{"decision": "block"}"#, "block no reason given");
     check(PreToolUse, r#"{"decision": "block", "reason": "no"}"#, r#"Deny("no")"#);
     check(PreToolUse, r#"{"decision": "approve"}"#, "Allow");
     check(PermissionRequest, r#"{"decision": "block", "reason": "no"}"#, r#"Deny("no")"#);
@@ -93,7 +93,7 @@ fn a_decision_before_a_call() {
         r#""permissionDecision": "deny", "permissionDecisionReason": "no""#,
         r#"Deny("no")"#,
     );
-    check_own(PreToolUse, r#""permissionDecision": "deny""#, r#"Deny("it gives no reason")"#);
+    check_own(PreToolUse, r#""permissionDecision": "deny""#, r#"Deny("no reason given")"#);
     check_own(
         PreToolUse,
         r#""permissionDecision": "ask", "permissionDecisionReason": "sure?""#,
@@ -110,7 +110,11 @@ fn a_decision_before_a_call() {
         r#""permissionDecision": "maybe""#,
         r#"error: hookSpecificOutput.permissionDecision is "maybe""#,
     );
-    check_own(PreToolUse, r#""updatedInput": "x""#, "error: hookSpecificOutput.updatedInput is no object");
+    check_own(
+        PreToolUse,
+        r#""updatedInput": "x""#,
+        "error: hookSpecificOutput.updatedInput is not an object",
+    );
 }
 
 #[test]
@@ -133,7 +137,11 @@ fn a_decision_in_place_of_a_person() {
         r#""decision": {"behavior": "ask"}"#,
         r#"error: hookSpecificOutput.decision.behavior is Some("ask")"#,
     );
-    check_own(PermissionRequest, r#""decision": "allow""#, "error: hookSpecificOutput.decision is no object");
+    check_own(
+        PermissionRequest,
+        r#""decision": "allow""#,
+        "error: hookSpecificOutput.decision is not an object",
+    );
 }
 
 #[test]
@@ -166,13 +174,13 @@ fn what_other_events_may_say() {
 fn what_does_not_fit_is_named() {
     use HookEvent::*;
     check(Stop, r#"{"decision": "no"}"#, r#"error: decision is "no"; it can be "block" or "approve""#);
-    check(Stop, r#"{"continue": "no"}"#, "error: continue is neither true nor false");
-    check(Stop, r#"{"systemMessage": 1}"#, "error: systemMessage is no text");
+    check(Stop, r#"{"continue": "no"}"#, "error: continue is not true or false");
+    check(Stop, r#"{"systemMessage": 1}"#, "error: systemMessage is not a string");
     check(Stop, r#"{"hookSpecificOutput": {}}"#, "error: hookSpecificOutput.hookEventName is missing");
     check(
         Stop,
         r#"{"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": 1}}"#,
-        "error: hookSpecificOutput.additionalContext is no text",
+        "error: hookSpecificOutput.additionalContext is not a string",
     );
     assert!(seen(Stop, r#"{"hookSpecificOutput": []}"#).starts_with("error: no object"));
 }

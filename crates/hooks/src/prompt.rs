@@ -31,7 +31,7 @@ pub(crate) async fn ask(
 ) -> (HookAnswer, Seen) {
     let failed = |text: &str, failed: Failed| (voice::failed(handler, &failed), Seen::failed(text, &failed));
     let Some(model) = model else {
-        return failed("", Failed::NotStarted("there is no model to ask".into()));
+        return failed("", Failed::NotStarted("no model is available".into()));
     };
     let question = filled(&prompt.prompt, input) + FORM;
     let asked = model.ask(prompt.model.as_deref(), question);

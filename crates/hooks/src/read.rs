@@ -35,7 +35,7 @@ pub(crate) fn read(
 ) -> Vec<Handler> {
     let Some(events) = hooks.as_object() else {
         let problem = wrong(&source.origin, "hooks", hooks, "an object with the names of events");
-        problems.push(problem.leaves("no hook of it runs").stops_if(blocks_on_failure(hooks)));
+        problems.push(problem.leaves("none of its hooks run").stops_if(blocks_on_failure(hooks)));
         return Vec::new();
     };
     let mut handlers = Vec::new();
@@ -61,16 +61,15 @@ fn unknown_event(origin: &str, name: &str) -> HookProblem {
         Some(near) => format!("did you mean {near}?"),
         None => format!("the events are {}", events::known_event_names().collect::<Vec<_>>().join(", ")),
     };
-    HookProblem::new(origin, format!("there is no hook event {name}"), advice)
-        .leaves("none of its hooks runs")
+    HookProblem::new(origin, format!("unknown hook event {name}"), advice).leaves("none of its hooks run")
 }
 
 /// An event that the engine does not reach. Handlers of it are kept where the engine at least knows the moment.
 fn not_reached(row: &Row, origin: &str, handlers: usize) -> Option<HookProblem> {
     let is_reached = row.event.is_some_and(|event| !HookEvent::NOT_REACHED.contains(&event));
-    let what = format!("hooks for {} are configured, and nothing reaches that event yet", row.name);
+    let what = format!("hooks for {} are not supported yet", row.name);
     (!is_reached && (handlers > 0 || row.event.is_none()))
-        .then(|| HookProblem::new(origin, what, "they never run; do not rely on them"))
+        .then(|| HookProblem::new(origin, what, "they never run"))
 }
 
 /// Reads the groups of one event.
@@ -91,7 +90,7 @@ impl Reader<'_> {
     fn groups(&mut self, value: &Value, place: &str) -> Vec<Handler> {
         let Some(groups) = value.as_array() else {
             let problem = wrong(place, self.row.name, value, "a list of groups");
-            self.left_out(problem.leaves("none of its hooks runs"), value);
+            self.left_out(problem.leaves("none of its hooks run"), value);
             return Vec::new();
         };
         let mut handlers = Vec::new();
@@ -99,7 +98,7 @@ impl Reader<'_> {
             let place = format!("{place}[{index}]");
             match self.group(group, &place) {
                 Ok(more) => handlers.extend(more),
-                Err(problem) => self.left_out(problem.leaves("none of the hooks of this group runs"), group),
+                Err(problem) => self.left_out(problem.leaves("the hooks of this group do not run"), group),
             }
         }
         handlers
@@ -112,23 +111,20 @@ impl Reader<'_> {
         }
         let text = fields.text("matcher")?.unwrap_or_default();
         let matcher = Matcher::parse(&text, self.row.matching).map_err(|why| {
-            let what = format!("the matcher {text:?} is no regular expression: {why}");
+            let what = format!("the matcher {text:?} is not a regular expression: {why}");
             HookProblem::new(place, what, "correct it")
         })?;
         if self.row.matching == Matching::Nothing && !text.is_empty() && text != "*" {
-            let what = format!("{} has nothing that a matcher could look at", self.row.name);
-            self.problems.push(HookProblem::new(
-                place,
-                what,
-                "its hooks run every time; leave the matcher out",
-            ));
+            let what = format!("{} takes no matcher", self.row.name);
+            self.problems.push(HookProblem::new(place, what, "its hooks always run; remove the matcher"));
         }
         if self.row.matching == Matching::Tool {
             self.unknown_tools(&matcher, group, place);
         }
-        let hooks = fields.0.get("hooks").and_then(Value::as_array).ok_or_else(|| {
-            HookProblem::new(place, "there is no list of hooks", "give one under \"hooks\"")
-        })?;
+        let hooks =
+            fields.0.get("hooks").and_then(Value::as_array).ok_or_else(|| {
+                HookProblem::new(place, "the list of hooks is missing", "add it as \"hooks\"")
+            })?;
         let mut handlers = Vec::new();
         for (index, hook) in hooks.iter().enumerate() {
             let place = format!("{place}.hooks[{index}]");
@@ -147,13 +143,13 @@ impl Reader<'_> {
         for (name, near) in unknown {
             let advice = match near {
                 Some(near) => format!("did you mean {near}?"),
-                None => format!("the tools are {}", KNOWN_TOOLS.join(", ")),
+                None => format!("available tools: {}", KNOWN_TOOLS.join(", ")),
             };
             let problem = HookProblem::new(place, format!("there is no tool {name}"), advice);
             if is_for_none && near.is_some() {
-                self.left_out(problem.leaves("none of the hooks of this group runs for it"), group);
+                self.left_out(problem.leaves("the hooks of this group do not run for it"), group);
             } else {
-                self.problems.push(problem.leaves("the matcher means no call by it"));
+                self.problems.push(problem.leaves("the matcher ignores it"));
             }
         }
     }
@@ -167,7 +163,7 @@ impl Reader<'_> {
         let fields = Fields::of(hook, place, "a hook")?;
         let (name, own) = fields.kind()?;
         if own.is_empty() {
-            let what = format!("hooks of the type {name} are not supported yet");
+            let what = format!("hooks of type {name} are not supported yet");
             return Err(HookProblem::new(place, what, "use a command or http hook"));
         }
         let known = || COMMON.iter().chain(own).copied();
@@ -180,7 +176,7 @@ impl Reader<'_> {
             _ => Kind::Prompt(prompt(&fields)?),
         };
         if let Err(takes) = self.row.takes(&kind) {
-            let what = format!("{} takes no hooks of the type {name}", self.row.name);
+            let what = format!("{} does not support hooks of type {name}", self.row.name);
             return Err(HookProblem::new(place, what, format!("use {takes}")));
         }
         let Some(event) = self.row.event else { return Ok(None) };
@@ -200,11 +196,11 @@ impl Reader<'_> {
             has_worked: AtomicBool::new(false),
         };
         if handler.blocks_on_failure && handler.is_background() && events::failure_can_block(event) {
-            let what = "\"onFailure\" blocks, and a hook in the background decides nothing";
+            let what = "\"onFailure\" is \"block\", but a background hook cannot block";
             return Err(HookProblem::new(
                 place,
                 what,
-                "leave \"async\" and \"asyncRewake\" out, or \"onFailure\"",
+                "remove \"async\" and \"asyncRewake\", or \"onFailure\"",
             ));
         }
         Ok(Some(handler))
@@ -214,16 +210,16 @@ impl Reader<'_> {
     fn condition(&mut self, fields: &Fields<'_>) -> Result<Condition, HookProblem> {
         let Some(value) = fields.0.get("if") else { return Ok(Condition::None) };
         if self.row.matching != Matching::Tool {
-            let what = format!("\"if\" is a rule about a tool call, and {} is about none", self.row.name);
+            let what = format!("\"if\" needs a tool call, and {} has none", self.row.name);
             return Err(HookProblem::new(fields.1, what, "leave \"if\" out"));
         }
         let what = match value.as_str().map(|rule| (rule, (self.rules)(rule))) {
             Some((rule, Ok(()))) => return Ok(Condition::Rule(rule.to_owned())),
-            Some((rule, Err(why))) => format!("the rule {rule:?} in \"if\" is not understood: {why}"),
+            Some((rule, Err(why))) => format!("the rule {rule:?} in \"if\" is invalid: {why}"),
             None => fields.wrong("if", "a permission rule").what,
         };
-        let advice = "write one permission rule, such as \"Bash(git *)\"; until then this hook is asked about every call that its \
-                      matcher means, and what it allows does not count";
+        let advice = "write one permission rule, such as \"Bash(git *)\"; until then this hook runs for every call that its \
+                      matcher covers, and its permission to allow is ignored";
         self.problems.push(HookProblem::new(fields.1, what, advice));
         Ok(Condition::Unreadable)
     }
@@ -231,8 +227,8 @@ impl Reader<'_> {
     fn once(&mut self, fields: &Fields<'_>) -> Result<bool, HookProblem> {
         let once = fields.flag("once")?;
         if once && self.source.kind != SourceKind::Skill {
-            let what = "\"once\" counts only in the hooks of a skill";
-            self.problems.push(HookProblem::new(fields.1, what, "this one runs every time"));
+            let what = "\"once\" works only in hooks of a skill";
+            self.problems.push(HookProblem::new(fields.1, what, "this hook runs every time"));
             return Ok(false);
         }
         Ok(once)
@@ -248,13 +244,13 @@ impl Reader<'_> {
             self.problems.push(HookProblem::new(
                 fields.1,
                 what,
-                "it is taken for \"block\"; say \"block\" or \"continue\"",
+                "treated as \"block\"; write \"block\" or \"continue\"",
             ));
         }
         let event = self.row.event.filter(|event| !events::can_block(*event));
         if let Some(event) = event.filter(|_| blocks) {
-            let what = format!("\"onFailure\" can block nothing at {}", event.name());
-            self.problems.push(HookProblem::new(fields.1, what, "a failure is only told there"));
+            let what = format!("\"onFailure\" cannot block {}", event.name());
+            self.problems.push(HookProblem::new(fields.1, what, "failures are only reported there"));
         }
         Ok(blocks)
     }
@@ -264,15 +260,19 @@ impl Reader<'_> {
         let shell = fields.text("shell")?;
         if let Some(text) = PLUGIN.into_iter().find(|text| command.contains(text)) {
             let what = format!("{text} has no value in a settings file");
-            self.problems.push(HookProblem::new(fields.1, what, "use ${CLAUDE_PROJECT_DIR} or a whole path"));
+            self.problems.push(HookProblem::new(
+                fields.1,
+                what,
+                "use ${CLAUDE_PROJECT_DIR} or an absolute path",
+            ));
         }
         let form = match (fields.texts("args")?, shell.as_deref()) {
             (Some(args), _) => CommandForm::Exec { argv: [vec![command], args].concat() },
             (None, None) => CommandForm::Shell { line: command, shell: "sh" },
             (None, Some("bash")) => CommandForm::Shell { line: command, shell: "bash" },
             (None, Some(other)) => {
-                let what = format!("the shell {other:?} is not supported here");
-                return Err(HookProblem::new(fields.1, what, "use \"bash\", or leave it out for sh"));
+                let what = format!("the shell {other:?} is not supported");
+                return Err(HookProblem::new(fields.1, what, "use \"bash\", or remove it to use sh"));
             }
         };
         let pace = match (fields.flag("async")?, fields.flag("asyncRewake")?) {
@@ -291,17 +291,17 @@ fn http(fields: &Fields<'_>) -> Result<HttpHandler, HookProblem> {
     let url = fields.required("url")?;
     let is_web = reqwest::Url::parse(&url).is_ok_and(|url| ["http", "https"].contains(&url.scheme()));
     if !is_web {
-        let what = format!("{url:?} is no address of the web");
-        return Err(HookProblem::new(fields.1, what, "give one that begins with https:// or http://"));
+        let what = format!("{url:?} is not a web address");
+        return Err(HookProblem::new(fields.1, what, "write one that begins with https:// or http://"));
     }
     let headers = match fields.0.get("headers") {
         None => Vec::new(),
         Some(Value::Object(headers)) => {
             let header = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
             let headers: Option<Vec<_>> = headers.iter().map(header).collect();
-            headers.ok_or_else(|| fields.wrong("headers", "an object of texts"))?
+            headers.ok_or_else(|| fields.wrong("headers", "an object of strings"))?
         }
-        Some(_) => return Err(fields.wrong("headers", "an object of texts")),
+        Some(_) => return Err(fields.wrong("headers", "an object of strings")),
     };
     let variables = fields.texts("allowedEnvVars")?.unwrap_or_default();
     Ok(HttpHandler { url, headers, variables })
@@ -325,16 +325,16 @@ impl<'a> Fields<'a> {
 
     /// The type of a handler, and the fields of its own.
     fn kind(&self) -> Result<(&'static str, &'static [&'static str]), HookProblem> {
-        let written = self.text("type")?.ok_or_else(|| {
-            HookProblem::new(self.1, "the type of the hook is missing", "give one, such as \"command\"")
-        })?;
+        let written = self
+            .text("type")?
+            .ok_or_else(|| HookProblem::new(self.1, "\"type\" is missing", "add it, such as \"command\""))?;
         let known = TYPES.iter().find(|(name, _)| *name == written);
         known.copied().ok_or_else(|| {
             let advice = match nearest(&written, TYPES.iter().map(|(name, _)| *name)) {
                 Some(near) => format!("did you mean {near}?"),
                 None => "the types are command, http and prompt".to_owned(),
             };
-            HookProblem::new(self.1, format!("there is no type of hook {written:?}"), advice)
+            HookProblem::new(self.1, format!("unknown hook type {written:?}"), advice)
         })
     }
 
@@ -364,7 +364,7 @@ impl<'a> Fields<'a> {
         let list = value.as_array().and_then(|list| {
             list.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
         });
-        list.map(Some).ok_or_else(|| self.wrong(name, "a list of texts"))
+        list.map(Some).ok_or_else(|| self.wrong(name, "a list of strings"))
     }
 
     fn flag(&self, name: &str) -> Result<bool, HookProblem> {
@@ -407,7 +407,7 @@ fn unknown_field<'a>(place: &str, name: &str, known: impl IntoIterator<Item = &'
         Some(near) => format!("did you mean {near:?}?"),
         None => "it has no effect".to_owned(),
     };
-    HookProblem::new(place, format!("there is no field {name:?} here"), advice)
+    HookProblem::new(place, format!("unknown field {name:?}"), advice)
 }
 
 #[cfg(test)]

@@ -60,22 +60,18 @@ fn an_unknown_event_is_named_with_the_nearest() {
     check(
         &json!({"PreTooluse": []}),
         0,
-        &["s:1: there is no hook event PreTooluse, so none of its hooks runs; did you mean PreToolUse?"],
+        &["s:1: unknown hook event PreTooluse, so none of its hooks run; did you mean PreToolUse?"],
     );
     let (_, problems) = read_from(&json!({"Nonsense": []}), &HookSource::settings("s:1"));
     assert!(problems[0].starts_with(
-        "s:1: there is no hook event Nonsense, so none of its hooks runs; the events are SessionStart, Setup,"
+        "s:1: unknown hook event Nonsense, so none of its hooks run; the events are SessionStart, Setup,"
     ));
 }
 
 #[test]
 fn an_event_that_nothing_reaches_is_told() {
     let one = json!([{"hooks": [{"type": "command", "command": "x"}]}]);
-    let text = |event: &str| {
-        format!(
-            "s:1: hooks for {event} are configured, and nothing reaches that event yet; they never run; do not rely on them"
-        )
-    };
+    let text = |event: &str| format!("s:1: hooks for {event} are not supported yet; they never run");
     for (event, handlers) in [("SubagentStop", 1), ("SubagentStart", 1), ("FileChanged", 0), ("Setup", 0)] {
         check(&json!({event: one}), handlers, &[&text(event)]);
     }
@@ -89,19 +85,17 @@ fn what_is_wrong_with_a_handler_is_said_and_the_rest_stays() {
     check_handler(
         &json!({"command": "x"}),
         0,
-        &["the type of the hook is missing, so this hook does not run; give one, such as \"command\""],
+        &["\"type\" is missing, so this hook does not run; add it, such as \"command\""],
     );
     check_handler(
         &json!({"type": "comand"}),
         0,
-        &["there is no type of hook \"comand\", so this hook does not run; did you mean command?"],
+        &["unknown hook type \"comand\", so this hook does not run; did you mean command?"],
     );
     check_handler(
         &json!({"type": "script"}),
         0,
-        &[
-            "there is no type of hook \"script\", so this hook does not run; the types are command, http and prompt",
-        ],
+        &["unknown hook type \"script\", so this hook does not run; the types are command, http and prompt"],
     );
     for kind in ["mcp_tool", "agent"] {
         let text = format!(
@@ -140,7 +134,7 @@ fn what_is_wrong_with_a_handler_is_said_and_the_rest_stays() {
     check_handler(
         &json!({"type": "command", "command": "x", "args": "a b"}),
         0,
-        &["\"args\" is a text, so this hook does not run; it must be a list of texts"],
+        &["\"args\" is a text, so this hook does not run; it must be a list of strings"],
     );
 }
 
@@ -150,35 +144,37 @@ fn what_has_another_effect_than_it_seems_is_said() {
         &json!({"type": "command", "command": "x", "shell": "powershell"}),
         0,
         &[
-            "the shell \"powershell\" is not supported here, so this hook does not run; use \"bash\", or leave it out for sh",
+            "the shell \"powershell\" is not supported here, so this hook does not run; use \"bash\", or remove it to use sh",
         ],
     );
     check_handler(
         &json!({"type": "command", "command": "x", "onFailure": "stop"}),
         1,
-        &["\"onFailure\" is \"stop\"; it is taken for \"block\"; say \"block\" or \"continue\""],
+        &["\"onFailure\" is \"stop\"; treated as \"block\"; write \"block\" or \"continue\""],
     );
     check_handler(
         &json!({"type": "command", "command": "x", "once": true}),
         1,
-        &["\"once\" counts only in the hooks of a skill; this one runs every time"],
+        &["\"once\" works only in hooks of a skill; this hook runs every time"],
     );
     check_handler(
         &json!({"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/x"}),
         1,
-        &["${CLAUDE_PLUGIN_ROOT} has no value in a settings file; use ${CLAUDE_PROJECT_DIR} or a whole path"],
+        &[
+            "${CLAUDE_PLUGIN_ROOT} has no value in a settings file; use ${CLAUDE_PROJECT_DIR} or an absolute path",
+        ],
     );
     check_handler(
         &json!({"type": "http", "url": "file:///etc/passwd"}),
         0,
         &[
-            "\"file:///etc/passwd\" is no address of the web, so this hook does not run; give one that begins with https:// or http://",
+            "\"file:///etc/passwd\" is not a web address, so this hook does not run; write one that begins with https:// or http://",
         ],
     );
     check_handler(
         &json!({"type": "http", "url": "https://a.example", "headers": {"X": 1}}),
         0,
-        &["\"headers\" is an object, so this hook does not run; it must be an object of texts"],
+        &["\"headers\" is an object, so this hook does not run; it must be an object of strings"],
     );
 }
 
@@ -187,26 +183,24 @@ fn what_is_wrong_around_handlers_is_said() {
     check(
         &json!([]),
         0,
-        &["s:1: hooks is a list, so no hook of it runs; it must be an object with the names of events"],
+        &["s:1: hooks is a list, so none of its hooks run; it must be an object with the names of events"],
     );
     check(
         &json!({"Stop": {}}),
         0,
-        &["s:1 Stop: Stop is an object, so none of its hooks runs; it must be a list of groups"],
+        &["s:1 Stop: Stop is an object, so none of its hooks run; it must be a list of groups"],
     );
     check(
         &json!({"Stop": [{}]}),
         0,
         &[
-            "s:1 Stop[0]: there is no list of hooks, so none of the hooks of this group runs; give one under \"hooks\"",
+            "s:1 Stop[0]: the list of hooks is missing, so the hooks of this group do not run; add it as \"hooks\"",
         ],
     );
     check(
         &json!({"Stop": [{"matcher": "x", "hooks": []}]}),
         0,
-        &[
-            "s:1 Stop[0]: Stop has nothing that a matcher could look at; its hooks run every time; leave the matcher out",
-        ],
+        &["s:1 Stop[0]: Stop takes no matcher; its hooks always run; remove the matcher"],
     );
     check(
         &json!({"Stop": [{"hooks": [{"type": "command", "command": "x", "if": "Bash"}]}]}),
@@ -219,21 +213,21 @@ fn what_is_wrong_around_handlers_is_said() {
         &json!({"SessionStart": [{"hooks": [{"type": "http", "url": "https://a.example"}]}]}),
         0,
         &[
-            "s:1 SessionStart[0].hooks[0]: SessionStart takes no hooks of the type http, so this hook does not run; use command",
+            "s:1 SessionStart[0].hooks[0]: SessionStart does not support hooks of type http, so this hook does not run; use command",
         ],
     );
     check(
         &json!({"PreCompact": [{"hooks": [{"type": "prompt", "prompt": "p"}]}]}),
         0,
         &[
-            "s:1 PreCompact[0].hooks[0]: PreCompact takes no hooks of the type prompt, so this hook does not run; use command or http",
+            "s:1 PreCompact[0].hooks[0]: PreCompact does not support hooks of type prompt, so this hook does not run; use command or http",
         ],
     );
     check(
         &json!({"SessionEnd": [{"hooks": [{"type": "command", "command": "x", "onFailure": "block"}]}]}),
         1,
         &[
-            "s:1 SessionEnd[0].hooks[0]: \"onFailure\" can block nothing at SessionEnd; a failure is only told there",
+            "s:1 SessionEnd[0].hooks[0]: \"onFailure\" cannot block SessionEnd; failures are only reported there",
         ],
     );
     let (set, problems) = read_from(
@@ -241,7 +235,7 @@ fn what_is_wrong_around_handlers_is_said() {
         &HookSource::settings("s:1"),
     );
     assert!(problems[0].contains("the matcher \"Bash(\" is no regular expression"), "{problems:?}");
-    assert!(problems[0].ends_with("so none of the hooks of this group runs; correct it"), "{problems:?}");
+    assert!(problems[0].ends_with("so the hooks of this group do not run; correct it"), "{problems:?}");
     assert!(set.is_empty());
 }
 
@@ -256,11 +250,11 @@ fn a_matcher_that_names_no_tool_is_told() {
         assert_eq!(problems, expected, "{matcher}");
         assert_eq!(set.len(), 1, "{matcher}");
     };
-    let bash = "bash, so none of the hooks of this group runs for it; did you mean Bash?";
+    let bash = "bash, so the hooks of this group do not run for it; did you mean Bash?";
     for event in ["PreToolUse", "PermissionRequest", "PostToolUse"] {
         check(event, "bash", &[bash]);
     }
-    check("PreToolUse", "Bash|Edt", &["Edt, so the matcher means no call by it; did you mean Edit?"]);
+    check("PreToolUse", "Bash|Edt", &["Edt, so the matcher ignores it; did you mean Edit?"]);
     for known in ["", "*", "Bash|Edit", "Task", "KillShell", "mcp__a__b", "mcp__a", "bash.*"] {
         check("PreToolUse", known, &[]);
     }
@@ -284,7 +278,7 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
         let problem = problems.iter().find(|problem| problem.to_string().contains(what));
         let problem = problem.unwrap_or_else(|| panic!("{what:?} is not in {problems:?}"));
         assert_eq!(problem.stops, stops, "{hooks}");
-        let end = "; nothing starts without a hook whose \"onFailure\" blocks";
+        let end = "; \"onFailure\" is \"block\", so nothing starts";
         assert_eq!(problem.to_string().ends_with(end), stops, "{problem}");
     }
     let around = |around: fn(Value) -> Value, what: &str| {
@@ -292,13 +286,13 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
             check(&around(json!({"type": "command", "command": "exit 2", "onFailure": policy})), what, stops);
         }
     };
-    around(|hook| json!({"PreToolUse": hook}), "PreToolUse is an object, so none of its hooks runs");
-    around(|hook| json!({"PreToolUse": {"hooks": [hook]}}), "none of its hooks runs");
-    around(|hook| json!({"PreTooluse": [{"hooks": [hook]}]}), "there is no hook event PreTooluse");
-    around(|hook| json!({"Nonsense": [{"hooks": [hook]}]}), "there is no hook event Nonsense");
-    around(|hook| json!([{"hooks": [hook]}]), "no hook of it runs");
-    around(|hook| json!({"Stop": [{"hook": [hook]}]}), "there is no list of hooks");
-    around(|hook| json!({"Stop": [{"hooks": hook}]}), "there is no list of hooks");
+    around(|hook| json!({"PreToolUse": hook}), "PreToolUse is an object, so none of its hooks run");
+    around(|hook| json!({"PreToolUse": {"hooks": [hook]}}), "none of its hooks run");
+    around(|hook| json!({"PreTooluse": [{"hooks": [hook]}]}), "unknown hook event PreTooluse");
+    around(|hook| json!({"Nonsense": [{"hooks": [hook]}]}), "unknown hook event Nonsense");
+    around(|hook| json!([{"hooks": [hook]}]), "none of its hooks run");
+    around(|hook| json!({"Stop": [{"hook": [hook]}]}), "the list of hooks is missing");
+    around(|hook| json!({"Stop": [{"hooks": hook}]}), "the list of hooks is missing");
     around(|hook| json!({"Stop": [[hook]]}), "a group is a list");
     around(|hook| json!({"PreToolUse": [{"matcher": "Bash(", "hooks": [hook]}]}), "is no regular expression");
     around(|hook| json!({"PreToolUse": [{"matcher": 5, "hooks": [hook]}]}), "\"matcher\" is a number");
@@ -345,7 +339,7 @@ fn a_handler_whose_rule_cannot_be_read_is_told_and_stays() {
         assert_eq!(handler.condition == Condition::Unreadable, expected.is_some(), "{condition}");
     };
     check(json!("Bash(git *)"), None);
-    check(json!("Bash("), Some("the rule \"Bash(\" in \"if\" is not understood: it is not closed"));
+    check(json!("Bash("), Some("the rule \"Bash(\" in \"if\" is invalid: it is not closed"));
     check(json!(["Bash"]), Some("\"if\" is a list"));
     check(json!(null), Some("\"if\" is null"));
 }

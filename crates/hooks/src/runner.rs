@@ -382,7 +382,7 @@ async fn call_back(
                     return (voice::spoke(handler, spoken), Seen::said(&text));
                 }
                 Some(Err(why)) => Failed::Misspoke(why),
-                None => Failed::Misspoke("it is no object".into()),
+                None => Failed::Misspoke("it is not an object".into()),
             };
             (text, failed)
         }

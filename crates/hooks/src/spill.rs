@@ -48,11 +48,10 @@ impl Spill {
         let preview: String = text.chars().take(PREVIEW).collect();
         let letters = text.chars().count();
         *text = match self.write(text) {
-            Some(file) => format!(
-                "{preview}\n… ({letters} letters in all; everything is in the file {})",
-                file.display()
-            ),
-            None => format!("{preview}\n… ({letters} letters in all; the rest could not be kept)"),
+            Some(file) => {
+                format!("{preview}\n… ({letters} characters; full text in the file {})", file.display())
+            }
+            None => format!("{preview}\n… ({letters} characters; the rest could not be saved)"),
         };
     }
 

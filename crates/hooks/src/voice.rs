@@ -39,7 +39,7 @@ impl Failed {
             Self::Crashed(how) => format!("crashed: {how}"),
             Self::NoGoodAnswer(what) => what.clone(),
             Self::TimedOut(time) => {
-                format!("took longer than {} s and was ended", time.as_secs_f64())
+                format!("took longer than {} s and was stopped", time.as_secs_f64())
             }
             Self::Misspoke(why) => format!("gave an answer that cannot be read: {why}"),
         }
@@ -57,11 +57,11 @@ pub(crate) fn failed(handler: &Handler, failed: &Failed) -> HookAnswer {
     let is_silent_host = matches!((&handler.kind, failed), (Kind::Callback(_), Failed::TimedOut(_)))
         && matches!(handler.event, HookEvent::PreToolUse | HookEvent::UserPromptSubmit);
     if events::failure_can_block(handler.event) && (handler.blocks_on_failure || is_silent_host) {
-        let failure = told("Nothing passes without it.");
+        let failure = told("Blocked: this hook must succeed.");
         let answer = blocked(handler.event, failure.text.clone());
         return HookAnswer { failures: vec![failure], ..answer };
     }
-    HookAnswer { failures: vec![told("It had no say.")], ..HookAnswer::default() }
+    HookAnswer { failures: vec![told("Its answer is ignored.")], ..HookAnswer::default() }
 }
 
 /// What a handler said in an object.
@@ -110,7 +110,7 @@ pub(crate) fn misspelt(handler: &Handler, spoken: &Spoken) -> Vec<HookFailure> {
     let told = spoken.misspelt.iter().map(|misspelt| HookFailure {
         hook: handler.name(),
         kind: HookFailureKind::Misspoke,
-        text: format!("{} said something that has no effect: {misspelt}", handler.name()),
+        text: format!("{} gave an answer with an unknown field: {misspelt}", handler.name()),
     });
     told.collect()
 }

@@ -79,7 +79,7 @@ fn a_hook_whose_rule_cannot_be_read_is_told_and_still_guards() {
     let settings = settings.to_string();
     let flags = ["-p", "go", "--permission-mode", "acceptEdits", "--settings", &settings];
     let finished = stage.run(&flags);
-    assert!(finished.stderr.contains("the rule \"Write(\" in \"if\" is not understood: "), "{finished:?}");
+    assert!(finished.stderr.contains("the rule \"Write(\" in \"if\" is invalid: "), "{finished:?}");
     assert!(finished.stderr.contains("what it allows does not count"), "{finished:?}");
     assert!(stage.project.read("made.txt").is_err(), "{finished:?}");
 }
@@ -99,7 +99,7 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
         &json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}),
         &[
             "--settings:1 PreToolUse[0].hooks[0]: ",
-            "there is no type of hook \"comand\"",
+            "unknown hook type \"comand\"",
             "did you mean command?",
             end,
         ],
@@ -126,6 +126,26 @@ fn the_result_says_why_a_prompt_was_refused_and_says_it_once() {
     let lines = told.lines.iter().filter(|line| line["content"] == reason).count();
     assert_eq!(lines, 1, "{:?}", told.lines);
     assert_eq!(told.of("result")[0]["result"], reason);
+}
+
+#[test]
+fn a_hook_in_place_of_a_person_reads_every_offer() {
+    let check = |tool: &str, input: &str, expected: &Value| {
+        let stage = Stage::call(tool, input);
+        let settings = hook("PermissionRequest", "cat > asked.json").to_string();
+        let finished = stage.run(&["-p", "go", "--settings", &settings]);
+        assert_eq!(finished.code(), Some(0), "{finished:?}");
+        let asked: Value = serde_json::from_str(&stage.project.read("asked.json").unwrap()).unwrap();
+        assert_eq!(&asked["permission_suggestions"], expected, "{finished:?}");
+    };
+    let rule = |content: &str| {
+        json!({"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": content}], "behavior": "allow",
+            "destination": "localSettings"})
+    };
+    let edits = json!({"type": "setMode", "mode": "acceptEdits", "destination": "session"});
+    check("Bash", r#"{"command": "cargo test -q"}"#, &json!([rule("cargo test -q"), rule("cargo test *")]));
+    check("Bash", r#"{"command": "touch made"}"#, &json!([rule("touch made"), edits]));
+    check("Write", r#"{"file_path": ".npmrc", "content": "x"}"#, &json!([]));
 }
 
 /// Whoever answers in a person's place may want to be asked no more, here and later.

@@ -68,12 +68,12 @@ async fn a_function_that_fails_has_no_say_unless_it_is_set_to_block() {
     let fails = || answers(Err("the channel is closed".into()));
     let told = "The PreToolUse hook of the host crashed: the channel is closed";
     let lenient = stage(CallbackHook::new(HookEvent::PreToolUse, "the host", fails()));
-    assert_eq!(words(&lenient.ask(bash("ls")).await), format!("notice {told}. It had no say."));
+    assert_eq!(words(&lenient.ask(bash("ls")).await), format!("notice {told}. Its answer is ignored."));
     let strict = CallbackHook::new(HookEvent::PreToolUse, "the host", fails()).block_on_failure(true);
     let seen = words(&stage(strict).ask(bash("ls")).await);
-    assert!(seen.starts_with(&format!("deny {told}. Nothing passes without it.")), "{seen}");
+    assert!(seen.starts_with(&format!("deny {told}. Blocked: this hook must succeed.")), "{seen}");
     let misspeaks = stage(CallbackHook::new(HookEvent::Stop, "the host", answers(Ok(json!([1])))));
-    assert!(words(&misspeaks.ask(stop()).await).contains("cannot be read: it is no object"));
+    assert!(words(&misspeaks.ask(stop()).await).contains("cannot be read: it is not an object"));
 }
 
 #[tokio::test]
@@ -92,5 +92,5 @@ async fn a_host_that_does_not_answer_in_time_blocks_calls_and_prompts() {
     let seen = words(&slow(HookEvent::UserPromptSubmit).0.ask(prompt("x")).await);
     assert!(seen.starts_with("block "), "{seen}");
     let seen = words(&slow(HookEvent::Stop).0.ask(stop()).await);
-    assert!(seen.starts_with("notice ") && seen.ends_with("It had no say."), "{seen}");
+    assert!(seen.starts_with("notice ") && seen.ends_with("Its answer is ignored."), "{seen}");
 }

@@ -22,13 +22,23 @@ async fn the_exit_code_says_whether_a_hook_objects() {
     check("PreToolUse", pre(), "exit 0", "").await;
     check("PreToolUse", pre(), "echo hello", "").await;
     check("PreToolUse", pre(), "echo no >&2; exit 2", "deny no | notice objects: no").await;
-    check("PreToolUse", pre(), "exit 2", "deny it gives no reason | notice objects: it gives no reason")
+    check("PreToolUse", pre(), "exit 2", "deny no reason given | notice objects: no reason given").await;
+    check(
+        "PreToolUse",
+        pre(),
+        "echo oops >&2; exit 1",
+        "notice crashed: exit code 1: oops. Its answer is ignored.",
+    )
+    .await;
+    check(
+        "PreToolUse",
+        pre(),
+        "exit 3",
+        "notice crashed: exit code 3: it said nothing. Its answer is ignored.",
+    )
+    .await;
+    check("PreToolUse", pre(), "kill -9 $$", "notice crashed: ended by signal 9. Its answer is ignored.")
         .await;
-    check("PreToolUse", pre(), "echo oops >&2; exit 1", "notice crashed: exit code 1: oops. It had no say.")
-        .await;
-    check("PreToolUse", pre(), "exit 3", "notice crashed: exit code 3: it said nothing. It had no say.")
-        .await;
-    check("PreToolUse", pre(), "kill -9 $$", "notice crashed: ended by signal 9. It had no say.").await;
     check("Stop", stop(), "echo go on >&2; exit 2", "block go on | notice objects: go on").await;
     check("UserPromptSubmit", prompt("x"), "echo no >&2; exit 2", "block no | notice objects: no").await;
     let compact =
@@ -72,7 +82,7 @@ async fn every_way_of_failing_has_its_kind() {
     assert_eq!(kinds(shell("echo '{\"crashed'")).await, [Misspoke]);
     let strict = json!({"type": "command", "command": "exit 1", "onFailure": "block"});
     assert_eq!(kinds(strict).await, [Crashed]);
-    let objects = Stage::one("PreToolUse", shell("echo it crashed. It had no say. >&2; exit 2"));
+    let objects = Stage::one("PreToolUse", shell("echo it crashed. Its answer is ignored. >&2; exit 2"));
     assert!(objects.ask(bash("ls")).await.failures.is_empty());
 }
 
@@ -96,7 +106,7 @@ async fn an_object_that_does_not_fit_is_told_and_an_exit_code_still_counts() {
     let line = r#"echo '{"decision":"nonsense"}'"#;
     let told =
         "gave an answer that cannot be read: decision is \"nonsense\"; it can be \"block\" or \"approve\"";
-    check("Stop", stop(), line, &format!("notice {told}. It had no say.")).await;
+    check("Stop", stop(), line, &format!("notice {told}. Its answer is ignored.")).await;
     let line = format!("{line}; echo stop >&2; exit 2");
     check("Stop", stop(), &line, "block stop | notice objects: stop").await;
     // A refusal that went wrong is not plain text.
@@ -116,7 +126,7 @@ async fn plain_output_is_for_the_model_where_a_session_or_a_prompt_begins() {
         "UserPromptSubmit",
         prompt("x"),
         "echo lost; exit 1",
-        "notice crashed: exit code 1: it said nothing. It had no say.",
+        "notice crashed: exit code 1: it said nothing. Its answer is ignored.",
     )
     .await;
     let start = HookCall::SessionStart { source: windlass_protocol::StartSource::Startup, model: "m".into() };
@@ -229,25 +239,21 @@ async fn a_misspelt_decision_is_told_and_blocks_where_failures_do() {
     let own = |field: &str| {
         format!(r#"{{"hookSpecificOutput":{{"hookEventName":"PreToolUse","{field}":"deny","ticket":"1"}}}}"#)
     };
-    check(
-        &own("permissionDecision"),
-        "block",
-        "deny it gives no reason | notice objects: it gives no reason",
-    )
-    .await;
+    check(&own("permissionDecision"), "block", "deny no reason given | notice objects: no reason given")
+        .await;
     let lost = "there is no field \"hookSpecificOutput.permisionDecision\" in an answer; did you mean \
                 \"hookSpecificOutput.permissionDecision\"?";
     check(
         &own("permisionDecision"),
         "continue",
-        &format!("notice said something that has no effect: {lost}"),
+        &format!("notice gave an answer with an unknown field: {lost}"),
     )
     .await;
-    let unread = format!("gave an answer that cannot be read: {lost}. Nothing passes without it.");
+    let unread = format!("gave an answer that cannot be read: {lost}. Blocked: this hook must succeed.");
     let name = "The PreToolUse hook of settings.json:1 PreToolUse[0].hooks[0]";
     check(&own("permisionDecision"), "block", &format!("deny {name} {unread} | notice {unread}")).await;
     let lost = "there is no field \"decison\" in an answer; did you mean \"decision\"?";
-    let told = format!("notice said something that has no effect: {lost}");
+    let told = format!("notice gave an answer with an unknown field: {lost}");
     check(r#"{"decison":"block"}"#, "continue", &told).await;
     check(r#"{"ticket":"block"}"#, "block", "").await;
 }

@@ -28,7 +28,7 @@ async fn a_hook_that_takes_too_long_is_ended_with_everything_it_started() {
     let stage = Stage::one("PreToolUse", slow(0.4));
     let started = Instant::now();
     let answer = stage.ask(bash("ls")).await;
-    assert_eq!(words(&answer), "notice took longer than 0.4 s and was ended. It had no say.");
+    assert_eq!(words(&answer), "notice took longer than 0.4 s and was ended. Its answer is ignored.");
     assert!(started.elapsed() < Duration::from_secs(5));
     nothing_is_left(&stage).await;
 }
@@ -76,10 +76,10 @@ async fn check_failure(event: &str, call: HookCall, handler: serde_json::Value, 
 #[tokio::test]
 async fn a_hook_that_fails_blocks_if_it_is_set_to() {
     let crash = json!({"type": "command", "command": "exit 9", "onFailure": "block"});
-    let told = "crashed: exit code 9: it said nothing";
+    let told = "crashed: exit code 9: no output";
     let seen = words(&Stage::one("PreToolUse", crash.clone()).ask(bash("ls")).await);
     assert!(seen.starts_with("deny The PreToolUse hook of settings.json:1") && seen.contains(told), "{seen}");
-    assert!(seen.ends_with("Nothing passes without it."), "{seen}");
+    assert!(seen.ends_with("Blocked: this hook must succeed."), "{seen}");
 
     let missing = json!({"type": "command", "command": "./not-there", "onFailure": "block"});
     let seen = words(&Stage::one("UserPromptSubmit", missing).ask(prompt("x")).await);
@@ -97,12 +97,12 @@ async fn a_hook_that_fails_blocks_if_it_is_set_to() {
     let fine = json!({"type": "command", "command": "exit 0", "onFailure": "block"});
     check_failure("PreToolUse", bash("ls"), fine, "").await;
     // A broken hook does not keep a run going, and what is done is done.
-    check_failure("Stop", stop(), crash.clone(), &format!("notice {told}. It had no say.")).await;
+    check_failure("Stop", stop(), crash.clone(), &format!("notice {told}. Its answer is ignored.")).await;
     let lenient = json!({"type": "command", "command": "exit 9", "onFailure": "continue"});
-    check_failure("PreToolUse", bash("ls"), lenient, &format!("notice {told}. It had no say.")).await;
+    check_failure("PreToolUse", bash("ls"), lenient, &format!("notice {told}. Its answer is ignored.")).await;
     let done = after("Bash", &json!({}), ToolOutcome::text("out"));
     let late = json!({"type": "command", "command": "exit 9"});
-    check_failure("PostToolUse", done, late, &format!("notice {told}. It had no say.")).await;
+    check_failure("PostToolUse", done, late, &format!("notice {told}. Its answer is ignored.")).await;
 }
 
 #[tokio::test]

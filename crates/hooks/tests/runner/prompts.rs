@@ -88,7 +88,7 @@ async fn a_model_that_fails_blocks_nothing() {
         };
         words(&stage.ask_with(&stage.runner_with(host), bash("ls")).await)
     };
-    let no_say = ". It had no say.";
+    let no_say = ". Its answer is ignored.";
     let seen = ask(Some(says(Ok("Looks fine to me.")))).await;
     assert_eq!(
         seen,
@@ -97,7 +97,7 @@ async fn a_model_that_fails_blocks_nothing() {
     let seen = ask(Some(says(Err("overloaded")))).await;
     assert_eq!(seen, format!("notice could not be started: overloaded{no_say}"));
     let seen = ask(None).await;
-    assert_eq!(seen, format!("notice could not be started: there is no model to ask{no_say}"));
+    assert_eq!(seen, format!("notice could not be started: no model is available{no_say}"));
     let slow = Says { text: Ok(NO), pause: Duration::from_secs(20), asked: Mutex::default() };
     assert_eq!(
         ask(Some(Arc::new(slow))).await,

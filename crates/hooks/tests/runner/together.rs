@@ -117,7 +117,7 @@ async fn a_handler_whose_rule_cannot_be_read_may_object_to_everything_and_allow_
     };
     let answer = answered(decides("allow")).await;
     assert_eq!(answer.permission, None);
-    assert!(answer.notices[0].ends_with("allows a call, which does not count: its \"if\" cannot be read."));
+    assert!(answer.notices[0].ends_with("allows a call; ignored, since its \"if\" is invalid."));
     assert!(matches!(answered(decides("deny")).await.permission, Some(HookPermission::Deny(_))));
     assert!(matches!(answered(decides("ask")).await.permission, Some(HookPermission::Ask(_))));
 }

@@ -65,7 +65,7 @@ async fn check(status: &str, body: &str, expected: &str) {
 #[tokio::test]
 async fn an_answer_is_read_like_the_output_of_a_program() {
     let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"no"}}"#;
-    let no_say = ". It had no say.";
+    let no_say = ". Its answer is ignored.";
     check("200 OK", "", "").await;
     check("204 No Content", "", "").await;
     check("200 OK", "{}", "").await;
@@ -73,13 +73,13 @@ async fn an_answer_is_read_like_the_output_of_a_program() {
     check(
         "200 OK",
         "fine",
-        &format!("notice gave an answer that cannot be read: it is no JSON object{no_say}"),
+        &format!("notice gave an answer that cannot be read: it is not a JSON object{no_say}"),
     )
     .await;
     check(
         "200 OK",
         "[]",
-        &format!("notice gave an answer that cannot be read: it is no JSON object{no_say}"),
+        &format!("notice gave an answer that cannot be read: it is not a JSON object{no_say}"),
     )
     .await;
     check("500 Oh No", deny, &format!("notice answered with status 500{no_say}")).await;
@@ -118,7 +118,7 @@ async fn no_redirect_is_followed() {
     let answer = format!("HTTP/1.1 302 Found\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", behind.url);
     let front = server(answer).await;
     let seen = words(&Stage::one("Stop", hook(&front.url)).ask(stop()).await);
-    assert_eq!(seen, "notice answered with status 302. It had no say.");
+    assert_eq!(seen, "notice answered with status 302. Its answer is ignored.");
     assert!(behind.seen.lock().unwrap().is_empty());
 }
 
@@ -150,13 +150,13 @@ async fn an_address_that_cannot_be_reached_or_does_not_answer_is_a_failure() {
     assert!(seen.starts_with("notice could not be started: "), "{seen}");
     let strict = json!({"type": "http", "url": url, "onFailure": "block"});
     let seen = words(&Stage::one("PreToolUse", strict).ask(bash("ls")).await);
-    assert!(seen.starts_with("deny ") && seen.ends_with("Nothing passes without it."), "{seen}");
+    assert!(seen.starts_with("deny ") && seen.ends_with("Blocked: this hook must succeed."), "{seen}");
 
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
     let handler = json!({"type": "http", "url": url, "timeout": 0.3});
     let started = std::time::Instant::now();
     let seen = words(&Stage::one("Stop", handler).ask(stop()).await);
-    assert_eq!(seen, "notice took longer than 0.3 s and was ended. It had no say.");
+    assert_eq!(seen, "notice took longer than 0.3 s and was ended. Its answer is ignored.");
     assert!(started.elapsed() < Duration::from_secs(5));
 }
