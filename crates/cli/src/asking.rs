@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 use windlass_engine::{Answer, Behaviour, Question};
-use windlass_protocol::{Destination, PermissionChange, PermissionUpdate};
+use windlass_protocol::{Destination, Offers, PermissionChange, PermissionUpdate};
 
 use crate::terminal::leaves;
 use crate::visible::{visible, visible_command, visible_content};
@@ -22,18 +22,21 @@ pub(crate) enum Said {
 
 /// The question as it is shown: every character of the call, why it is asked, and what can be answered.
 pub(crate) fn question(question: &Question) -> String {
-    let mut text = format!("\n{} asks for permission:\n\n", question.tool_use.name);
+    let mut text = format!("\n{} needs your approval:\n\n", question.tool_use.name);
     for line in subject(question) {
         let _ = writeln!(text, "    {line}");
     }
     let _ = writeln!(text, "\n{}", visible(&question.reason));
-    text.push_str("  y  yes, this once\n");
-    if !question.rules.is_empty() {
-        let rules = visible(&question.rules.join(", "));
-        let _ = writeln!(text, "  s  yes, and for the rest of this session: {rules}");
-        let _ = writeln!(text, "  a  yes, and always in this project: {rules}");
+    text.push_str("  y   yes, this once\n");
+    for (keys, rules) in offered(question) {
+        let rules = visible(&rules.join(", "));
+        let _ = writeln!(text, "  {:<3} yes, and for the rest of this session: {rules}", keys.session);
+        let _ = writeln!(text, "  {:<3} yes, and always in this project: {rules}", keys.project);
     }
-    text.push_str("  n  no; what you write behind it is told to the model\n");
+    if question.offers.accepts_edits {
+        text.push_str("  e   yes, and accept edits for the rest of this session\n");
+    }
+    text.push_str("  n   no (add a reason for the model: `n use tabs`)\n");
     if let Some(why) = unkept(question) {
         let _ = writeln!(text, "{why}");
     }
@@ -41,10 +44,26 @@ pub(crate) fn question(question: &Question) -> String {
     text
 }
 
+/// What is typed to keep rules.
+struct Keys {
+    session: &'static str,
+    project: &'static str,
+}
+
+/// The rules that can be kept, each list with its keys.
+fn offered(question: &Question) -> impl Iterator<Item = (Keys, &Vec<String>)> {
+    let offers = &question.offers;
+    let lists = [
+        (Keys { session: "s", project: "a" }, &offers.rules),
+        (Keys { session: "s*", project: "a*" }, &offers.prefix_rules),
+    ];
+    lists.into_iter().filter(|(_, rules)| !rules.is_empty())
+}
+
 /// Why only yes and no are offered, where that is so.
 fn unkept(question: &Question) -> Option<String> {
-    let why = question.each_time.as_ref().filter(|_| question.rules.is_empty())?;
-    Some(format!("An answer cannot be kept: {}.", visible(why)))
+    let why = question.each_time.as_ref().filter(|_| question.offers.is_empty())?;
+    Some(format!("Asked every time: {}.", visible(why)))
 }
 
 /// What would be done, in full, in lines.
@@ -85,32 +104,47 @@ fn field(name: &str, text: &str) -> Vec<String> {
 pub(crate) fn understand(line: &str, question: &Question) -> Said {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let remember = |destination| {
-        let rules = question.rules.clone();
-        let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules };
-        Said::Answer(Answer::Allow, vec![PermissionUpdate { change, destination }])
+    let word = match word.to_ascii_lowercase().as_str() {
+        "session" => "s".to_owned(),
+        "always" => "a".to_owned(),
+        word => word.to_owned(),
     };
-    match word.to_ascii_lowercase().as_str() {
+    let kept = offered(question).find_map(|(keys, rules)| {
+        let destination = match word.as_str() {
+            word if word == keys.session => Destination::Session,
+            word if word == keys.project => Destination::Local,
+            _ => return None,
+        };
+        let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.clone() };
+        Some(PermissionUpdate { change, destination })
+    });
+    match word.as_str() {
         "y" | "yes" => Said::Answer(Answer::Allow, Vec::new()),
-        "s" | "session" if !question.rules.is_empty() => remember(Destination::Session),
-        "a" | "always" if !question.rules.is_empty() => remember(Destination::Local),
-        "s" | "session" | "a" | "always" => {
-            let why = unkept(question).map_or_else(String::new, |why| format!("{why} "));
-            Said::Unclear(format!("{why}Answer y or n."))
-        }
+        _ if let Some(update) = kept => Said::Answer(Answer::Allow, vec![update]),
+        "e" if question.offers.accepts_edits => Said::Answer(Answer::Allow, vec![Offers::accept_edits()]),
         "n" | "no" => Said::Answer(Answer::Deny(refusal(rest.trim())), Vec::new()),
         _ if leaves(line) => Said::Leave,
-        _ if question.rules.is_empty() => Said::Unclear("Answer y or n; /exit leaves.".into()),
-        _ => Said::Unclear("Answer y, s, a or n; /exit leaves.".into()),
+        "s" | "a" | "s*" | "a*" | "e" => {
+            let why = unkept(question).map_or_else(String::new, |why| format!("{why} "));
+            Said::Unclear(format!("{why}Answer {}.", answers(question)))
+        }
+        _ => Said::Unclear(format!("Answer {}; /exit leaves.", answers(question))),
     }
+}
+
+/// The keys that can be typed.
+fn answers(question: &Question) -> String {
+    let kept = offered(question).flat_map(|(keys, _)| [keys.session, keys.project]);
+    let edits = question.offers.accepts_edits.then_some("e");
+    let keys: Vec<&str> = std::iter::once("y").chain(kept).chain(edits).collect();
+    format!("{} or n", keys.join(", "))
 }
 
 /// What the model reads after a no.
 fn refusal(words: &str) -> String {
     match words {
-        "" => "The user does not want this call to be made. Do not try it in another way; ask what to do instead."
-            .to_owned(),
-        words => format!("The user does not want this call to be made, and says: {words}"),
+        "" => "The user rejected this call. Do not try it in another way; ask what to do instead.".to_owned(),
+        words => format!("The user rejected this call: {words}"),
     }
 }
 
@@ -124,6 +158,8 @@ mod tests {
     use super::*;
 
     fn asked(input: &str, rules: &[&str]) -> Question {
+        let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        let offers = Offers { rules, ..Offers::default() };
         Question {
             call: CallId(1),
             tool_use: ToolUse {
@@ -132,10 +168,16 @@ mod tests {
                 input: Arc::from(RawValue::from_string(input.into()).unwrap()),
             },
             facts: CallFacts::new(CallKind::Execute),
-            reason: "Bash needs permission: nothing allows `make`.".into(),
-            rules: rules.iter().map(ToString::to_string).collect(),
-            each_time: rules.is_empty().then(|| "it changes a protected file".into()),
+            reason: "No rule allows `make`.".into(),
+            each_time: offers.is_empty().then(|| "it changes a protected file".into()),
+            offers,
         }
+    }
+
+    fn asked_with_everything() -> Question {
+        let asked = asked("{}", &["Bash(cargo test -q)"]);
+        let prefix_rules = vec!["Bash(cargo test *)".to_owned()];
+        Question { offers: Offers { prefix_rules, accepts_edits: true, ..asked.offers }, ..asked }
     }
 
     #[test]
@@ -144,17 +186,26 @@ mod tests {
             question(&asked(r#"{"description":"Lists","command":"ls\u001b[2K\nrm x"}"#, &["Bash(make)"]));
         assert_eq!(
             shown,
-            "\nBash asks for permission:\n\n    ls<U+001B>[2K\n    rm x\n    description: Lists\n\n\
-             Bash needs permission: nothing allows `make`.\n  y  yes, this once\n  \
-             s  yes, and for the rest of this session: Bash(make)\n  \
-             a  yes, and always in this project: Bash(make)\n  n  no; what you write behind it is told to the model\n> "
+            "\nBash needs your approval:\n\n    ls<U+001B>[2K\n    rm x\n    description: Lists\n\n\
+             No rule allows `make`.\n  y   yes, this once\n  \
+             s   yes, and for the rest of this session: Bash(make)\n  \
+             a   yes, and always in this project: Bash(make)\n  n   no (add a reason for the model: `n use tabs`)\n> "
         );
         let shown = question(&asked("{}", &[]));
         assert!(!shown.contains("always"), "{shown}");
-        assert!(
-            shown.ends_with("model\nAn answer cannot be kept: it changes a protected file.\n> "),
-            "{shown}"
-        );
+        assert!(shown.ends_with("tabs`)\nAsked every time: it changes a protected file.\n> "), "{shown}");
+    }
+
+    #[test]
+    fn every_offer_is_shown_with_its_key() {
+        let shown = question(&asked_with_everything());
+        let keys = "  y   yes, this once\n  \
+             s   yes, and for the rest of this session: Bash(cargo test -q)\n  \
+             a   yes, and always in this project: Bash(cargo test -q)\n  \
+             s*  yes, and for the rest of this session: Bash(cargo test *)\n  \
+             a*  yes, and always in this project: Bash(cargo test *)\n  \
+             e   yes, and accept edits for the rest of this session\n  n   no ";
+        assert!(shown.contains(keys), "{shown}");
     }
 
     #[test]
@@ -168,25 +219,44 @@ mod tests {
         check(r#"{"file_path":"a\nfile_path: b","content":"x"}"#, &["file_path: a", "  file_path: b", "+ x"]);
     }
 
+    #[track_caller]
+    fn check(line: &str, question: &Question, expected: &str) {
+        let seen = match understand(line, question) {
+            Said::Answer(answer, updates) => {
+                let updates: Vec<String> = updates.iter().map(PermissionUpdate::to_json).collect();
+                format!("{answer:?} {}", updates.join(" "))
+            }
+            Said::Leave => "Leave".to_owned(),
+            Said::Unclear(text) => text,
+        };
+        assert!(seen.starts_with(expected), "{line}: {seen}");
+    }
+
     #[test]
     fn answers_are_understood() {
-        let check = |line: &str, rules: &[&str], expected: &str| {
-            let seen = match understand(line, &asked("{}", rules)) {
-                Said::Answer(answer, updates) => format!("{answer:?} {}", updates.len()),
-                Said::Leave => "Leave".to_owned(),
-                Said::Unclear(text) => text,
-            };
-            assert!(seen.starts_with(expected), "{line}: {seen}");
-        };
-        check("y\n", &[], "Allow 0");
-        check("Yes", &[], "Allow 0");
-        check("a", &["Bash(make)"], "Allow 1");
-        check("s", &["Bash(make)"], "Allow 1");
-        check("a", &[], "An answer cannot be kept: it changes a protected file. Answer y or n.");
-        check("n", &[], "Deny(\"The user does not want this call to be made. Do");
-        check("n use cargo", &[], "Deny(\"The user does not want this call to be made, and says: use cargo");
-        check("", &[], "Answer y or n;");
-        check("maybe", &["Bash(make)"], "Answer y, s, a or n;");
-        check("/exit", &[], "Leave");
+        let (nothing, make) = (asked("{}", &[]), asked("{}", &["Bash(make)"]));
+        check("y\n", &nothing, "Allow ");
+        check("Yes", &nothing, "Allow ");
+        let adds = r#"Allow {"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"make"}],"behavior":"allow","#;
+        check("a", &make, &format!(r#"{adds}"destination":"localSettings"}}"#));
+        check("session", &make, &format!(r#"{adds}"destination":"session"}}"#));
+        check("a", &nothing, "Asked every time: it changes a protected file. Answer y or n.");
+        check("e", &make, "Answer y, s, a or n.");
+        check("n", &nothing, "Deny(\"The user rejected this call. Do");
+        check("n use cargo", &nothing, "Deny(\"The user rejected this call: use cargo");
+        check("", &nothing, "Answer y or n;");
+        check("maybe", &make, "Answer y, s, a or n;");
+        check("/exit", &nothing, "Leave");
+    }
+
+    #[test]
+    fn prefixes_and_accepted_edits_can_be_chosen() {
+        let question = asked_with_everything();
+        let content = r#""ruleContent":"cargo test *"}],"behavior":"allow""#;
+        let adds = format!(r#"Allow {{"type":"addRules","rules":[{{"toolName":"Bash",{content},"#);
+        check("s*", &question, &format!(r#"{adds}"destination":"session"}}"#));
+        check("A*", &question, &format!(r#"{adds}"destination":"localSettings"}}"#));
+        check("e", &question, r#"Allow {"type":"setMode","mode":"acceptEdits","destination":"session"}"#);
+        check("x", &question, "Answer y, s, a, s*, a*, e or n; /exit leaves.");
     }
 }

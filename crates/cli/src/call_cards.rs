@@ -101,7 +101,7 @@ impl CallCards {
             Update::Denied(denial) => {
                 self.denied.push(denial.call);
                 let (name, reason) = (display::line(&denial.tool_use.name), display::line(&denial.reason));
-                return Some(format!("\n  {name} denied: {reason}\n"));
+                return Some(format!("\n  {name}: {reason}\n"));
             }
             Update::ToolResult { call, name, result, structured, .. } => {
                 if let Some(position) = self.denied.iter().position(|denied| denied == call) {

@@ -19,7 +19,7 @@ Commands:
   trace SESSION     Draw a session as a page for a browser: timeline, context, cost
   replay SESSION    Play a session again without a model, and find the first difference
   config            Show the settings that hold here and where each comes from, and what settings there are
-  permissions       Say what would become of a call, by which rule and why; nothing is run
+  permissions       Explain whether a tool call would be allowed, by which rule and why; nothing runs
   trust             Show what this project's settings would make act, and agree to it or not
   sandbox           Run a program in the sandbox, or say what the sandbox can hold here
   doctor            Check settings, trust, key, model, sandbox and sessions, and say what to do

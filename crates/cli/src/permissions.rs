@@ -18,11 +18,11 @@ Examples:
   windlass permissions explain --batch < cases.jsonl
 
 A line of a batch is {\"id\", \"rules\": {\"allow\": [], \"deny\": [], \"ask\": []}, \"mode\", \"cwd\", \"additional_dirs\", \"tool\", \"input\", \
-\"redirect_to\"}. cwd and tool are required, and input wherever the tool needs one; what is left out of the rest is null or \
-empty. Its rules count as rules of a session and no settings are read. The answer is a line \
+\"redirect_to\"}. cwd and tool are required, and input if the tool needs one; other missing fields are null or \
+empty. The rules count as rules of a session; no settings are read. The answer is a line \
 {\"id\", \"decision\", \"rule\", \"reason\"} with allow, ask or deny.";
 
-/// Says what would become of calls, by which rule and why; nothing is run
+/// Explain whether tool calls would be allowed, by which rule and why; nothing runs
 #[derive(Debug, Parser)]
 #[command(name = "windlass permissions", disable_help_subcommand = true, args_override_self = true)]
 #[command(after_help = AFTER)]
@@ -34,7 +34,7 @@ struct Permissions {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say what would become of a call with the settings of this directory
+    /// Explain whether a tool call would be allowed with the settings of this directory
     #[command(after_help = AFTER)]
     Explain(Wanted),
 }
@@ -42,37 +42,37 @@ pub(crate) enum Command {
 /// The call that is to be explained.
 #[derive(Debug, Args)]
 pub(crate) struct Wanted {
-    /// The tool, by its name
+    /// Name of the tool
     #[arg(long, required_unless_present = "batch")]
     pub(crate) tool: Option<String>,
     /// Its input, as a JSON object
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub(crate) input: String,
-    /// In this permission mode instead of the one of the settings
+    /// Permission mode, instead of the one in the settings
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<String>,
-    /// With these rules besides
+    /// Additional rules that allow
     #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "RULES", num_args = 1..)]
     pub(crate) allowed_tools: Vec<String>,
-    /// With these rules besides
+    /// Additional rules that deny
     #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "RULES", num_args = 1..)]
     pub(crate) disallowed_tools: Vec<String>,
-    /// With these settings besides: a file, or a JSON object
+    /// Additional settings: a file, or a JSON object
     #[arg(long, value_name = "FILE-OR-JSON")]
     pub(crate) settings: Vec<String>,
-    /// Only the settings of these: user, project, local
+    /// Settings to read: user, project, local
     #[arg(long, value_name = "SOURCES")]
     pub(crate) setting_sources: Vec<String>,
-    /// As if the project were trusted
+    /// Treat the project as trusted
     #[arg(long)]
     pub(crate) trust_project: bool,
-    /// More working directories
+    /// Additional working directories
     #[arg(long, value_name = "DIRS", num_args = 1..)]
     pub(crate) add_dir: Vec<std::path::PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Read cases as lines of JSON from standard input, and answer each with a line
+    /// Read cases as JSON lines from standard input, and answer each with a line
     #[arg(long, conflicts_with_all = ["tool", "permission_mode", "settings", "setting_sources", "trust_project"])]
     pub(crate) batch: bool,
 }

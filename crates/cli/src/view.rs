@@ -327,7 +327,7 @@ impl View for StreamView {
 pub(crate) fn denials(outcome: &Outcome) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for denial in &outcome.denials {
-        let line = format!("{} was denied: {}", about(&denial.tool_use), denial.reason);
+        let line = format!("{}: {}", about(&denial.tool_use), denial.reason);
         if !lines.contains(&line) {
             lines.push(line);
         }

@@ -285,7 +285,7 @@ fn what_the_page_types_says_what_it_shows() {
 
 /// Starts a session at a terminal, answers the first question with a no, and gives what was shown until then.
 fn asked_at_terminal(project: &Project) -> String {
-    let script = r#"{"responses": [{"blocks": [{"tool": "Bash", "input": {"command": "touch made.txt && echo done"}}]},
+    let script = r#"{"responses": [{"blocks": [{"tool": "Bash", "input": {"command": "cargo test -q && touch made.txt"}}]},
         {"blocks": [{"text": "Done."}]}]}"#;
     let script = project.write("script.json", script).unwrap();
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -305,7 +305,7 @@ fn asked_at_terminal(project: &Project) -> String {
     while let Ok(read @ 1..) = master.read(&mut piece) {
         screen.extend_from_slice(&piece[..read]);
         let shown = String::from_utf8_lossy(&screen);
-        if !answered && shown.contains("told to the model\r\n> ") {
+        if !answered && shown.contains("`n use tabs`)\r\n> ") {
             // The second line ends the session: it is the end of input.
             master.write_all(b"n\n\x04").unwrap();
             answered = true;

@@ -183,7 +183,7 @@ fn a_rule_that_allows_nothing_is_told_with_the_one_to_use() {
     };
     for rule in ["Write(w.txt)", "Write(src/**)", "NotebookEdit(a.ipynb)"] {
         let told = format!(
-            "--allowedTools: the allow rule `{rule}` has no effect: Edit(path) is what covers every tool that changes files."
+            "--allowedTools: the allow rule `{rule}` has no effect: use Edit(path), which covers every tool that changes files."
         );
         check(rule, &[&told]);
     }

@@ -328,6 +328,5 @@ impl CallQueue {
     }
 }
 
-const UNLOGGED: &str =
-    "Not run: the session's log cannot be written, and nothing may happen that it does not know of.";
+const UNLOGGED: &str = "Not run: the session log cannot be written.";
 const REPEATED: &str = "Not run: the run ends because an earlier call repeated itself.";

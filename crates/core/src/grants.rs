@@ -87,7 +87,7 @@ impl Grants {
 impl Permissions {
     fn add(&mut self, behaviour: Behaviour, rules: &[String], source: &RuleSource) -> Result<(), String> {
         if behaviour == Behaviour::Allow && self.managed_only {
-            return Err("the administrator lets only managed rules allow something".into());
+            return Err("only rules in managed settings can allow something".into());
         }
         let anchors = self.anchors.clone();
         for rule in rules {
@@ -116,9 +116,9 @@ fn source(destination: Destination) -> RuleSource {
 
 fn mode(name: &str, permissions: &Permissions) -> Result<PermissionMode, String> {
     match PermissionMode::from_name(name) {
-        None => Err(format!("there is no permission mode {name}")),
+        None => Err(format!("unknown permission mode {name}")),
         Some(PermissionMode::BypassPermissions) if !permissions.may_bypass => {
-            Err("the mode bypassPermissions must be chosen when the session starts".into())
+            Err("the mode bypassPermissions can only be chosen when the session starts".into())
         }
         Some(PermissionMode::Auto) if !permissions.may_classify => {
             Err("the mode auto is not available in this session".into())

@@ -61,7 +61,7 @@ pub use config::{
 pub use effect::{Effect, Effects};
 pub use gate::repair;
 pub use layers::apply;
-pub use permission::{Case, PROTECTED_DIRECTORIES, PROTECTED_FILES, judge, missing_rules};
+pub use permission::{Case, PROTECTED_DIRECTORIES, PROTECTED_FILES, judge, missing_rules, offers};
 pub use recall::{Recall, Recalled};
 pub use request::THINKING_TOKENS_MIN;
 pub use request::unheeded;

@@ -5,23 +5,26 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use windlass_protocol::{
-    CallFacts, CallKind, HookPermission, NamedPath, Naming, PathFact, RawValue, Ruling, RulingRule,
+    CallFacts, CallKind, HookPermission, NamedPath, Naming, Offers, PathFact, RawValue, Ruling, RulingRule,
     UNKNOWN_TEXT, Verdict,
 };
 
 use crate::config::{Asking, PermissionMode, Permissions};
 use crate::rules::{Rule, Subject, is_private};
 
+mod advice;
 mod commands;
 mod confined;
 mod offer;
 mod places;
+mod prefixes;
 mod protected;
 mod removals;
 mod restrictions;
 
 pub use protected::{PROTECTED_DIRECTORIES, PROTECTED_FILES};
 
+use advice::Remedy;
 pub(crate) use confined::is_confined;
 use places::is_within;
 use restrictions::Restrictions;
@@ -68,6 +71,11 @@ impl<'a> Case<'a> {
 
     fn mode(&self) -> PermissionMode {
         self.permissions.mode
+    }
+
+    /// What users call it.
+    fn noun(&self) -> &'static str {
+        if self.facts.commands.is_some() { "command" } else { "call" }
     }
 
     /// Whether files inside the working directories may be changed unasked.
@@ -144,35 +152,41 @@ pub fn missing_rules(case: &Case<'_>) -> Vec<String> {
     offer::missing(case)
 }
 
-/// Why no rule would spare the question about a call, in a few words.
+/// What would spare the question about a call.
+#[must_use]
+pub fn offers(case: &Case<'_>) -> Offers {
+    offer::offers(case)
+}
+
+/// Why nothing would spare the question about a call, in a few words.
 pub(crate) fn why_each_time(case: &Case<'_>) -> String {
     let matter = Matter::new(case);
     let restrictions = &matter.restrictions;
     if let Some(rule) = restrictions.asking.or(restrictions.doubting) {
-        return format!("it is asked about every time by the rule {} ({})", rule.text, rule.source);
+        return format!("the rule {} ({}) requires it", rule.text, rule.source);
     }
     let removes_much = || removals::critical(&matter).is_some();
     let hidden = case.facts.commands.as_ref().is_some_and(|commands| commands.hidden);
     let changed = protected_path(case);
     let why = match case.hook {
-        Some(HookPermission::Ask(_)) => "a hook asks about it every time",
+        Some(HookPermission::Ask(_)) => "a hook requires it",
         _ if PERSONAL.contains(&case.tool) => "only you can answer it",
         _ if case.doubtful => "whether it took effect before is unknown",
-        _ if removes_much() => "what it removes is asked about every time",
+        _ if removes_much() => "it deletes more than one project's files",
         _ if changed.as_ref().is_some_and(|changed| changed.perhaps.is_some()) => {
             "it may change a protected file"
         }
         _ if changed.is_some() => "it changes a protected file",
         _ if case.permissions.managed_only => MANAGED_ONLY,
-        _ if hidden => "a part of the line cannot be seen",
-        _ => "no rule can name just this call",
+        _ if hidden => "part of the command is invisible",
+        _ => "no rule can describe just this call",
     };
     why.to_owned()
 }
 
 /// Asks in place of a model that could not tell, or denies where nobody answers.
 pub(crate) fn ask_in_place(case: &Case<'_>, reason: String) -> Ruling {
-    ask_because(case, reason, || way(case))
+    ask_because(case, reason, || advice::remedy(case))
 }
 
 /// Whether there is somebody who answers questions.
@@ -200,7 +214,7 @@ fn denied_by_hook(case: &Matter<'_>) -> Option<Ruling> {
 /// A denial is final, whatever allows the call.
 fn denied_by_rule(case: &Matter<'_>) -> Option<Ruling> {
     let rule = case.restrictions.denying?;
-    let reason = format!("{} is denied by the rule {} ({}).", case.tool, rule.text, rule.source);
+    let reason = format!("The rule {} ({}) denies this {}.", rule.text, rule.source, case.noun());
     Some(Ruling { rule: Some(by_rule(rule)), ..deny(reason) })
 }
 
@@ -208,15 +222,17 @@ fn denied_by_rule(case: &Matter<'_>) -> Option<Ruling> {
 fn plan_mode(case: &Matter<'_>) -> Option<Ruling> {
     let changes = matches!(case.facts.kind, CallKind::Edit | CallKind::Execute);
     (case.mode() == PermissionMode::Plan && changes)
-        .then(|| deny(format!("{} would change something, and plan mode allows only reading.", case.tool)))
+        .then(|| deny(advice::in_plan_mode(case, "Plan mode allows only reading.".to_owned())))
 }
 
 fn asked_by_rule(case: &Matter<'_>) -> Option<Ruling> {
     let rule = case.restrictions.asking?;
-    let reason = format!("{} is to be asked about by the rule {} ({}).", case.tool, rule.text, rule.source);
+    let reason =
+        format!("The rule {} ({}) requires approval for this {}.", rule.text, rule.source, case.noun());
     // It beats every rule that allows, so another rule is no help.
-    let way = || format!("an interactive session, or by taking that rule out of {}", rule.source).into();
-    let asked = ask_because(case, reason, way);
+    let remedy =
+        || Remedy::Any(vec![advice::being_asked(case), format!("remove that rule from {}", rule.source)]);
+    let asked = ask_because(case, reason, remedy);
     Some(Ruling { rule: Some(by_rule(rule)), ..asked })
 }
 
@@ -225,19 +241,17 @@ fn doubted_by_rule(case: &Matter<'_>) -> Option<Ruling> {
     let rule = case.restrictions.doubting?;
     let unseen = case.facts.commands.as_ref().and_then(|commands| commands.unseen.as_ref());
     let why = unseen.map_or("what it names is only known when it runs", String::as_str);
-    let reason = format!(
-        "{} may do what the rule {} ({}) is about, and that cannot be told: {why}.",
-        case.tool, rule.text, rule.source
-    );
-    let asked = ask_because(case, reason, || "a command that says plainly what it does".into());
+    let reason =
+        format!("The rule {} ({}) may apply; this cannot be checked: {why}.", rule.text, rule.source);
+    let asked = ask_because(case, reason, || Remedy::one("use a command that shows what it does"));
     Some(Ruling { rule: Some(by_rule(rule)), ..asked })
 }
 
 /// A hook's question is asked whatever would allow the call; what denies it stands before this.
 fn asked_by_hook(case: &Matter<'_>) -> Option<Ruling> {
     let Some(HookPermission::Ask(reason)) = case.hook else { return None };
-    Some(ask_because(case, format!("A hook asks about {}: {reason}", case.tool), || {
-        "an interactive session, or by changing that hook".into()
+    Some(ask_because(case, format!("A hook requires approval: {reason}"), || {
+        Remedy::Any(vec![advice::being_asked(case), "change that hook".to_owned()])
     }))
 }
 
@@ -246,8 +260,8 @@ const PERSONAL: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
 
 fn needs_person(case: &Matter<'_>) -> Option<Ruling> {
     PERSONAL.contains(&case.tool).then(|| {
-        let reason = format!("{} needs an answer of the user.", case.tool);
-        ask_because(case, reason, || "an interactive session".into())
+        let reason = format!("{} needs an answer from the user.", case.tool);
+        ask_because(case, reason, || Remedy::one(advice::being_asked(case)))
     })
 }
 
@@ -255,29 +269,30 @@ fn needs_person(case: &Matter<'_>) -> Option<Ruling> {
 fn outcome_unknown(case: &Matter<'_>) -> Option<Ruling> {
     let doubtful = case.doubtful && !case.facts.kind.is_read_only();
     doubtful.then(|| {
-        let reason = format!(
-            "This very call of {} was running when the session was cut off, and whether it took effect is unknown.",
-            case.tool
-        );
-        ask_because(case, reason, || "another prompt, once the outcome is known".into())
+        let reason =
+            "The same call was running when the session was cut off; whether it took effect is unknown.";
+        ask_because(case, reason.to_owned(), || {
+            Remedy::one("check whether it took effect, then prompt again")
+        })
     })
 }
 
 fn critical_removal(case: &Matter<'_>) -> Option<Ruling> {
     let removed = removals::critical(case)?;
     let path = &removed.path.lexical;
-    let reason = match path.strip_prefix(case.cwd).unwrap_or(path).to_string_lossy() {
-        name if name.contains(UNKNOWN_TEXT) => format!(
-            "{} would remove what is only known when it runs ({}); that may be anything.",
-            case.tool,
-            name.replace(UNKNOWN_TEXT, "$…")
-        ),
-        _ => {
-            let shown = path.display();
-            format!("{} would remove {shown}, which holds more than the work at hand.", case.tool)
+    let what = match path.strip_prefix(case.cwd).unwrap_or(path).to_string_lossy() {
+        name if name.contains(UNKNOWN_TEXT) => {
+            format!("`{}`, which is only known at run time", name.replace(UNKNOWN_TEXT, "$…"))
         }
+        _ => format!("`{}`", path.display()),
     };
-    Some(ask_because(case, reason, || Way::Hand))
+    let is_asked = can_ask(case.permissions);
+    let reason = if is_asked {
+        format!("This would delete {what}.")
+    } else {
+        format!("Refused: this would delete {what}.")
+    };
+    Some(ask_because(case, reason, || Remedy::None))
 }
 
 /// What only this machine and its network can reach needs a rule that names the very host.
@@ -288,17 +303,12 @@ fn private_host(case: &Matter<'_>) -> Option<Ruling> {
         return None;
     }
     let reason = format!("{} is an address of this machine or its network.", url.host);
-    Some(ask_because(case, reason, || {
-        if case.permissions.managed_only {
-            return Way::Administrator;
-        }
-        format!("the rule WebFetch(domain:{})", url.host).into()
-    }))
+    Some(ask_because(case, reason, || advice::remedy(case)))
 }
 
 fn bypass_mode(case: &Matter<'_>) -> Option<Ruling> {
     (case.mode() == PermissionMode::BypassPermissions)
-        .then(|| allow("The mode bypassPermissions lets everything run."))
+        .then(|| allow("The mode bypassPermissions allows everything."))
 }
 
 /// Files that can make other programs run something are always asked about: allowing a tool does not mean these.
@@ -307,16 +317,14 @@ fn protected_edit(case: &Matter<'_>) -> Option<Ruling> {
     if case.mode() == PermissionMode::Auto {
         return Some(classify(case));
     }
-    let (tool, path) = (case.tool, changed.path.lexical.display());
+    let path = changed.path.lexical.display();
     let reason = match changed.perhaps {
-        None => format!("{tool} of {path} changes a protected file."),
+        None => format!("This changes the protected file {path}."),
         Some(name) => {
-            format!(
-                "{tool} changes whatever {path} stands for, and that may be a protected file such as {name}."
-            )
+            format!("This changes everything that {path} matches, perhaps a protected file such as {name}.")
         }
     };
-    Some(ask_because(case, reason, || "--permission-mode bypassPermissions".into()))
+    Some(ask_because(case, reason, || advice::remedy(case)))
 }
 
 /// A hook's permission spares the question, and nothing else: what denies a call and what is always asked stand before it.
@@ -339,10 +347,10 @@ fn harmless_call(case: &Matter<'_>) -> Option<Ruling> {
         return None;
     }
     match case.facts.kind {
-        CallKind::Session => Some(allow("It touches only the session itself.")),
+        CallKind::Session => Some(allow("This affects only the session itself.")),
         CallKind::Read => {
             let free = case.facts.paths.iter().all(|path| case.may_read(path));
-            free.then(|| allow("Reading inside the working directories is free."))
+            free.then(|| allow("Reading inside the working directories needs no approval."))
         }
         CallKind::Fetch | CallKind::Edit | CallKind::Execute => None,
     }
@@ -352,7 +360,7 @@ fn accepted_edit(case: &Matter<'_>) -> Option<Ruling> {
     let edits = case.accepts_edits() && case.facts.kind == CallKind::Edit;
     let inside = || !case.facts.paths.is_empty() && case.facts.paths.iter().all(|path| case.is_inside(path));
     (edits && inside()).then(|| {
-        allow(format!("The mode {} accepts edits inside the working directories.", case.mode().name()))
+        allow(format!("The mode {} allows edits inside the working directories.", case.mode().name()))
     })
 }
 
@@ -365,117 +373,41 @@ fn classify(case: &Case<'_>) -> Ruling {
 }
 
 fn ask(case: &Case<'_>) -> Ruling {
-    ask_because(case, reason(case), || way(case))
-}
-
-/// What would let a call run that nobody is asked about.
-enum Way {
-    /// Something the user can do; fits behind "allow it with".
-    User(String),
-    /// Rules of the administrator, and no others.
-    Administrator,
-    /// No rule allows it.
-    Hand,
-}
-
-impl From<String> for Way {
-    fn from(text: String) -> Self {
-        Self::User(text)
-    }
-}
-
-impl From<&str> for Way {
-    fn from(text: &str) -> Self {
-        Self::User(text.to_owned())
-    }
+    ask_because(case, reason(case), || advice::remedy(case))
 }
 
 /// Asks, or denies with the same reason where nobody answers.
-fn ask_because(case: &Case<'_>, reason: String, way: impl FnOnce() -> Way) -> Ruling {
-    match case.permissions.asking {
-        Asking::Person if can_ask(case.permissions) => Ruling { verdict: Verdict::Ask, ..allow(reason) },
-        Asking::Person => unanswered(format!("{reason} The mode dontAsk denies what would be asked.")),
-        Asking::Nobody => unanswered(match way() {
-            Way::User(way) => format!("{reason} Nobody is there to ask; the user can allow it with {way}."),
-            Way::Hand => {
-                format!("{reason} Nobody is there to ask, and no rule allows it: it has to be done by hand.")
-            }
-            Way::Administrator => format!("{reason} Nobody is there to ask, and {MANAGED_ONLY}."),
-        }),
+fn ask_because(case: &Case<'_>, reason: String, remedy: impl FnOnce() -> Remedy) -> Ruling {
+    if can_ask(case.permissions) {
+        return Ruling { verdict: Verdict::Ask, ..allow(reason) };
     }
+    Ruling { undecided: true, ..deny(advice::denial(case, &reason, remedy())) }
 }
 
 /// What no rule of the user can do anything about.
-const MANAGED_ONLY: &str = "only managed settings can allow it: the administrator lets no other rules do so";
-
-fn unanswered(reason: String) -> Ruling {
-    Ruling { undecided: true, ..deny(reason) }
-}
+const MANAGED_ONLY: &str = "only rules in managed settings can allow it; ask your administrator";
 
 /// Why the call is not simply allowed.
 fn reason(case: &Case<'_>) -> String {
-    let (tool, facts) = (case.tool, case.facts);
     if let Some(reason) = commands::reason(case) {
         return reason;
     }
-    match outside(case) {
-        None if facts.kind == CallKind::Edit => format!("{tool} of {} needs permission.", facts.target),
-        None if facts.url.is_some() => format!("{tool} of {} needs permission.", facts.target),
-        None => format!("{tool} needs permission."),
+    let (tool, facts) = (case.tool, case.facts);
+    match case.outside() {
+        None if facts.kind == CallKind::Edit || facts.url.is_some() => {
+            format!("{tool} of {} needs approval.", facts.target)
+        }
+        None => format!("{tool} needs approval."),
         Some(PathFact { lexical, resolved: None, .. }) => {
-            format!("{tool} of {} leads nowhere or where nobody can tell.", lexical.display())
+            format!("Where {} leads cannot be checked.", lexical.display())
         }
         Some(PathFact { lexical, resolved: Some(resolved), .. }) if is_within(lexical, case.roots) => {
-            format!(
-                "{tool} of {} leads to {}, outside the working directories.",
-                lexical.display(),
-                resolved.display()
-            )
+            format!("{} leads to {}, outside the working directories.", lexical.display(), resolved.display())
         }
         Some(PathFact { lexical, .. }) => {
-            format!("{tool} of {} is outside the working directories.", lexical.display())
+            format!("{} is outside the working directories.", lexical.display())
         }
     }
-}
-
-/// The narrowest thing a user can do about it.
-fn way(case: &Case<'_>) -> Way {
-    let outside = outside(case);
-    let place = outside.and_then(directory).map(|place| format!("--add-dir {}", place.display()));
-    let touches = |kind| case.facts.kind == kind && case.facts.commands.is_none();
-    if let (true, Some(place)) = (touches(CallKind::Read), &place) {
-        return place.as_str().into();
-    }
-    let mode = match (outside, place) {
-        _ if !touches(CallKind::Edit) || case.facts.paths.is_empty() => None,
-        (None, _) => Some("--permission-mode acceptEdits".to_owned()),
-        (Some(_), place) => place.map(|place| format!("{place} and --permission-mode acceptEdits")),
-    };
-    let rules = offer::missing(case).iter().map(|rule| quoted(rule)).collect::<Vec<_>>().join(" ");
-    match (rules.as_str(), mode) {
-        ("", Some(mode)) => mode.into(),
-        (rules, Some(mode)) => format!("--allowedTools {rules}, or {mode}").into(),
-        _ if case.permissions.managed_only => Way::Administrator,
-        (rules, None) if !rules.is_empty() && rules != case.tool => format!("--allowedTools {rules}").into(),
-        _ => format!("--allowedTools {} or another --permission-mode", case.tool).into(),
-    }
-}
-
-/// A rule as a shell takes it.
-fn quoted(rule: &str) -> String {
-    let is_plain = rule.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_plain { rule.to_owned() } else { format!("'{}'", rule.replace('\'', "'\\''")) }
-}
-
-/// The directory that holds a path, or that it is.
-fn directory(path: &PathFact) -> Option<&Path> {
-    let resolved = path.resolved.as_deref()?;
-    if path.is_directory { Some(resolved) } else { resolved.parent() }
-}
-
-/// The first path that is not free to read.
-fn outside<'a>(case: &'a Case<'_>) -> Option<&'a PathFact> {
-    case.facts.paths.iter().find(|path| !case.may_read(path))
 }
 
 /// A path that is protected, or may be.

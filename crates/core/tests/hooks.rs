@@ -73,7 +73,7 @@ fn calls_without_a_valid_input_are_not_shown_to_hooks() {
         < call broken a              examine c1
         > c1 is invalid              result c1 error: <tool_use_error>`words` is wrong</tool_use_error>
         < call nonsense b            examine c2
-        > c2 is unknown              result c2 error: <tool_use_error>There is no tool called nonsense, and no other.</tool_use_error>
+        > c2 is unknown              result c2 error: <tool_use_error>There is no tool nonsense; no tools are available.</tool_use_error>
         < end tool_use               settling preparing streaming | call-model #2 [user assistant(broken,nonsense) user(result!,result!)]
         ",
     );
@@ -127,7 +127,7 @@ fn a_hook_that_allows_spares_the_question_but_beats_no_rule() {
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
         > c1 is write a              ask h1 PreToolUse write a
-        > h1 says allow              denied c1: write would change something, and plan mode allows only reading. | result c1 error: write would change something, and plan mode allows only reading.
+        > h1 says allow              denied c1: Plan mode allows only reading. | result c1 error: Plan mode allows only reading.
         ",
     );
     let forbid = |config: &mut windlass_core::Config| {
@@ -139,7 +139,7 @@ fn a_hook_that_allows_spares_the_question_but_beats_no_rule() {
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
         > c1 is write a              ask h1 PreToolUse write a
-        > h1 says allow              denied c1: write is denied by the rule write (this session). | result c1 error: write is denied by the rule write (this session).
+        > h1 says allow              denied c1: The rule write (this session) denies this call. | result c1 error: The rule write (this session) denies this call.
         ",
     );
 }
@@ -158,7 +158,7 @@ fn a_hook_that_asks_is_heard_even_where_everything_runs() {
         > submit x                   preparing streaming | call-model #1 [user]
         < call read a                examine c1
         > c1 is read a               ask h1 PreToolUse read a
-        > h1 says ask                ask c1: A hook asks about read: sure?
+        > h1 says ask                ask c1: A hook requires approval: sure?
         > answer c1                  run c1
         ",
     );
@@ -190,7 +190,7 @@ fn a_changed_input_is_examined_again_but_hooks_are_not_asked_again() {
         < call read a                examine c1
         > c1 is read a               ask h1 PreToolUse read a
         > h1 says write b            examine c1
-        > c1 is write b              denied c1: read of write b needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c1 error: read of write b needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits.
+        > c1 is write b              denied c1: read of write b needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c1 error: read of write b needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits.
         ",
     );
 }
@@ -282,7 +282,7 @@ fn a_call_that_a_hook_puts_off_ends_the_run_once_the_others_are_answered() {
         > c2 is read b               ask h2 PreToolUse read b
         > h2 says later
         < end tool_use               settling
-        > c1 finished A              result c1: A | result c2 error: Not run: a hook left the decision about this call to whoever resumes the session. | done | = tool_deferred after 1
+        > c1 finished A              result c1: A | result c2 error: Not run: a hook deferred this call until the session is resumed. | done | = tool_deferred after 1
         ",
     );
 }
@@ -486,7 +486,7 @@ fn a_summariser_has_no_tools() {
             .ended(StopReason::EndTurn),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < call read a                result c1 error: <tool_use_error>Tools are off here. Answer with text alone.</tool_use_error>
+        < call read a                result c1 error: <tool_use_error>Tools are not available here. Answer with text only.</tool_use_error>
         < end tool_use               settling preparing streaming | call-model #2 [user assistant(read) user(result!)]
         < text A summary.
         < end end_turn               settling done | = completed after 2

@@ -42,7 +42,7 @@ fn a_call_that_the_judge_blocks_is_denied_with_its_reason() {
         < call write /etc/a          examine c1
         > c1 is write /etc/a         fork f1 classifier
         < end tool_use               settling
-        > f1 completed BLOCK: it sends files elsewhere denied c1: A model judged that write may do harm: it sends files elsewhere | result c1 error: A model judged that write may do harm: it sends files elsewhere | preparing streaming | call-model #2 [user assistant(write) user(result!)]
+        > f1 completed BLOCK: it sends files elsewhere denied c1: A model judged that this call may do harm: it sends files elsewhere | result c1 error: A model judged that this call may do harm: it sends files elsewhere | preparing streaming | call-model #2 [user assistant(write) user(result!)]
         ",
     );
 }
@@ -59,7 +59,7 @@ fn where_the_judge_cannot_tell_the_user_is_asked_or_the_call_denied() {
         < call write /etc/a          examine c1
         > c1 is write /etc/a         fork f1 classifier
         < end tool_use               settling
-        > f1 api_error               ask c1: write of /etc/a is outside the working directories.
+        > f1 api_error               ask c1: /etc/a is outside the working directories.
         ",
     );
     check(
@@ -69,7 +69,7 @@ fn where_the_judge_cannot_tell_the_user_is_asked_or_the_call_denied() {
         < call write /etc/a          examine c1
         > c1 is write /etc/a         fork f1 classifier
         < end tool_use               settling
-        > f1 completed Allowed, I think ask c1: write of /etc/a is outside the working directories.
+        > f1 completed Allowed, I think ask c1: /etc/a is outside the working directories.
         ",
     );
     check(
@@ -79,7 +79,7 @@ fn where_the_judge_cannot_tell_the_user_is_asked_or_the_call_denied() {
         < call write /etc/a          examine c1
         > c1 is write /etc/a         fork f1 classifier
         < end tool_use               settling
-        > f1 completed allow         denied c1: write of /etc/a is outside the working directories. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//etc/a)', or --add-dir /etc and --permission-mode acceptEdits. | result c1 error: write of /etc/a is outside the working directories. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//etc/a)', or --add-dir /etc and --permission-mode acceptEdits. | preparing streaming | call-model #2 [user assistant(write) user(result!)]
+        > f1 completed allow         denied c1: /etc/a is outside the working directories. Denied: not running interactively. To allow it: --allowedTools 'Edit(//etc/a)', or --add-dir /etc. | result c1 error: /etc/a is outside the working directories. Denied: not running interactively. To allow it: --allowedTools 'Edit(//etc/a)', or --add-dir /etc. | preparing streaming | call-model #2 [user assistant(write) user(result!)]
         ",
     );
 }
@@ -97,17 +97,17 @@ fn after_three_in_a_row_the_user_is_asked_at_once() {
         < call write /etc/a          examine c1
         > c1 is write /etc/a         fork f1 classifier
         < end tool_use               settling
-        > f1 completed BLOCK no      denied c1: A model judged that write may do harm: no | result c1 error: A model judged that write may do harm: no | preparing streaming | call-model #2 [user assistant(write) user(result!)]
+        > f1 completed BLOCK no      denied c1: A model judged that this call may do harm: no | result c1 error: A model judged that this call may do harm: no | preparing streaming | call-model #2 [user assistant(write) user(result!)]
         < call write /etc/a          examine c2
         > c2 is write /etc/a         fork f2 classifier
         < end tool_use               settling
-        > f2 completed BLOCK no      denied c2: A model judged that write may do harm: no | result c2 error: A model judged that write may do harm: no | preparing streaming | call-model #3 [user assistant(write) user(result!) assistant(write) user(result!)]
+        > f2 completed BLOCK no      denied c2: A model judged that this call may do harm: no | result c2 error: A model judged that this call may do harm: no | preparing streaming | call-model #3 [user assistant(write) user(result!) assistant(write) user(result!)]
         < call write /etc/a          examine c3
         > c3 is write /etc/a         fork f3 classifier
         < end tool_use               settling
-        > f3 completed BLOCK no      denied c3: A model judged that write may do harm: no | result c3 error: A model judged that write may do harm: no/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #4 [user assistant(write) user(result!) assistant(write) user(result!) assistant(write) user(result!)]
+        > f3 completed BLOCK no      denied c3: A model judged that this call may do harm: no | result c3 error: A model judged that this call may do harm: no/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #4 [user assistant(write) user(result!) assistant(write) user(result!) assistant(write) user(result!)]
         < call write /etc/b          examine c4
-        > c4 is write /etc/b         ask c4: write of /etc/a is outside the working directories.
+        > c4 is write /etc/b         ask c4: /etc/a is outside the working directories.
         < end tool_use               settling
         ",
     );
@@ -145,7 +145,7 @@ fn a_rule_of_the_session_holds_until_it_is_taken_back() {
         > c1 finished A              result c1: A
         > permissions allow write no more
         < call write b               examine c2
-        > c2 is write b              ask c2: write of write b needs permission.
+        > c2 is write b              ask c2: write of write b needs approval.
         < end tool_use               settling
         ",
     );
@@ -169,7 +169,7 @@ fn what_settings_deny_is_not_taken_back_by_the_session() {
         > submit x                   preparing streaming | call-model #1 [user]
         > permissions deny write no more
         < call write a               examine c1
-        > c1 is write a              denied c1: write is denied by the rule write (user settings). | result c1 error: write is denied by the rule write (user settings).
+        > c1 is write a              denied c1: The rule write (user settings) denies this call. | result c1 error: The rule write (user settings) denies this call.
         < end tool_use               settling preparing streaming | call-model #2 [user assistant(write) user(result!)]
         ",
     );
@@ -187,8 +187,8 @@ fn a_mode_that_is_not_to_be_had_is_refused_and_that_is_told() {
             .call("write a"),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        > permissions bypass         notice A permission change was ignored: the mode bypassPermissions must be chosen when the session starts.
-        > permissions nonsense       notice A permission change was ignored: there is no permission mode free.
+        > permissions bypass         notice A permission change was ignored: the mode bypassPermissions can only be chosen when the session starts.
+        > permissions nonsense       notice A permission change was ignored: unknown permission mode free.
         > permissions accept
         < call write a               examine c1
         > c1 is write a              run c1
@@ -213,13 +213,13 @@ fn directories_come_and_go() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call peek /etc             examine c1
-        > c1 is peek /etc            ask c1: peek of /etc/a is outside the working directories.
+        > c1 is peek /etc            ask c1: /etc/a is outside the working directories.
         > permissions add /etc
         < call peek /etc             examine c2
         > c2 is peek /etc            run c2
         > permissions remove all
         < call peek /etc             examine c3
-        > c3 is peek /etc            ask c3: peek of /etc/a is outside the working directories.
+        > c3 is peek /etc            ask c3: /etc/a is outside the working directories.
         < call read a                examine c4
         > c4 is read a               run c4
         ",

@@ -229,7 +229,7 @@ fn hooks_speak_before_a_person_is_asked() {
     check(
         requested().hooked(1, "nothing", nothing()).answer(1, Answer::Allow),
         &format!(
-            "{begin}> h1 says nothing            ask c1: write of write a needs permission.
+            "{begin}> h1 says nothing            ask c1: write of write a needs approval.
         > answer c1                  run c1"
         ),
     );
@@ -262,7 +262,7 @@ fn a_hook_in_place_of_a_person_gets_past_no_rule() {
         < call write a               examine c1
         > c1 is write a              ask h1 PreToolUse write a
         > h1 says ask                ask h2 PermissionRequest write a
-        > h2 says allow              ask c1: A hook asks about write: sure?
+        > h2 says allow              ask c1: A hook requires approval: sure?
         ",
     );
     // What is denied is not asked about, so nobody can approve it.
@@ -271,7 +271,7 @@ fn a_hook_in_place_of_a_person_gets_past_no_rule() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
-        > c1 is write a              denied c1: write would change something, and plan mode allows only reading. | result c1 error: write would change something, and plan mode allows only reading.
+        > c1 is write a              denied c1: Plan mode allows only reading. | result c1 error: Plan mode allows only reading.
         ",
     );
 }

@@ -111,7 +111,7 @@ fn a_call_that_could_not_be_logged_never_started() {
         > submit x                   [said x] | [requested #1] | preparing streaming | call-model #1 [user]
         < call write a               [answered] | examine c1
         > c1 is write a              [intended c1!] | run c1
-        > log fails before [1]       cancel-model #1 | [result c1] | result c1 error: Not run: the session's log cannot be written, and nothing may happen that it does not know of. | [ended store_failed!] | settling done | = store_failed after 1
+        > log fails before [1]       cancel-model #1 | [result c1] | result c1 error: Not run: the session log cannot be written. | [ended store_failed!] | settling done | = store_failed after 1
         ",
     );
     // One that runs is told to stop, and has its time for it.
@@ -125,7 +125,7 @@ fn a_call_that_could_not_be_logged_never_started() {
         > c2 is read b               [intended c2] | run c2
         < end tool_use               settling
         > log fails before [2]       cancel c1 | timer t1 800
-        > timer t1                   abandon c1 | [result c1] | result c1 error: Interrupted while running; it did not stop in time, so what it did is unknown. | [result c2] | result c2 error: Not run: the session's log cannot be written, and nothing may happen that it does not know of. | [ended store_failed!] | done | = store_failed after 1
+        > timer t1                   abandon c1 | [result c1] | result c1 error: Interrupted while running. It did not stop in time; what it did is unknown. | [result c2] | result c2 error: Not run: the session log cannot be written. | [ended store_failed!] | done | = store_failed after 1
         ",
     );
 }

@@ -31,7 +31,7 @@ fn a_call_is_called_what_it_is() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
-        > c1 is write a              ask c1: write of write a needs permission.
+        > c1 is write a              ask c1: write of write a needs approval.
         > cut off                    write a NeverStarted: Not run: the session was cut off before this call started.
         > submit y                   preparing streaming | call-model #1 [user assistant(write) user(result!) user]
         ",
@@ -257,7 +257,7 @@ fn a_call_in_doubt_is_asked_about_whatever_allows_it() {
         < call write a               examine c1
         "
     );
-    let reason = "This very call of write was running when the session was cut off, and whether it took effect is unknown.";
+    let reason = "The same call was running when the session was cut off; whether it took effect is unknown.";
     check(
         cut(Asking::Person).call("write a").answer(1, Answer::Allow),
         &format!(
@@ -265,7 +265,7 @@ fn a_call_in_doubt_is_asked_about_whatever_allows_it() {
         ),
     );
     let denied = format!(
-        "{reason} Nobody is there to ask; the user can allow it with another prompt, once the outcome is known."
+        "{reason} Denied: not running interactively. To allow it: check whether it took effect, then prompt again."
     );
     check(
         cut(Asking::Nobody).call("write a"),

@@ -135,7 +135,7 @@ fn once_a_call_has_changed_something_a_cut_answer_stands_and_only_the_cut_call_i
         < end max_tokens             settling
         > c1 finished A              examine c2 | result c1: A
         > c2 is read b               run c2
-        > c2 finished B              result c2: B | result c3 error: Nothing was run: the input of this call is not a complete JSON object, probably because the response was cut at the output limit. Make the call again, and split it if it was long. | preparing streaming | call-model #2 [user assistant(write,read,write) user(result,result,result!)] ≤8000
+        > c2 finished B              result c2: B | result c3 error: Not run: the input of this call is not a complete JSON object, probably because the response was cut at the output limit. Repeat the call, and split it if it was long. | preparing streaming | call-model #2 [user assistant(write,read,write) user(result,result,result!)] ≤8000
         ",
     );
 }
@@ -157,7 +157,7 @@ fn with_the_raised_cap_complete_calls_of_a_cut_answer_run_and_the_cut_one_does_n
         > c1 is read a               run c1
         < truncated call
         < end max_tokens             settling
-        > c1 finished A              result c1: A | result c2 error: Nothing was run: the input of this call is not a complete JSON object, probably because the response was cut at the output limit. Make the call again, and split it if it was long. | preparing streaming | call-model #3 [user assistant(read,write) user(result,result!)] ≤8000
+        > c1 finished A              result c1: A | result c2 error: Not run: the input of this call is not a complete JSON object, probably because the response was cut at the output limit. Repeat the call, and split it if it was long. | preparing streaming | call-model #3 [user assistant(read,write) user(result,result!)] ≤8000
         ",
     );
 }

@@ -44,7 +44,7 @@ fn the_model_is_told_then_the_run_ends_if_nobody_can_be_asked() {
         < end tool_use               settling
         > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
-        > c3 is read a               result c3 error: Not run. This very call came to the same result 2 times. Nobody is there to ask whether it should be made again.
+        > c3 is read a               result c3 error: Not run. The same call gave the same result 2 times. Another try needs approval, and this session is not interactive.
         < call read b                result c4 error: Not run: the run ends because an earlier call repeated itself.
         < end tool_use               settling done | = repeated_call after 3
         ",
@@ -69,7 +69,7 @@ fn a_person_who_allows_the_call_resets_its_count() {
         < end tool_use               settling
         > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
-        > c3 is read a               ask c3: This very call came to the same result 2 times.
+        > c3 is read a               ask c3: The same call gave the same result 2 times.
         > answer c3                  run c3
         < end tool_use               settling
         > c3 finished A              result c3: A | preparing streaming | call-model #4 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
@@ -88,7 +88,7 @@ fn a_person_who_allows_the_call_resets_its_count() {
         < end tool_use               settling
         > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
-        > c3 is read a               ask c3: This very call came to the same result 2 times.
+        > c3 is read a               ask c3: The same call gave the same result 2 times.
         < end tool_use               settling
         > answer c3                  denied c3: stop it | result c3 error: stop it | done | = repeated_call after 3
         ",
@@ -106,7 +106,7 @@ fn a_person_who_allows_the_call_resets_its_count() {
         < end tool_use               settling
         > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
-        > c3 is read a               ask c3: This very call came to the same result 2 times.
+        > c3 is read a               ask c3: The same call gave the same result 2 times.
         < end tool_use               settling
         > answer c3                  examine c3
         > c3 is read a               run c3
@@ -130,15 +130,15 @@ fn a_call_that_needs_permission_anyway_is_asked_about_once() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call peek /etc             examine c1
-        > c1 is peek /etc            ask c1: peek of /etc/a is outside the working directories.
+        > c1 is peek /etc            ask c1: /etc/a is outside the working directories.
         > answer c1                  run c1
         > c1 finished A              result c1: A
         < call peek /etc             examine c2
-        > c2 is peek /etc            ask c2: peek of /etc/a is outside the working directories.
+        > c2 is peek /etc            ask c2: /etc/a is outside the working directories.
         > answer c2                  run c2
         > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
         < call peek /etc             examine c3
-        > c3 is peek /etc            ask c3: peek of /etc/a is outside the working directories. This very call came to the same result 2 times.
+        > c3 is peek /etc            ask c3: /etc/a is outside the working directories. The same call gave the same result 2 times.
         ",
     );
 }
@@ -209,11 +209,11 @@ fn a_call_that_is_refused_again_and_again_ends_the_run() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call nonsense              examine c1
-        > c1 is unknown              result c1 error: <tool_use_error>There is no tool called nonsense, and no other.</tool_use_error>
+        > c1 is unknown              result c1 error: <tool_use_error>There is no tool nonsense; no tools are available.</tool_use_error>
         < call nonsense              examine c2
-        > c2 is unknown              result c2 error: <tool_use_error>There is no tool called nonsense, and no other.</tool_use_error>/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
+        > c2 is unknown              result c2 error: <tool_use_error>There is no tool nonsense; no tools are available.</tool_use_error>/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
         < call nonsense              examine c3
-        > c3 is unknown              result c3 error: <tool_use_error>There is no tool called nonsense, and no other.</tool_use_error>/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
+        > c3 is unknown              result c3 error: <tool_use_error>There is no tool nonsense; no tools are available.</tool_use_error>/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
         < end tool_use               settling done | = repeated_call after 1
         ",
     );
@@ -222,11 +222,11 @@ fn a_call_that_is_refused_again_and_again_ends_the_run() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
-        > c1 is write a              denied c1: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c1 error: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits.
+        > c1 is write a              denied c1: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c1 error: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits.
         < call write a               examine c2
-        > c2 is write a              denied c2: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c2 error: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
+        > c2 is write a              denied c2: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c2 error: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
         < call write a               examine c3
-        > c3 is write a              denied c3: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c3 error: write of write a needs permission. Nobody is there to ask; the user can allow it with --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
+        > c3 is write a              denied c3: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c3 error: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
         < end tool_use               settling done | = repeated_call after 1
         ",
     );

@@ -400,7 +400,7 @@ fn an_interrupt_at_a_question_is_no_interrupt_of_tools_that_run() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
-        > c1 is write a              ask c1: write of write a needs permission.
+        > c1 is write a              ask c1: write of write a needs approval.
         < end tool_use               settling
         > interrupt                  result c1 error: Not run: interrupted before this call started. | done | note The user interrupted at a permission prompt; the call was not run. | = aborted_tools after 1 (badly)  ! Interrupted at a permission prompt; the call was not run.
         ",
@@ -427,7 +427,7 @@ fn aborted_tools() {
         < end tool_use               settling
         > interrupt                  cancel c1 | cancel c2 | timer t1 800
         > c2 finished B
-        > timer t1                   abandon c1 | result c1 error: Interrupted while running; it did not stop in time, so what it did is unknown. | result c2: B | done | note The user interrupted while tools were running. | = aborted_tools after 1 (badly)  ! Interrupted while tools were running.
+        > timer t1                   abandon c1 | result c1 error: Interrupted while running. It did not stop in time; what it did is unknown. | result c2: B | done | note The user interrupted while tools were running. | = aborted_tools after 1 (badly)  ! Interrupted while tools were running.
         ",
     );
 }
@@ -654,7 +654,7 @@ fn repeated_call() {
         < end tool_use               settling
         > c5 finished same           result c5: same/(You have made this call 5 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #6 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c6
-        > c6 is read a               result c6 error: Not run. This very call came to the same result 5 times. Nobody is there to ask whether it should be made again.
+        > c6 is read a               result c6 error: Not run. The same call gave the same result 5 times. Another try needs approval, and this session is not interactive.
         < end tool_use               settling done | = repeated_call after 6 (badly)  ! The model repeated the same call with the same result. Tell it what to do instead.
         ",
     );
@@ -723,7 +723,7 @@ fn tool_deferred() {
         < call write a               examine c1
         > c1 is write a              ask h1 PreToolUse write a
         < end tool_use               settling
-        > h1 says later              result c1 error: Not run: a hook left the decision about this call to whoever resumes the session. | done | = tool_deferred after 1 Some(\"{\\\"words\\\":\\\"write a\\\"}\")
+        > h1 says later              result c1 error: Not run: a hook deferred this call until the session is resumed. | done | = tool_deferred after 1 Some(\"{\\\"words\\\":\\\"write a\\\"}\")
         ",
     );
 }

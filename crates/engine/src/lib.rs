@@ -174,7 +174,7 @@ pub use windlass_core::{
     ContinuationPolicy, EarlyStart, Hosts, OutputPolicy, PROTECTED_DIRECTORIES, PROTECTED_FILES,
     PermissionMode, Permissions, Priority, Prompt, Reach, Recall, Recalled, RepeatPolicy, RetryPolicy, Rule,
     RuleError, RuleSource, Rules, Sandboxing, Source, Speaker, ThinkingMode, ThinkingWish, UnknownTool,
-    judge, missing_rules,
+    judge, missing_rules, offers,
 };
 /// The traits of the outside world: what a tool, a model client or a runner of hooks implements.
 pub use windlass_ports as ports;

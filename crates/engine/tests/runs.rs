@@ -396,7 +396,7 @@ async fn bad_input_is_an_error_result_that_names_the_field() {
     let json = session.messages().to_json();
     assert!(json.contains("The input of Wait is not valid in `ms`"), "{json}");
     assert!(
-        json.contains("<tool_use_error>There is no tool called Nap. The tools are: Wait.</tool_use_error>"),
+        json.contains("<tool_use_error>There is no tool Nap. Available tools: Wait.</tool_use_error>"),
         "{json}"
     );
 }
@@ -413,7 +413,7 @@ async fn a_tool_that_is_not_offered_is_not_named() {
     let mut session = engine.session();
     words(&mut session, "go").await;
     let json = session.messages().to_json();
-    assert!(json.contains("There is no tool called Nap") && !json.contains("Wait"), "{json}");
+    assert!(json.contains("There is no tool Nap") && !json.contains("Wait"), "{json}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -55,7 +55,9 @@ pub use record::{
     Answered, CallResult, CompactionFacts, Durability, Facts, Fate, Intended, Record, Requested, Rest, Ruled,
     Said, SentFacts, Spent, TimeSpent,
 };
-pub use ruling::{Behaviour, Destination, PermissionChange, PermissionUpdate, Ruling, RulingRule, Verdict};
+pub use ruling::{
+    Behaviour, Destination, Offers, PermissionChange, PermissionUpdate, Ruling, RulingRule, Verdict,
+};
 pub use secret::Secret;
 pub use surroundings::{FileChange, MemoryNote, Surroundings};
 pub use tokens::{estimate_text_tokens, estimate_tokens};

@@ -116,8 +116,7 @@ struct EntryRule {
 impl Entry {
     fn update(self) -> Result<PermissionUpdate, String> {
         let destination = Destination::ALL.into_iter().find(|place| place.name() == self.destination);
-        let destination =
-            destination.ok_or_else(|| format!("there is no destination {}", self.destination))?;
+        let destination = destination.ok_or_else(|| format!("unknown destination {}", self.destination))?;
         let behaviour = || {
             let given = self.behavior.as_deref();
             let all = [Behaviour::Allow, Behaviour::Ask, Behaviour::Deny];
@@ -133,7 +132,7 @@ impl Entry {
             "setMode" => PermissionChange::SetMode(self.mode.ok_or("`mode` is missing")?),
             "addDirectories" => PermissionChange::AddDirectories(self.directories),
             "removeDirectories" => PermissionChange::RemoveDirectories(self.directories),
-            other => return Err(format!("there is no change of the type {other}")),
+            other => return Err(format!("unknown type of change {other}")),
         };
         Ok(PermissionUpdate { change, destination })
     }
@@ -182,6 +181,54 @@ impl EntryRule {
             }
             None => Self { tool_name: rule.to_owned(), rule_content: None },
         }
+    }
+}
+
+/// What would spare the question about a call, each part on its own: with it the very same call runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offers {
+    /// Rules for what is missing and no more; none if that cannot be remembered.
+    pub rules: Vec<String>,
+    /// The same rules with a star behind commands that are usually repeated with other arguments; none if there are no such
+    /// commands.
+    pub prefix_rules: Vec<String>,
+    /// Whether the mode `acceptEdits` allows the call.
+    pub accepts_edits: bool,
+}
+
+impl Offers {
+    /// Whether nothing is offered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The offers as changes that hooks and hosts can hand back, the narrowest first. One of them is enough.
+    ///
+    /// ```
+    /// # use windlass_protocol::{Offers, PermissionUpdate};
+    /// let rules = vec!["Bash(cargo test -q)".to_owned()];
+    /// let prefix_rules = vec!["Bash(cargo test *)".to_owned()];
+    /// let offers = Offers { rules, prefix_rules, accepts_edits: true };
+    /// let json: Vec<String> = offers.suggestions().iter().map(PermissionUpdate::to_json).collect();
+    /// assert!(json[1].starts_with(r#"{"type":"addRules","rules":[{"toolName":"Bash","ruleContent":"cargo test *"}]"#));
+    /// assert_eq!(json[2], r#"{"type":"setMode","mode":"acceptEdits","destination":"session"}"#);
+    /// ```
+    #[must_use]
+    pub fn suggestions(&self) -> Vec<PermissionUpdate> {
+        let add = |rules: &Vec<String>| {
+            let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.clone() };
+            PermissionUpdate { change, destination: Destination::Local }
+        };
+        let rules = [&self.rules, &self.prefix_rules].into_iter().filter(|rules| !rules.is_empty()).map(add);
+        rules.chain(self.accepts_edits.then(Self::accept_edits)).collect()
+    }
+
+    /// The change that makes the session accept edits.
+    #[must_use]
+    pub fn accept_edits() -> PermissionUpdate {
+        let change = PermissionChange::SetMode("acceptEdits".to_owned());
+        PermissionUpdate { change, destination: Destination::Session }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::{
-    Block, CallFacts, CallId, CompactTrigger, Decision, Delta, Failure, HookFailure, MessageId,
+    Block, CallFacts, CallId, CompactTrigger, Decision, Delta, Failure, HookFailure, MessageId, Offers,
     PermissionUpdate, RawValueEq, RequestId, Terminal, ToolProgress, ToolUse, Transition, Usage,
 };
 
@@ -221,9 +221,9 @@ pub struct Question {
     pub facts: CallFacts,
     /// Why it is asked.
     pub reason: String,
-    /// The rules that would spare the question, each for what is missing and no more; none if that cannot be remembered.
-    pub rules: Vec<String>,
-    /// Where there are no such rules, why, in a few words; none where there are.
+    /// What would spare the question.
+    pub offers: Offers,
+    /// Where nothing is offered, why, in a few words.
     pub each_time: Option<String>,
 }
 

@@ -80,8 +80,8 @@ pub(super) fn run() -> i32 {
         };
         let decided = decided.unwrap_or_else(|(id, error)| {
             code = 1;
-            complain(&format!("line {} is not understood: {error}.", number + 1));
-            denied(id, format!("The case is not understood: {error}."))
+            complain(&format!("line {}: {error}.", number + 1));
+            denied(id, format!("This case cannot be read: {error}."))
         });
         let written = serde_json::to_writer(&mut output, &decided).is_ok() && output.write_all(b"\n").is_ok();
         if !written {
@@ -97,7 +97,7 @@ fn tell_unknown(number: usize, line: &str, told: &mut BTreeSet<String>) {
         let meant = closest(&name, &FIELDS).map(|meant| format!(" Did you mean `{meant}`?"));
         if told.insert(name.clone()) {
             complain(&format!(
-                "line {number}: the field `{name}` means nothing here and is left out.{}",
+                "line {number}: unknown field `{name}`; ignored.{}",
                 meant.unwrap_or_default()
             ));
         }
@@ -127,7 +127,7 @@ fn decide_line(number: usize, line: &str) -> Result<Decided, (Value, String)> {
 fn misspelt(name: &str, value: &RawValue) -> Option<String> {
     let holds_rules = value.get().starts_with(['{', '[']);
     if holds_rules && closest(name, &LISTS).is_some() {
-        return Some(format!("`{name}` means nothing here; lists of rules stand in `rules`"));
+        return Some(format!("unknown field `{name}`; put lists of rules in `rules`"));
     }
     let meant = closest(name, &FIELDS)?;
     let text = || serde_json::from_str::<String>(value.get()).ok();
@@ -137,7 +137,7 @@ fn misspelt(name: &str, value: &RawValue) -> Option<String> {
         "redirect_to" => text().is_some(),
         _ => false,
     };
-    restricts.then(|| format!("`{name}` means nothing here; did you mean `{meant}`?"))
+    restricts.then(|| format!("unknown field `{name}`; did you mean `{meant}`?"))
 }
 
 fn decide(number: usize, given: &Given) -> Decided {
@@ -147,7 +147,7 @@ fn decide(number: usize, given: &Given) -> Decided {
     let permissions = match permissions(given, &roots, home) {
         Ok((permissions, left_out)) => {
             for error in left_out {
-                complain(&format!("line {number}: {error}; it is left out."));
+                complain(&format!("line {number}: {error}; ignored."));
             }
             permissions
         }
@@ -160,7 +160,7 @@ fn decide(number: usize, given: &Given) -> Decided {
         Ok(facts) => facts,
         Err(problem) => {
             let problem = problem.trim_end_matches('.');
-            return denied(id, format!("{} is never run so: {problem}.", given.tool));
+            return denied(id, format!("{} rejects this input: {problem}.", given.tool));
         }
     };
     let judged = |facts: &CallFacts| {
@@ -175,7 +175,7 @@ fn decide(number: usize, given: &Given) -> Decided {
                 let target = url.text.clone();
                 after_redirection(&judged(&CallFacts { url: Some(url), target, ..facts.clone() }))
             }
-            Err(problem) => return denied(id, format!("The redirection is not followed: {problem}.")),
+            Err(problem) => return denied(id, format!("The redirect is not followed: {problem}.")),
         };
     }
     let Ruling { verdict, rule, reason, .. } = super::explain::told(ruling);
@@ -188,7 +188,7 @@ fn is_same_place(from: &UrlFact, to: &UrlFact) -> bool {
 }
 
 fn after_redirection(ruling: &Ruling) -> Ruling {
-    Ruling { reason: format!("After a redirection: {}", ruling.reason), ..ruling.clone() }
+    Ruling { reason: format!("After a redirect: {}", ruling.reason), ..ruling.clone() }
 }
 
 /// Every directory by its own name and by what it leads to.
@@ -216,7 +216,7 @@ fn permissions(
     let mode = match given.mode.as_deref() {
         None | Some("") => PermissionMode::Default,
         Some(name) => {
-            PermissionMode::from_name(name).ok_or_else(|| format!("There is no permission mode {name}."))?
+            PermissionMode::from_name(name).ok_or_else(|| format!("Unknown permission mode {name}."))?
         }
     };
     let start = given.cwd.clone();

@@ -56,7 +56,7 @@ fn explain(wanted: &Wanted) -> Result<String, String> {
     let facts = match describe(tool, &input, &cx) {
         Ok(facts) => facts,
         Err(problem) => {
-            return Err(format!("{tool} is never run so: {}.", problem.trim_end_matches('.')));
+            return Err(format!("{tool} rejects this input: {}.", problem.trim_end_matches('.')));
         }
     };
     let sandbox = confine::sandboxing(&config);
@@ -74,7 +74,7 @@ fn explain(wanted: &Wanted) -> Result<String, String> {
 pub(super) fn told(ruling: Ruling) -> Ruling {
     match ruling.verdict {
         Verdict::Classify => {
-            let reason = format!("{} In the mode auto a model would judge it first.", ruling.reason);
+            let reason = format!("{} In the mode auto a model decides first.", ruling.reason);
             Ruling { reason, ..ruling }
         }
         _ => ruling,
@@ -88,10 +88,8 @@ fn note(tool: &str) -> Result<Option<String>, String> {
         return Ok(None);
     }
     match closest(tool, &KNOWN_TOOLS) {
-        Some(meant) => Err(format!("there is no tool {tool}; did you mean {meant}?")),
-        None => {
-            Ok(Some("no tool of this name is known; it is judged as one that could do anything".to_owned()))
-        }
+        Some(meant) => Err(format!("unknown tool {tool}; did you mean {meant}?")),
+        None => Ok(Some("unknown tool; decided like one that could do anything".to_owned())),
     }
 }
 

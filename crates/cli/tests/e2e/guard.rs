@@ -125,7 +125,7 @@ fn a_model_judges_in_auto_mode_and_where_it_cannot_the_user_decides() {
     };
     check("ALLOW", true, "tool_result");
     check("BLOCK: it makes a file", false, "may do harm: it makes a file");
-    check("I cannot say", false, "Nobody is there to ask");
+    check("I cannot say", false, "Denied: not running interactively");
 }
 
 #[test]

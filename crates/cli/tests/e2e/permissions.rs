@@ -69,20 +69,26 @@ fn text_mode_says_once_what_was_denied() {
     let six: Vec<String> =
         (1..=7).map(|n| format!(r#"{{"tool": "Bash", "input": {{"command": "touch made{n}"}}}}"#)).collect();
     let six = format!(r#"[{{"blocks": [{}]}}, {{"blocks": [{{"text": "Done."}}]}}]"#, six.join(", "));
-    check(&one, &[], &["windlass: Write new.txt was denied: Write of new.txt needs permission."]);
+    check(
+        &one,
+        &[],
+        &[
+            "windlass: Write new.txt: Write of new.txt needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(",
+        ],
+    );
     check(&one, &["--allowedTools", "Write"], &[]);
-    check(&three, &[], &["Write new.txt was denied: ", "Bash touch made was denied: Bash needs permission"]);
+    check(&three, &[], &["Write new.txt: ", "Bash touch made: No rule allows `touch made`."]);
     check(&six, &[], &["made1", "made2", "made3", "made4", "made5", "windlass: and 2 more; --verbose"]);
     let rules = r#"{"permissions": {"deny": ["Bash(touch:*)"], "ask": ["Write"]}}"#;
     check(
         &three,
         &["--settings", rules],
         &[
-            "allow it with an interactive session, or by taking that rule out of ",
-            "Bash touch made was denied: Bash is denied by the rule Bash(touch:*) (",
+            "To allow it: run interactively, or remove that rule from ",
+            "Bash touch made: The rule Bash(touch:*) (",
         ],
     );
-    check(&three, &["--verbose"], &["Write denied: ", "Bash denied: ", "Bash denied: "]);
+    check(&three, &["--verbose"], &["Write: ", "Bash: ", "Bash: "]);
 }
 
 /// A search decides at each file, whenever it came there: what may not be read without a question is no part of the answer.

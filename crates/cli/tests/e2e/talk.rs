@@ -66,7 +66,7 @@ impl Talk {
     /// Waits for a question and its last line.
     #[track_caller]
     pub(crate) fn is_asked(&self) {
-        self.sees("is told to the model");
+        self.sees("`n use tabs`)");
         std::thread::sleep(Duration::from_millis(50));
     }
 
@@ -129,7 +129,7 @@ fn what_the_model_says_is_seen_when_it_says_it() {
     );
     let mut talk = Talk::begin(&stage, &["go"]);
     talk.is_asked();
-    check_order(&talk.screen(), &["Let me look.", "Bash asks for permission", "touch made"]);
+    check_order(&talk.screen(), &["Let me look.", "Bash needs your approval", "touch made"]);
     talk.types("y");
     talk.sees("tokens in");
     talk.types("/exit");
@@ -181,16 +181,16 @@ fn an_unclear_answer_hears_what_is_offered_and_why_no_more() {
         talk.sees(answers);
         talk.types("/exit");
         let (_, screen) = talk.ends();
-        assert_eq!(screen.contains("An answer cannot be kept"), why.is_some(), "{screen:?}");
-        let why = why.map(|why| format!("An answer cannot be kept: {why}"));
+        assert_eq!(screen.contains("Asked every time"), why.is_some(), "{screen:?}");
+        let why = why.map(|why| format!("Asked every time: {why}"));
         assert!(screen.contains(&why.unwrap_or_default()), "{screen:?}");
     };
     let asks = r#"{"permissions": {"ask": ["Bash(touch:*)"]}}"#;
     let touch = r#"{"command": "touch made"}"#;
-    check(touch, &[], None, "Answer y, s, a or n;");
-    let by_rule = "it is asked about every time by the rule Bash(touch:*) (";
+    check(touch, &[], None, "Answer y, s, a, e or n;");
+    let by_rule = "the rule Bash(touch:*) (";
     check(touch, &["--settings", asks], Some(by_rule), "Answer y or n;");
-    let hidden = Some("a part of the line cannot be seen.");
+    let hidden = Some("part of the command is invisible.");
     check(r#"{"command": "touch a\u200bb"}"#, &[], hidden, "Answer y or n;");
     let protected = Some("it changes a protected file.");
     check(r#"{"file_path": ".npmrc", "content": "x"}"#, &[], protected, "Answer y or n;");
@@ -208,6 +208,32 @@ fn an_edit_shows_lines_that_go_and_come_with_their_tabs() {
     let screen = screen.replace('\t', "        ");
     check_order(&screen, &["file_path: Makefile", "    + all:", "cc x", "\n    + \r\n"]);
     assert!(!screen.contains("U+0009"), "{screen:?}");
+}
+
+/// The calls of a response are asked about one after the other, so an answer to the first holds for the second.
+#[test]
+fn one_answer_can_hold_for_similar_calls_of_the_session() {
+    let check = |tool: &str, inputs: [&str; 2], answer: &str| {
+        let call = |input: &str| format!(r#"{{"blocks": [{{"tool": "{tool}", "input": {input}}}]}}"#);
+        let responses = inputs.map(call).join(", ");
+        let stage = Stage::new(&format!(r#"[{responses}, {{"blocks": [{{"text": "All is well."}}]}}]"#));
+        let mut talk = Talk::begin(&stage, &["go"]);
+        talk.is_asked();
+        talk.types(answer);
+        talk.sees("tokens in");
+        talk.types("/exit");
+        let (_, screen) = talk.ends();
+        assert_eq!(screen.matches("needs your approval").count(), 1, "{screen:?}");
+        assert!(screen.contains("All is well."), "{screen:?}");
+        stage
+    };
+    let writes = [r#"{"file_path": "a", "content": "1"}"#, r#"{"file_path": "b", "content": "2"}"#];
+    let stage = check("Write", writes, "e");
+    assert_eq!(
+        (stage.project.read("a").unwrap(), stage.project.read("b").unwrap()),
+        ("1".into(), "2".into())
+    );
+    check("Bash", [r#"{"command": "git add a"}"#, r#"{"command": "git add b"}"#], "s*");
 }
 
 #[test]

@@ -6,9 +6,10 @@ use std::process::Command;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use windlass_engine::protocol::{CallFacts, Ruling, Verdict};
+use windlass_engine::protocol::{CallFacts, Offers, Ruling, Verdict};
 use windlass_engine::{
     Anchors, Asking, Behaviour, Case, PermissionMode, Permissions, RuleSource, guarded, judge, missing_rules,
+    offers,
 };
 use windlass_ports::ExamineContext;
 use windlass_tools::{describe, redirected};
@@ -165,6 +166,17 @@ impl Setting {
     /// The rules that would let the call run.
     pub(crate) fn missing(&self, facts: &CallFacts) -> Vec<String> {
         missing_rules(&self.case(facts))
+    }
+
+    /// Everything that would let the call run.
+    pub(crate) fn offers(&self, facts: &CallFacts) -> Offers {
+        offers(&self.case(facts))
+    }
+
+    /// The same with another mode.
+    pub(crate) fn in_mode(&self, mode: PermissionMode) -> Self {
+        let permissions = Permissions { mode, ..self.permissions.clone() };
+        Self { permissions, ..self.clone() }
     }
 
     /// The facts of what a fetch is sent on to, if that is elsewhere.

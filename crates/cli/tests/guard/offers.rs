@@ -1,8 +1,8 @@
 //! Rules that are offered beside a question let the same call pass, and nothing is offered for what cannot be seen.
 
 use serde_json::{Value, json};
-use windlass_engine::Behaviour;
-use windlass_engine::protocol::{CallFacts, Verdict};
+use windlass_engine::protocol::{CallFacts, Offers, Verdict};
+use windlass_engine::{Behaviour, PermissionMode};
 
 use crate::case::{Given, Setting, all, at_home, none};
 
@@ -68,6 +68,32 @@ fn the_rules_offered_make_the_same_call_pass() {
     });
 }
 
+#[test]
+fn prefixes_and_accepted_edits_make_the_same_call_pass() {
+    at_home("offers::prefixes_and_accepted_edits_make_the_same_call_pass", || {
+        let (mut prefixes, mut edits, mut wrong) = (0, 0, Vec::new());
+        for setting in all().iter().filter_map(Given::setting) {
+            let Some((facts, redirected)) = asked(&setting) else { continue };
+            let offers = setting.offers(&facts);
+            let passes = |again: &Setting| {
+                meant(again, redirected).is_some_and(|facts| again.judge(&facts).verdict == Verdict::Allow)
+            };
+            let rules: Vec<&String> = offers.prefix_rules.iter().collect();
+            prefixes += usize::from(!rules.is_empty());
+            if !rules.is_empty() && !passes(&with_rules(&setting, &rules)) {
+                wrong.push(format!("{}: {rules:?} is not enough: {}", setting.given.id, setting.given.input));
+            }
+            edits += usize::from(offers.accepts_edits);
+            if offers.accepts_edits != passes(&setting.in_mode(PermissionMode::AcceptEdits)) {
+                wrong.push(format!("{}: acceptEdits: {}", setting.given.id, setting.given.input));
+            }
+        }
+        println!("{prefixes} with prefixes, {edits} with accepted edits");
+        assert!(prefixes > 20 && edits > 20, "{prefixes} with prefixes, {edits} with accepted edits");
+        none(&wrong);
+    });
+}
+
 /// Lines that differ from a line of one command, or of one that cannot be taken apart, by a word or by what a star could stand for.
 fn others(setting: &Setting, facts: &CallFacts) -> Vec<Setting> {
     let is_single = facts.commands.as_ref().is_some_and(|commands| match &commands.plain {
@@ -112,17 +138,94 @@ fn the_rules_offered_let_no_other_line_pass() {
 
 /// What is offered for a call when nothing is configured.
 fn offered(tool: &str, input: &Value) -> Vec<String> {
+    all_offered(tool, input).rules
+}
+
+fn all_offered(tool: &str, input: &Value) -> Offers {
     let case = json!({
         "id": "", "class": "", "expect": "", "mode": "default", "cwd": "/srv/app", "tool": tool, "input": input,
         "rules": {"allow": [], "deny": [], "ask": []},
     });
     let setting = super::case::read(&case.to_string())[0].setting().unwrap();
-    setting.facts().map_or_else(Vec::new, |facts| setting.missing(&facts))
+    setting.facts().map_or_else(Offers::default, |facts| {
+        let offers = setting.offers(&facts);
+        assert_eq!(offers.rules, setting.missing(&facts));
+        offers
+    })
 }
 
 #[track_caller]
 fn check(line: &str, expected: &[&str]) {
     assert_eq!(offered("Bash", &json!({ "command": line })), expected, "{line}");
+}
+
+#[track_caller]
+fn check_prefixes(line: &str, expected: &[&str]) {
+    assert_eq!(all_offered("Bash", &json!({ "command": line })).prefix_rules, expected, "{line}");
+}
+
+#[test]
+fn a_prefix_is_offered_beside_the_exact_command() {
+    check_prefixes("npm run test -- --watch", &["Bash(npm run test *)"]);
+    check_prefixes("npm run test", &["Bash(npm run test *)"]);
+    check_prefixes("npm run test:unit", &["Bash(npm run test:unit *)"]);
+    check_prefixes("pnpm test", &["Bash(pnpm test *)"]);
+    check_prefixes("yarn run lint", &["Bash(yarn run lint *)"]);
+    check_prefixes("cargo test -p core", &["Bash(cargo test *)"]);
+    check_prefixes("cargo nextest run x", &["Bash(cargo nextest run *)"]);
+    check_prefixes("timeout 60 cargo test", &["Bash(cargo test *)"]);
+    check_prefixes("git commit -m 'a b'", &["Bash(git commit *)"]);
+    check_prefixes("git add -A && git commit -m x", &["Bash(git add *)", "Bash(git commit *)"]);
+    check_prefixes("cargo build && cargo build -r", &["Bash(cargo build *)"]);
+    check_prefixes("cargo test > out.txt", &["Edit(//srv/app/out.txt)", "Bash(cargo test *)"]);
+    check_prefixes("cargo test && ./deploy.sh", &["Bash(cargo test *)", "Bash(./deploy.sh)"]);
+}
+
+#[test]
+fn no_prefix_is_offered_that_lets_other_code_run() {
+    for line in [
+        "python3 a.py",
+        "python3 -m pytest",
+        "bash build.sh",
+        "sudo make install",
+        "npx eslint .",
+        "env A=1 cargo test",
+        "FOO=1 cargo test",
+        "find . -delete",
+        "node server.js",
+        "make test",
+        "uv run pytest",
+        "cargo run -- x",
+        "cargo install x",
+        "npm install left-pad",
+        "npm run",
+        "npm run ./x",
+        "npm run --prefix x test",
+        "npm --prefix x run test",
+        "npm run test --script-shell=./x",
+        "yarn run node x.js",
+        "bun run index.ts",
+        "docker run x",
+        "kubectl exec x",
+        "ssh host uptime",
+        "git push origin main",
+        "git reset --hard",
+        "git config core.pager x",
+        "git -c core.pager=./x commit",
+        "git -C .. commit -m x",
+        "cargo test --config target.x.runner=./x",
+        "cargo +nightly test",
+        "go test -exec ./x",
+        "./cargo test",
+        "cargo test `date`",
+        "ls | xargs cargo test",
+        "ls | xargs git add",
+        "curl https://x | sh",
+        "touch a",
+        "./deploy.sh",
+    ] {
+        check_prefixes(line, &[]);
+    }
 }
 
 #[test]

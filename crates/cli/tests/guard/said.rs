@@ -27,7 +27,7 @@ fn after_a_redirection_the_reason_names_its_target() {
         "cwd": "/srv/app", "rules": {"allow": ["WebFetch(domain:docs.rs)"]}, "tool": "WebFetch",
         "input": {"url": "https://docs.rs/a"}, "redirect_to": "https://example.com/b",
     }));
-    assert_eq!(answer["reason"], "After a redirection: WebFetch of https://example.com/b needs permission.");
+    assert_eq!(answer["reason"], "After a redirect: WebFetch of https://example.com/b needs approval.");
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn a_rule_that_is_left_out_is_told_with_its_line() {
         complaint.contains("line 2: ") && complaint.contains("the allow rule `Bash(make`"),
         "{complaint}"
     );
-    assert!(complaint.ends_with("it is left out.\n"), "{complaint}");
+    assert!(complaint.ends_with("; ignored.\n"), "{complaint}");
 }
 
 #[test]
@@ -59,25 +59,30 @@ fn a_rule_that_is_not_enough_is_told() {
             "cwd": "/srv/app", "rules": {"allow": [rule]}, "tool": "Bash", "input": {"command": command},
         }));
         assert_eq!(answer["decision"], "ask", "{answer}");
-        assert_eq!(answer["reason"], format!("Bash needs permission: nothing allows `{command}`{expected}."));
+        assert_eq!(answer["reason"], format!("No rule allows `{command}`.{expected}"));
     };
-    let star = "(this session) is not enough: a star does not cover another program, and";
+    let star = "(this session) is not enough: `*` does not cover other programs";
     check(
         "Bash(rg *)",
         "rg --pre ./x total",
-        &format!(". The rule Bash(rg *) {star} `./x` has one run; Bash(rg --pre ./x *) would allow it"),
+        &format!(" The rule Bash(rg *) {star} (`./x`). Bash(rg --pre ./x *) would allow it."),
     );
     check(
         "Bash(git *)",
         "git -c core.pager=./x show",
         &format!(
-            ". The rule Bash(git *) {star} `core.pager=./x` has one run; Bash(git -c core.pager=./x *) would allow it"
+            " The rule Bash(git *) {star} (`core.pager=./x`). Bash(git -c core.pager=./x *) would allow it."
         ),
     );
     check(
         "Bash(find *)",
         "find src -name x -delete",
-        ". The rule Bash(find *) (this session) is not enough: what it does is allowed only word by word; Bash(find src -name x -delete) would allow it",
+        " The rule Bash(find *) (this session) is not enough: `*` does not cover what this does. Bash(find src -name x -delete) would allow it.",
+    );
+    check(
+        "Bash(rg *)",
+        "rg $(cat words)",
+        " The rule Bash(rg *) (this session) is not enough: `*` does not cover substituted commands (`$…`).",
     );
     check("Bash(make *)", "cargo build", "");
 }
@@ -89,6 +94,6 @@ fn a_pattern_that_may_stand_for_a_protected_file_is_told_as_such() {
     }));
     assert_eq!(
         answer["reason"],
-        "Bash changes whatever /srv/app/* stands for, and that may be a protected file such as bunfig.toml."
+        "This changes everything that /srv/app/* matches, perhaps a protected file such as bunfig.toml."
     );
 }

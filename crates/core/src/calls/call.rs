@@ -222,9 +222,9 @@ impl Call {
     pub(super) fn ask(&mut self, facts: CallFacts, reason: String, repeated: bool, cx: &mut Cx<'_>) {
         let tool_use = self.tool_use.clone();
         let case = self.case(&facts, cx);
-        let rules = permission::missing_rules(&case);
-        let each_time = rules.is_empty().then(|| permission::why_each_time(&case));
-        let question = Question { call: self.id, tool_use, facts: facts.clone(), reason, rules, each_time };
+        let offers = permission::offers(&case);
+        let each_time = offers.is_empty().then(|| permission::why_each_time(&case));
+        let question = Question { call: self.id, tool_use, facts: facts.clone(), reason, offers, each_time };
         cx.emit(Update::Question(question));
         self.stage = Stage::Asking { facts, repeated };
     }
@@ -377,8 +377,10 @@ impl Call {
 
     fn refuse_repetition(&mut self, count: u32) {
         self.repeated = true;
-        let text =
-            format!("Not run. {} Nobody is there to ask whether it should be made again.", same_again(count));
+        let text = format!(
+            "Not run. {} Another try needs approval, and this session is not interactive.",
+            same_again(count)
+        );
         self.finish(ToolOutcome::error(&text));
     }
 
@@ -452,14 +454,14 @@ fn changes(facts: &CallFacts, cx: &Cx<'_>) -> Vec<PathBuf> {
 }
 
 fn same_again(count: u32) -> String {
-    format!("This very call came to the same result {count} times.")
+    format!("The same call gave the same result {count} times.")
 }
 
 fn unknown(name: &str, offered: &[ToolSpec]) -> String {
     let offered: Vec<&str> = offered.iter().map(|tool| &*tool.name).collect();
     match offered[..] {
-        [] => format!("There is no tool called {name}, and no other."),
-        _ => format!("There is no tool called {name}. The tools are: {}.", offered.join(", ")),
+        [] => format!("There is no tool {name}; no tools are available."),
+        _ => format!("There is no tool {name}. Available tools: {}.", offered.join(", ")),
     }
 }
 
@@ -490,9 +492,9 @@ fn is_unparsed(tool_use: &ToolUse) -> bool {
 /// As many of the files used last are kept before a command runs.
 const KEPT_BEFORE_COMMANDS: usize = 20;
 
-pub(super) const TRUNCATED: &str = "Nothing was run: the input of this call is not a complete JSON object, probably because the \
-    response was cut at the output limit. Make the call again, and split it if it was long.";
+pub(super) const TRUNCATED: &str = "Not run: the input of this call is not a complete JSON object, probably because the \
+    response was cut at the output limit. Repeat the call, and split it if it was long.";
 pub(super) const ABANDONED: &str =
-    "Interrupted while running; it did not stop in time, so what it did is unknown.";
+    "Interrupted while running. It did not stop in time; what it did is unknown.";
 const NOT_STARTED: &str = "Not run: interrupted before this call started.";
-const TOOLS_OFF: &str = "Tools are off here. Answer with text alone.";
+const TOOLS_OFF: &str = "Tools are not available here. Answer with text only.";

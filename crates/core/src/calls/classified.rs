@@ -97,9 +97,9 @@ impl Call {
         cx.state.carry.blocked.note(verdict == Verdict::Deny);
         let why = why.trim_start_matches([':', ' ', '-', '.', ',', '\n']).trim();
         let reason = match verdict {
-            Verdict::Allow => "A model judged that it does no harm.".to_owned(),
-            _ if why.is_empty() => format!("A model judged that {} may do harm.", self.tool),
-            _ => format!("A model judged that {} may do harm: {why}", self.tool),
+            Verdict::Allow => "A model judged this call harmless.".to_owned(),
+            _ if why.is_empty() => "A model judged that this call may do harm.".to_owned(),
+            _ => format!("A model judged that this call may do harm: {why}"),
         };
         self.record(&Ruling { verdict, rule: None, reason: reason.clone(), undecided: false }, cx);
         match verdict {

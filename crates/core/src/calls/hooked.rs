@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_protocol::{
-    Behaviour, Block, CallFacts, Destination, HookAnswer, HookCall, HookEvent, HookId, HookPermission,
-    PermissionChange, PermissionUpdate, RawValue, RawValueEq, ToolOutcome, Update,
+    Block, CallFacts, HookAnswer, HookCall, HookEvent, HookId, HookPermission, Offers, RawValue, RawValueEq,
+    ToolOutcome, Update,
 };
 
 use super::CallQueue;
@@ -103,7 +103,7 @@ impl Call {
             return self.ask_or_deny(facts, undecided, cx);
         }
         let (tool, tool_use) = (self.tool.clone(), self.tool_use.clone());
-        let suggestions = suggestions(permission::missing_rules(&self.case(&facts, cx)));
+        let suggestions = suggestions(&permission::offers(&self.case(&facts, cx)));
         let hook = cx.ask_hooks(HookCall::PermissionRequest { tool, tool_use, suggestions });
         self.stage = Stage::Requesting { hook, facts };
     }
@@ -145,7 +145,7 @@ impl Call {
     fn on_told_denied(&mut self, answer: &HookAnswer, reason: String, cx: &mut Cx<'_>) {
         self.remarks.extend(answer.context.iter().map(|text| reminder(text)));
         let retry = answer.permission == Some(HookPermission::Allow);
-        let reason = if retry { format!("{reason} A hook says that it may be tried again.") } else { reason };
+        let reason = if retry { format!("{reason} A hook allows another try.") } else { reason };
         self.deny(reason, /* by a person */ false, cx);
     }
 
@@ -234,15 +234,11 @@ fn text_of(json: &str) -> String {
 
 /// The result of a call after which, or before which, a hook ended the run.
 pub(super) const STOPPED: &str = "Not run: a hook ended the run before this call started.";
-const DEFERRED: &str = "Not run: a hook left the decision about this call to whoever resumes the session.";
-/// Rules as changes that hooks can hand back.
-fn suggestions(rules: Vec<String>) -> Vec<Arc<RawValue>> {
-    if rules.is_empty() {
-        return Vec::new();
-    }
-    let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules };
-    let update = PermissionUpdate { change, destination: Destination::Local };
-    RawValue::from_string(update.to_json()).map(Arc::from).into_iter().collect()
+const DEFERRED: &str = "Not run: a hook deferred this call until the session is resumed.";
+/// What is offered, as changes that hooks can hand back.
+fn suggestions(offers: &Offers) -> Vec<Arc<RawValue>> {
+    let updates = offers.suggestions().into_iter();
+    updates.filter_map(|update| RawValue::from_string(update.to_json()).ok()).map(Arc::from).collect()
 }
 
 #[cfg(test)]

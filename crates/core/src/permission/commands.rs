@@ -48,9 +48,9 @@ pub(super) fn allowed(case: &Case<'_>) -> Option<Ruling> {
     }
     let changes = leaves.iter().any(|leave| matches!(leave, Leave::Changes)) || written.next().is_some();
     Some(allow(if changes {
-        format!("The mode {} accepts changes of files inside the working directories.", case.mode().name())
+        format!("The mode {} allows changes of files inside the working directories.", case.mode().name())
     } else {
-        "It only looks, inside the working directories.".to_owned()
+        "This only reads, inside the working directories.".to_owned()
     }))
 }
 
@@ -99,37 +99,35 @@ fn is_free(case: &Case<'_>, named: &NamedPath) -> bool {
 /// Why a line is not simply allowed.
 pub(super) fn reason(case: &Case<'_>) -> Option<String> {
     let facts = case.facts.commands.as_ref()?;
-    let tool = case.tool;
     let commands = match &facts.plain {
         Ok(commands) => commands,
         Err(why) => {
-            return Some(format!(
-                "{tool} needs permission: what the line runs cannot be told with certainty ({why})."
-            ));
+            return Some(format!("This command needs approval: it cannot be fully analysed ({why})."));
         }
     };
     let lacking = commands.iter().find_map(|command| Some((command, leave(case, command).err()?)));
     Some(match lacking {
-        None => format!("{tool} needs permission."),
+        None => format!("{} needs approval.", case.tool),
         Some((command, Lack::Write(path))) => {
-            format!("{tool} needs permission: `{}` writes to {}.", command.text, path.lexical.display())
+            format!("No rule allows `{}` to write to {}.", command.text, path.lexical.display())
         }
         Some((command, Lack::Read(path))) => {
-            format!("{tool} needs permission: `{}` reads {}.", command.text, path.lexical.display())
+            format!("No rule allows `{}` to read {}.", command.text, path.lexical.display())
         }
-        Some((command, Lack::Command | Lack::Person)) => {
-            format!("{tool} needs permission: {}.", unallowed(case, command))
-        }
+        Some((command, Lack::Command | Lack::Person)) => unallowed(case, command),
     })
 }
 
 /// What is said about a command that has no leave of its own.
 fn unallowed(case: &Case<'_>, command: &PlainCommand) -> String {
     if let Some(path) = outside(case, command) {
-        let path = path.lexical.display();
-        return format!("`{}` goes outside the working directories, to {path}", command.text);
+        return format!(
+            "`{}` reads {}, outside the working directories.",
+            command.text,
+            path.lexical.display()
+        );
     }
-    format!("nothing allows `{}`{}", command.text, held_back(case, command).unwrap_or_default())
+    format!("No rule allows `{}`.{}", command.text, held_back(case, command).unwrap_or_default())
 }
 
 /// What is said about a rule whose star fits a command and does not cover it.
@@ -137,15 +135,15 @@ fn held_back(case: &Case<'_>, command: &PlainCommand) -> Option<String> {
     let (rule, held) =
         case.allow_rules().find_map(|rule| Some((rule, rule.holds_back(case.tool, command)?)))?;
     let why = match held.told {
-        Some(word) => {
-            let word = word.replace(UNKNOWN_TEXT, "$…");
-            format!("a star does not cover another program, and `{word}` has one run")
+        Some(word) if word.contains(UNKNOWN_TEXT) => {
+            format!("`*` does not cover substituted commands (`{}`)", word.replace(UNKNOWN_TEXT, "$…"))
         }
-        None => "what it does is allowed only word by word".to_owned(),
+        Some(word) => format!("`*` does not cover other programs (`{word}`)"),
+        None => "`*` does not cover what this does".to_owned(),
     };
-    let other = held.pattern.map(|pattern| format!("; {}({pattern}) would allow it", case.tool));
+    let other = held.pattern.map(|pattern| format!(" {}({pattern}) would allow it.", case.tool));
     Some(format!(
-        ". The rule {} ({}) is not enough: {why}{}",
+        " The rule {} ({}) is not enough: {why}.{}",
         rule.text,
         rule.source,
         other.unwrap_or_default()

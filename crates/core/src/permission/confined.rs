@@ -40,5 +40,5 @@ pub(super) fn is_free(case: &Case<'_>) -> bool {
 
 /// A command that can reach nothing it should not needs no question.
 pub(super) fn confined_command(case: &Matter<'_>) -> Option<Ruling> {
-    is_free(case).then(|| allow("It runs in the sandbox."))
+    is_free(case).then(|| allow("This command runs in the sandbox."))
 }

@@ -1,10 +1,10 @@
-//! The rules that would let the same call run.
+//! What would let the same call run: rules, and another mode.
 
-use windlass_protocol::{CallKind, CommandFacts, Verdict};
+use windlass_protocol::{CallKind, CommandFacts, Offers, Verdict};
 
 use super::commands::{Lack, leave};
-use super::{Case, judge};
-use crate::config::{Asking, Permissions};
+use super::{Case, judge, prefixes};
+use crate::config::{Asking, PermissionMode, Permissions};
 use crate::rules::{
     Anchors, Behaviour, CommandPattern, PathPattern, RuleSource, Subject, runs_input, skill_text,
 };
@@ -12,17 +12,57 @@ use crate::rules::{
 /// A line that needs more rules than this is asked about each time.
 const RULES_MAX: usize = 5;
 
+/// Everything that is offered with a question.
+pub(super) fn offers(case: &Case<'_>) -> Offers {
+    let rules = missing(case);
+    let prefix_rules = with_prefixes(case, &rules);
+    Offers { rules, prefix_rules, accepts_edits: mode(case) == Some(PermissionMode::AcceptEdits) }
+}
+
+/// The least permissive mode besides the present one in which the very same call passes. `bypassPermissions` is never offered.
+pub(super) fn mode(case: &Case<'_>) -> Option<PermissionMode> {
+    let allows = |mode: &PermissionMode| {
+        let permissions = Permissions { mode: *mode, asking: Asking::Person, ..case.permissions.clone() };
+        *mode != case.mode() && passes(case, &permissions)
+    };
+    let is_allowed = || with(case, &[]).is_some_and(|permissions| passes(case, &permissions));
+    [PermissionMode::Default, PermissionMode::AcceptEdits].into_iter().find(allows).filter(|_| !is_allowed())
+}
+
+/// The missing rules with a star behind those commands whose further words are harmless; empty if that changes nothing.
+fn with_prefixes(case: &Case<'_>, rules: &[String]) -> Vec<String> {
+    let commands = case.facts.commands.iter().flat_map(|commands| commands.plain.iter().flatten());
+    let prefixes: Vec<(String, String)> = commands
+        .filter_map(|command| {
+            let exact = CommandPattern::literal(&command.words)?;
+            let prefix = CommandPattern::literal(prefixes::useful(&command.words)?)?;
+            Some((format!("{}({exact})", case.tool), format!("{}({prefix} *)", case.tool)))
+        })
+        .collect();
+    let mut wider: Vec<String> = Vec::new();
+    for rule in rules {
+        let prefix = prefixes.iter().find(|(exact, _)| exact == rule).map_or(rule, |(_, prefix)| prefix);
+        if !wider.contains(prefix) {
+            wider.push(prefix.clone());
+        }
+    }
+    let allows = || with(case, &wider).is_some_and(|permissions| passes(case, &permissions));
+    if wider != rules && allows() { wider } else { Vec::new() }
+}
+
 /// The missing rules. They are offered only if with them the very same call passes, and where rules of the user count.
 pub(super) fn missing(case: &Case<'_>) -> Vec<String> {
-    if case.permissions.managed_only {
-        return Vec::new();
-    }
+    if case.permissions.managed_only { Vec::new() } else { sufficient(case) }
+}
+
+/// The rules that would do, whoever may set them.
+pub(super) fn sufficient(case: &Case<'_>) -> Vec<String> {
     let mut rules: Vec<String> = Vec::new();
     // What lacks leave for a file may lack it for itself too, which shows only when the file has it.
     while rules.len() <= RULES_MAX {
         let Some(permissions) = with(case, &rules) else { return Vec::new() };
         let again = Case { permissions: &permissions, ..*case };
-        if judge(&again).verdict == Verdict::Allow {
+        if passes(case, &permissions) {
             return needed(case, rules);
         }
         let more: Vec<String> = candidates(&again).into_iter().filter(|rule| !rules.contains(rule)).collect();
@@ -36,12 +76,7 @@ pub(super) fn missing(case: &Case<'_>) -> Vec<String> {
 
 /// Those of some rules that a call does not pass without.
 fn needed(case: &Case<'_>, mut rules: Vec<String>) -> Vec<String> {
-    let passes = |rules: &[String]| {
-        let permissions = with(case, rules);
-        permissions.is_some_and(|permissions| {
-            judge(&Case { permissions: &permissions, ..*case }).verdict == Verdict::Allow
-        })
-    };
+    let passes = |rules: &[String]| with(case, rules).is_some_and(|permissions| passes(case, &permissions));
     let mut at = 0;
     while rules.len() > 1 && at < rules.len() {
         let rule = rules.remove(at);
@@ -53,9 +88,17 @@ fn needed(case: &Case<'_>, mut rules: Vec<String>) -> Vec<String> {
     rules
 }
 
-/// The permissions with some rules besides; nothing if one of them is none.
-fn with(case: &Case<'_>, rules: &[String]) -> Option<Permissions> {
-    let mut permissions = Permissions { asking: Asking::Person, ..case.permissions.clone() };
+/// Whether the call runs unasked with these permissions.
+pub(super) fn passes(case: &Case<'_>, permissions: &Permissions) -> bool {
+    judge(&Case { permissions, ..*case }).verdict == Verdict::Allow
+}
+
+/// The permissions with some rules besides, with a person to ask so that no advice is sought for them; nothing if one of the
+/// rules is none.
+pub(super) fn with(case: &Case<'_>, rules: &[String]) -> Option<Permissions> {
+    // It allows what the mode `default` allows.
+    let mode = if case.mode() == PermissionMode::DontAsk { PermissionMode::Default } else { case.mode() };
+    let mut permissions = Permissions { asking: Asking::Person, mode, ..case.permissions.clone() };
     let anchors = Anchors { roots: case.roots.to_vec(), ..Anchors::default() };
     for rule in rules {
         permissions.rules.add(Behaviour::Allow, rule, RuleSource::session(), &anchors).ok()?;

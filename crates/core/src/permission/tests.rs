@@ -160,7 +160,7 @@ fn rules_beat_the_default_and_deny_beats_allow() {
     permissions.mode = PermissionMode::BypassPermissions;
     permissions = permissions.with(Behaviour::Deny, "Bash");
     let denied = decide("Bash", &facts, &permissions);
-    assert_eq!(denied.reason, "Bash is denied by the rule Bash (this session).");
+    assert_eq!(denied.reason, "The rule Bash (this session) denies this call.");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn the_advice_for_a_directory_is_that_directory() {
     let paths = vec![PathFact { is_directory: true, ..place("/etc", Some("/etc")) }];
     let facts = CallFacts { paths, ..facts(CallKind::Read, "") };
     let ruling = decide("Grep", &facts, &permissions(PermissionMode::Default, Asking::Nobody));
-    assert!(ruling.reason.ends_with("--add-dir /etc."), "{ruling:?}");
+    assert!(ruling.reason.ends_with(", or --add-dir /etc."), "{ruling:?}");
 }
 
 #[test]
@@ -201,47 +201,114 @@ fn a_denial_says_what_is_wrong_and_what_would_allow_it() {
         let facts = CallFacts { paths, target: "a".into(), ..CallFacts::new(kind) };
         let ruling = decide("Tool", &facts, &permissions(PermissionMode::Default, Asking::Nobody));
         let (reason, advice) = expected.split_once('|').unwrap();
-        let nobody = "Nobody is there to ask; the user can allow it with";
-        assert_eq!((ruling.verdict, ruling.reason), (Verdict::Deny, format!("{reason} {nobody} {advice}.")));
+        let denied = "Denied: not running interactively. To allow it:";
+        assert_eq!((ruling.verdict, ruling.reason), (Verdict::Deny, format!("{reason} {denied} {advice}.")));
     };
-    let any = "--allowedTools Tool or another --permission-mode";
-    check(CallKind::Execute, "", None, &format!("Tool needs permission.|{any}"));
+    check(CallKind::Execute, "", None, "Tool needs approval.|--allowedTools Tool");
     check(
         CallKind::Edit,
         "/srv/app/a",
         Some("/srv/app/a"),
-        "Tool of a needs permission.|--allowedTools 'Edit(//srv/app/a)', or --permission-mode acceptEdits",
+        "Tool of a needs approval.|--allowedTools 'Edit(//srv/app/a)', or --permission-mode acceptEdits",
     );
     check(
         CallKind::Edit,
         "/srv/app/.npmrc",
         Some("/srv/app/.npmrc"),
-        "Tool of /srv/app/.npmrc changes a protected file.|--permission-mode bypassPermissions",
+        "This changes the protected file /srv/app/.npmrc.|--permission-mode bypassPermissions",
     );
     check(
         CallKind::Read,
         "/etc/x",
         Some("/etc/x"),
-        "Tool of /etc/x is outside the working directories.|--add-dir /etc",
+        "/etc/x is outside the working directories.|--allowedTools 'Read(//etc/x)', or --add-dir /etc",
     );
     check(
         CallKind::Edit,
         "/etc/x",
         Some("/etc/x"),
-        "Tool of /etc/x is outside the working directories.|--allowedTools 'Edit(//etc/x)', or --add-dir /etc and --permission-mode acceptEdits",
+        "/etc/x is outside the working directories.|--allowedTools 'Edit(//etc/x)', or --add-dir /etc and --permission-mode acceptEdits",
     );
     check(
         CallKind::Read,
         "/srv/app/link",
         Some("/etc/x"),
-        "Tool of /srv/app/link leads to /etc/x, outside the working directories.|--add-dir /etc",
+        "/srv/app/link leads to /etc/x, outside the working directories.|--add-dir /etc",
     );
     check(
         CallKind::Read,
         "/srv/app/loop",
         None,
-        &format!("Tool of /srv/app/loop leads nowhere or where nobody can tell.|{any}"),
+        "Where /srv/app/loop leads cannot be checked.|--allowedTools Tool",
     );
+}
+
+/// One row: the mode, the rules, the call, and what its denial says would allow it.
+#[track_caller]
+fn check_advice(mode: PermissionMode, rules: &[(Behaviour, &str)], call: (&str, &CallFacts), expected: &str) {
+    let start = permissions(mode, Asking::Nobody);
+    let all = rules.iter().fold(start, |all, (behaviour, rule)| all.with(*behaviour, rule));
+    let ruling = decide(call.0, call.1, &all);
+    let (_, advice) = ruling.reason.split_once(". ").unwrap_or_default();
+    assert_eq!((ruling.verdict, advice), (Verdict::Deny, expected), "{ruling:?}");
+}
+
+#[test]
+fn a_denial_names_the_least_permissive_mode_and_no_more() {
+    use Behaviour::{Allow, Ask, Deny};
+    use PermissionMode::{DontAsk, Plan};
+    let default = PermissionMode::Default;
+    let (edit, run) = (facts(CallKind::Edit, "/srv/app/a"), facts(CallKind::Execute, ""));
+    let protected = facts(CallKind::Edit, "/srv/app/.npmrc");
+    let edits = "--allowedTools 'Edit(//srv/app/a)', or --permission-mode acceptEdits.";
+    let asks_nobody = format!("Denied: not running interactively. To allow it: {edits}");
+    check_advice(default, &[], ("Edit", &edit), &asks_nobody);
+    check_advice(
+        DontAsk,
+        &[],
+        ("Edit", &edit),
+        &format!("Denied: the mode dontAsk never asks. To allow it: {edits}"),
+    );
+    // What denies is named alone: nothing allows the call beside it.
+    check_advice(default, &[(Deny, "Edit")], ("Edit", &edit), "");
+    check_advice(
+        default,
+        &[(Allow, "Edit")],
+        ("Edit", &protected),
+        "Denied: not running interactively. To allow it: --permission-mode bypassPermissions.",
+    );
+    let by_rule = "run interactively, or remove that rule from this session.";
+    check_advice(
+        default,
+        &[(Ask, "Edit")],
+        ("Edit", &edit),
+        &format!("Denied: not running interactively. To allow it: {by_rule}"),
+    );
+    check_advice(
+        DontAsk,
+        &[(Ask, "Edit")],
+        ("Edit", &edit),
+        "Denied: the mode dontAsk never asks. To allow it: run interactively and use --permission-mode default, \
+         or remove that rule from this session.",
+    );
+    check_advice(Plan, &[(Allow, "Bash")], ("Bash", &run), "To allow it: --permission-mode default.");
+    check_advice(Plan, &[], ("Edit", &edit), "To allow it: --permission-mode acceptEdits.");
+    check_advice(Plan, &[], ("Edit", &protected), "");
+}
+
+#[test]
+fn a_session_is_offered_to_accept_edits_where_that_allows_the_call() {
+    let check = |mode, path: &str, expected: bool| {
+        let permissions = permissions(mode, Asking::Person);
+        let (facts, roots) = (facts(CallKind::Edit, path), roots());
+        let offers = offers(&Case::new("Edit", &facts, &permissions, &roots));
+        assert_eq!(offers.accepts_edits, expected, "{mode:?} {path}");
+    };
+    check(PermissionMode::Default, "/srv/app/a", true);
+    check(PermissionMode::Default, "/srv/app/.npmrc", false);
+    check(PermissionMode::Default, "/etc/x", false);
+    check(PermissionMode::AcceptEdits, "/srv/app/a", false);
+    check(PermissionMode::Auto, "/srv/app/a", false);
 }
 
 #[test]
@@ -256,19 +323,19 @@ fn where_only_managed_rules_count_no_other_is_advised_or_offered() {
         assert!(!reason.contains("--allowedTools"), "{reason}");
         assert_eq!(missing_rules(&case), Vec::<String>::new());
     };
-    let administrator = "Nobody is there to ask, and only managed settings can allow it: the administrator lets no other rules do so.";
+    let administrator = "Denied: not running interactively, and only rules in managed settings can allow it; ask your administrator.";
     check("Tool", &facts(CallKind::Execute, ""), administrator);
     check("Skill", &facts(CallKind::Execute, ""), administrator);
     let host = windlass_protocol::HostFact::Name("localhost".into());
     let url = windlass_protocol::UrlFact { text: "http://localhost/".into(), host, secure: false, port: 80 };
     check("WebFetch", &CallFacts { url: Some(url), ..facts(CallKind::Fetch, "") }, administrator);
     // What is no rule helps all the same.
-    check("Edit", &facts(CallKind::Edit, "/srv/app/a"), "allow it with --permission-mode acceptEdits.");
-    check("Read", &facts(CallKind::Read, "/etc/x"), "allow it with --add-dir /etc.");
+    check("Edit", &facts(CallKind::Edit, "/srv/app/a"), "To allow it: --permission-mode acceptEdits.");
+    check("Read", &facts(CallKind::Read, "/etc/x"), "To allow it: --add-dir /etc.");
     let asked = Permissions { managed_only: true, ..permissions(PermissionMode::Default, Asking::Person) };
     let execute = facts(CallKind::Execute, "");
     let why = why_each_time(&Case::new("Tool", &execute, &asked, &roots()));
-    assert!(why.contains("only managed settings"), "{why}");
+    assert!(why.contains("only rules in managed settings"), "{why}");
 }
 
 /// One row: what a hook wants and the mode, then the verdict about reading inside, editing inside, editing a protected
@@ -311,7 +378,7 @@ fn a_rule_that_asks_is_not_to_be_beaten_by_another() {
     let reason = decide("Tool", &facts(CallKind::Execute, ""), &permissions).reason;
     let source = RuleSource::session();
     assert!(
-        reason.ends_with(&format!("with an interactive session, or by taking that rule out of {source}.")),
+        reason.ends_with(&format!("To allow it: run interactively, or remove that rule from {source}.")),
         "{reason}"
     );
 }
@@ -325,10 +392,10 @@ fn a_question_that_no_rule_spares_says_why() {
     };
     let execute = facts(CallKind::Execute, "");
     let asked = permissions.clone().with(Behaviour::Ask, "Tool");
-    check("Tool", &execute, &asked, "it is asked about every time by the rule Tool (");
+    check("Tool", &execute, &asked, "the rule Tool (");
     check("AskUserQuestion", &execute, &permissions, "only you can answer it");
     check("Edit", &facts(CallKind::Edit, "/srv/app/.npmrc"), &permissions, "it changes a protected file");
-    check("Tool", &execute, &permissions, "no rule can name just this call");
+    check("Tool", &execute, &permissions, "no rule can describe just this call");
 }
 
 #[test]

@@ -103,43 +103,41 @@ fn known(name: &str, behaviour: Behaviour) -> Result<&str, String> {
 
 fn split(text: &str) -> Result<(&str, Option<&str>), String> {
     if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
-        return Err("it holds a control character".into());
+        return Err("it contains a control character".into());
     }
     let Some((name, rest)) = text.split_once('(') else {
         if text.contains(')') {
-            return Err("a parenthesis is closed that was never opened".into());
+            return Err("a closing parenthesis has no opening one".into());
         }
         return Ok((text, None));
     };
     let Some(inside) = rest.strip_suffix(')') else {
         let problem = if rest.contains(')') {
-            "something follows the closing parenthesis; a rule is Tool or Tool(what)"
+            "text follows the closing parenthesis; write Tool or Tool(pattern)"
         } else {
             "the parenthesis is not closed"
         };
         return Err(problem.into());
     };
     if inside.trim().is_empty() {
-        return Err(format!("there is nothing between the parentheses; write {name} for every use of it"));
+        return Err(format!("the parentheses are empty; write {name} to cover every use"));
     }
     Ok((name, Some(inside.trim())))
 }
 
 fn check_name(name: &str, behaviour: Behaviour) -> Result<(), String> {
     if name.is_empty() {
-        return Err("it names no tool; write Tool or Tool(what), such as Bash(npm test)".into());
+        return Err("it names no tool; write Tool or Tool(pattern), such as Bash(npm test)".into());
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '*' | '/');
     if !name.chars().all(is_plain) {
-        return Err("a tool's name has only letters, digits, `_`, `-` and `.`; what it is about goes into parentheses, such as Bash(npm test)".into());
+        return Err("a tool name has only letters, digits, `_`, `-` and `.`; put the pattern in parentheses, such as Bash(npm test)".into());
     }
     let Some(star) = name.find('*').filter(|_| behaviour == Behaviour::Allow) else { return Ok(()) };
     let behind_server = name[..star].strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
     match behind_server {
         Some((server, _)) if !server.is_empty() => Ok(()),
-        _ => {
-            Err("a star may stand for tools only behind the name of a server, such as mcp__server__*".into())
-        }
+        _ => Err("`*` can stand for tools only after the name of a server, such as mcp__server__*".into()),
     }
 }
 
@@ -171,10 +169,10 @@ fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Re
         _ => match parameter(inside, |_| true) {
             Some(parameter) => restricted(parameter, behaviour),
             None if !KNOWN.contains(&name) && !name.starts_with("mcp__") => Err(format!(
-                "no tool is called {name}; those with something in parentheses are Bash, Read, Edit, WebFetch, Agent and Skill"
+                "unknown tool {name}; patterns are for Bash, Read, Edit, WebFetch, Agent and Skill"
             )),
             None => Err(format!(
-                "{name} takes no pattern; write {name} for every use of it, or {name}(parameter:value) to deny or ask"
+                "{name} takes no pattern; write {name} to cover every use, or {name}(parameter:value) to deny or ask"
             )),
         },
     }
@@ -210,7 +208,7 @@ fn parameter(inside: &str, may_be: impl Fn(&str) -> bool) -> Option<What> {
 /// What a model writes into a parameter says too little about a call to allow it.
 fn restricted(parameter: What, behaviour: Behaviour) -> Result<What, String> {
     match behaviour {
-        Behaviour::Allow => Err("a value of a parameter can be denied or asked about, not allowed".into()),
+        Behaviour::Allow => Err("a rule about a parameter can only deny or ask".into()),
         Behaviour::Ask | Behaviour::Deny => Ok(parameter),
     }
 }

@@ -68,13 +68,13 @@ impl HostPattern {
 /// The labels of a name in the ASCII form, lower case.
 fn labels(text: &str) -> Result<Vec<String>, &'static str> {
     if text.contains(['/', '@', '?', '#', ':', '\\', '%']) || text.contains(char::is_whitespace) {
-        return Err("give a host alone, such as example.com, without scheme, port or path");
+        return Err("write only the host, such as example.com, without scheme, port or path");
     }
     let name = text.strip_suffix('.').unwrap_or(text);
     let name = if name.is_ascii() {
         name.to_ascii_lowercase()
     } else {
-        idna::domain_to_ascii(name).map_err(|_| "it is no name a host can have")?
+        idna::domain_to_ascii(name).map_err(|_| "it is not a valid host name")?
     };
     let labels: Vec<String> = name.split('.').map(str::to_owned).collect();
     if labels.iter().any(String::is_empty) {

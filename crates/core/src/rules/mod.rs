@@ -136,10 +136,10 @@ impl Rule {
     pub fn idleness(&self) -> Option<&'static str> {
         match &self.what {
             What::Paths(Access::Edit, _) if !self.tool.is_family() => {
-                Some("Edit(path) is what covers every tool that changes files")
+                Some("use Edit(path), which covers every tool that changes files")
             }
             What::Paths(Access::Read, _) if !self.tool.is_family() => {
-                Some("Read(path) is what covers every tool that reads files")
+                Some("use Read(path), which covers every tool that reads files")
             }
             _ => None,
         }

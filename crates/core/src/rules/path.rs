@@ -167,14 +167,14 @@ fn places<'a>(
         return Err("it names no path");
     }
     if text.contains(UNKNOWN_TEXT) {
-        return Err("a path cannot hold a NUL character");
+        return Err("a path cannot contain a NUL character");
     }
     if let Some(rest) = text.strip_prefix("//") {
         return Ok((vec!["/".into()], rest));
     }
     if text == "~" || text.starts_with("~/") {
         let home =
-            anchors.home.clone().ok_or("the home directory is not known; give a path that begins with //")?;
+            anchors.home.clone().ok_or("the home directory is unknown; write a path that begins with //")?;
         return Ok((vec![home], text.trim_start_matches('~').trim_start_matches('/')));
     }
     if let Some(rest) = text.strip_prefix('/') {

@@ -1,0 +1,128 @@
+//! What is said about a call that is denied because nobody is asked: what would allow it.
+
+use std::path::{Path, PathBuf};
+
+use windlass_protocol::PathFact;
+
+use super::{Case, MANAGED_ONLY, can_ask, offer};
+use crate::config::{Asking, PermissionMode, Permissions};
+
+/// What would let a call run that nobody is asked about.
+pub(super) enum Remedy {
+    /// Each of these would; fits behind "To allow it:".
+    Any(Vec<String>),
+    /// Rules of the administrator, and no others.
+    Administrator,
+    /// No rule and no mode.
+    None,
+}
+
+impl Remedy {
+    pub(super) fn one(text: impl Into<String>) -> Self {
+        Self::Any(vec![text.into()])
+    }
+}
+
+/// The reason of a denial with what would allow the call.
+pub(super) fn denial(case: &Case<'_>, reason: &str, remedy: Remedy) -> String {
+    let why = match case.mode() {
+        PermissionMode::DontAsk => "the mode dontAsk never asks",
+        _ => "not running interactively",
+    };
+    match remedy {
+        Remedy::Any(ways) => format!("{reason} Denied: {why}. To allow it: {}.", ways.join(", or ")),
+        Remedy::Administrator => format!("{reason} Denied: {why}, and {MANAGED_ONLY}."),
+        Remedy::None => format!("{reason} Denied: {why}, and no rule or mode allows it. Do it by hand."),
+    }
+}
+
+/// What somebody does who wants to be asked.
+pub(super) fn being_asked(case: &Case<'_>) -> String {
+    let mut ways = Vec::new();
+    if case.permissions.asking == Asking::Nobody {
+        ways.push("run interactively");
+    }
+    if case.mode() == PermissionMode::DontAsk {
+        ways.push("use --permission-mode default");
+    }
+    ways.join(" and ")
+}
+
+/// The narrowest rules and the least permissive mode that let the same call pass. What lets more pass is named only where
+/// nothing narrower does.
+pub(super) fn remedy(case: &Case<'_>) -> Remedy {
+    let managed = case.permissions.managed_only;
+    let rules = offer::sufficient(case);
+    let named = (!managed && !rules.is_empty()).then(|| allowed_tools(&rules));
+    let ways: Vec<String> = named.into_iter().chain(elsewhere(case)).collect();
+    if !ways.is_empty() {
+        return Remedy::Any(ways);
+    }
+    let whole_tool = [case.tool.to_owned()];
+    let by_tool =
+        || offer::with(case, &whole_tool).is_some_and(|permissions| offer::passes(case, &permissions));
+    if !rules.is_empty() || by_tool() {
+        return if managed { Remedy::Administrator } else { Remedy::one(allowed_tools(&whole_tool)) };
+    }
+    let bypass = PermissionMode::BypassPermissions;
+    if passes_in(case, bypass) { Remedy::one(mode_flag(bypass)) } else { Remedy::None }
+}
+
+/// Another mode, another working directory, or both: the first of these that is enough.
+fn elsewhere(case: &Case<'_>) -> Option<String> {
+    if let Some(mode) = offer::mode(case) {
+        return Some(mode_flag(mode));
+    }
+    let directory = directory(case.outside()?)?;
+    let roots: Vec<PathBuf> = case.roots.iter().cloned().chain([directory.to_owned()]).collect();
+    let inside = Case { roots: &roots, ..*case };
+    let add = format!("--add-dir {}", quoted(&directory.to_string_lossy()));
+    let permissions = offer::with(&inside, &[])?;
+    if offer::passes(&inside, &permissions) {
+        return Some(add);
+    }
+    offer::mode(&inside).map(|mode| format!("{add} and {}", mode_flag(mode)))
+}
+
+/// What a mode that changes nothing denies, with the mode that would allow it.
+pub(super) fn in_plan_mode(case: &Case<'_>, reason: String) -> String {
+    // Who can be asked hears of the mode anyway.
+    let mode = if can_ask(case.permissions) { None } else { offer::mode(case) };
+    match mode {
+        Some(mode) => format!("{reason} To allow it: {}.", mode_flag(mode)),
+        None => reason,
+    }
+}
+
+fn passes_in(case: &Case<'_>, mode: PermissionMode) -> bool {
+    let permissions = Permissions { mode, asking: Asking::Person, ..case.permissions.clone() };
+    offer::passes(case, &permissions)
+}
+
+fn mode_flag(mode: PermissionMode) -> String {
+    format!("--permission-mode {}", mode.name())
+}
+
+pub(super) fn allowed_tools(rules: &[String]) -> String {
+    let rules: Vec<String> = rules.iter().map(|rule| quoted(rule)).collect();
+    format!("--allowedTools {}", rules.join(" "))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "_/.-".contains(c));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// The directory that holds a path, or that it is.
+fn directory(path: &PathFact) -> Option<&Path> {
+    let resolved = path.resolved.as_deref()?;
+    if path.is_directory { Some(resolved) } else { resolved.parent() }
+}
+
+impl Case<'_> {
+    /// The first path that is not free to read.
+    pub(super) fn outside(&self) -> Option<&PathFact> {
+        self.facts.paths.iter().find(|path| !self.may_read(path))
+    }
+}
