@@ -48,13 +48,8 @@ pub(crate) struct AroundHooks {
     pub(crate) later: LaterVariables,
 }
 
-/// The hooks, if there are any, and what is wrong with those that are none. The error is a hook that nothing may start without.
-pub(crate) fn settings_hooks(
-    config: &Config,
-    session: &Kept,
-    model: (Arc<dyn ModelClient>, ModelCard),
-    around: AroundHooks,
-) -> Result<(Option<SettingsHooks>, Vec<String>), String> {
+/// The hooks of the settings, and what is wrong with those that are none. The error is a hook that nothing may start without.
+pub(crate) fn read_hooks(config: &Config) -> Result<(HookSet, Vec<String>), String> {
     let mut set = HookSet::default();
     let mut problems = Vec::new();
     let anchors = &config.permissions.anchors;
@@ -71,6 +66,17 @@ pub(crate) fn settings_hooks(
         }
         problems.extend(found.iter().map(ToString::to_string));
     }
+    Ok((set, problems))
+}
+
+/// The hooks, if there are any, ready to run, and what is wrong with those that are none.
+pub(crate) fn settings_hooks(
+    config: &Config,
+    session: &Kept,
+    model: (Arc<dyn ModelClient>, ModelCard),
+    around: AroundHooks,
+) -> Result<(Option<SettingsHooks>, Vec<String>), String> {
+    let (set, problems) = read_hooks(config)?;
     if set.is_empty() {
         return Ok((None, problems));
     }

@@ -8,7 +8,7 @@ use windlass_config::{Api, Config, Effective, Flags, Home, Place, Problem, Sever
 
 use super::{Check, Status};
 use crate::guard::{self, Guard, Reading, Said};
-use crate::{confine, display, wiring};
+use crate::{confine, display, hooking, wiring};
 
 /// With less free space a session may not be saved to its end.
 const FREE_BYTES_MIN: u64 = 100_000_000;
@@ -19,6 +19,8 @@ const TRUST: &str = "Trust";
 const MODEL: &str = "Model";
 const SANDBOX: &str = "Sandbox";
 const SESSIONS: &str = "Sessions";
+/// The order of the report.
+const TOPICS: [&str; 6] = [PROGRAMS, SETTINGS, TRUST, MODEL, SANDBOX, SESSIONS];
 
 fn check(topic: &'static str, status: Status, text: impl Into<String>) -> Check {
     Check { topic, status, text: text.into() }
@@ -31,6 +33,7 @@ pub(super) fn all(place: &Place) -> Vec<Check> {
         Ok(reading) => checks.extend(of_settings(reading, place)),
         Err(error) => checks.push(check(SETTINGS, Status::Problem, error)),
     }
+    checks.sort_by_key(|check| TOPICS.iter().position(|topic| *topic == check.topic));
     checks
 }
 
@@ -116,10 +119,15 @@ fn of_run(held: Guard, place: &Place) -> Vec<Check> {
             checks.extend(of_model(&config));
             checks.extend(of_sandbox(&config));
             checks.extend(config.notices().map(|notice| check(SETTINGS, Status::Note, notice)));
+            match hooking::read_hooks(&config) {
+                Ok((_, problems)) => {
+                    checks.extend(problems.into_iter().map(|problem| check(SETTINGS, Status::Note, problem)));
+                }
+                Err(problem) => checks.push(check(SETTINGS, Status::Problem, problem)),
+            }
         }
         Err(error) => checks.push(check(SETTINGS, Status::Problem, error.to_string())),
     }
-    checks.sort_by_key(|check| check.topic != SETTINGS);
     checks
 }
 

@@ -251,5 +251,5 @@ fn lines_in_need_lines_out() {
     let refused = stage.run(&["-p", "--input-format", "stream-json"]);
     check_refused(&refused, &["--input-format stream-json needs --output-format stream-json"]);
     let refused = stage.run(&[&LINES[..], &["go"]].concat());
-    check_refused(&refused, &["prompts come as lines on standard input"]);
+    check_refused(&refused, &["reads prompts from standard input"]);
 }

@@ -69,6 +69,10 @@ fn what_would_stop_a_run_is_a_problem() {
     check(&broken, 1, &["  problem  ", "Unknown setting `permissions.dney`. Did you mean", end]);
     let rule = with_settings(r#"{"permissions": {"deny": ["Bash("]}}"#);
     check(&rule, 1, &["  problem  ", "Bash(", end]);
+    let hook = r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "comand", "command": "x", "onFailure": "block"}]}]}}"#;
+    let guarded = with_settings(hook);
+    guarded.command(WINDLASS).args(["trust", "add"]).run().unwrap();
+    check(&guarded, 1, &["  problem  ", "comand", end]);
     let unsaved = Project::new().unwrap();
     std::fs::write(unsaved.home().join(".windlass"), "").unwrap();
     check(&unsaved, 1, &["  problem  Sessions cannot be saved in ", "--no-session-persistence.\n", end]);

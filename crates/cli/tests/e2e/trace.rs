@@ -81,7 +81,7 @@ fn secrets_are_not_on_the_page() {
 #[test]
 fn bad_input_is_refused() {
     let (stage, id) = stage("Find the needle");
-    check_refused(&stage.run(&["trace"]), &["missing", "windlass trace --help"]);
+    check_refused(&stage.run(&["trace"]), &["Missing argument <SESSION>.", "windlass trace --help"]);
     check_refused(&stage.run(&["trace", "0000-nothing"]), &["0000-nothing"]);
     check_refused(&stage.run(&["trace", &id, "--htlm"]), &["--htlm", "windlass trace --help"]);
     check_refused(&stage.run(&["trace", &id, "-o", "none/such/page.html"]), &["none/such/page.html", "-o"]);
