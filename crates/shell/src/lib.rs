@@ -8,6 +8,7 @@
 mod analysis;
 mod changes;
 mod effect;
+mod expansion;
 mod found;
 mod names;
 mod places;

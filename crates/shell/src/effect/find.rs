@@ -1,6 +1,7 @@
 //! `find`: looking is all it does as long as no action runs, removes or writes something.
 
 use super::{Context, Facts, literal, looks};
+use crate::expansion::is_unusual_text;
 use crate::names::has_name;
 use crate::{Handed, Listed, NameEnd, NamedPath, Word};
 
@@ -129,7 +130,7 @@ fn handed(tests: &[Word]) -> Handed {
     let is_certain = !tests.iter().any(is_either);
     let listed = if is_certain && value("-type") == Some("f") { Listed::Files } else { Listed::All };
     let end = if ends_with_nul { NameEnd::Nul } else { NameEnd::Line };
-    let pattern = value("-name").filter(|_| is_certain).map(str::to_owned);
+    let pattern = value("-name").filter(|name| is_certain && !is_unusual_text(name)).map(str::to_owned);
     Handed { listed, end, is_led: true, pattern }
 }
 

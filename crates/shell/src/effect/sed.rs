@@ -32,7 +32,8 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
         scripts.push(literal(script)?);
         files = rest;
     }
-    if !scripts.iter().all(|script| is_plain_script(script)) {
+    // A text that is only known at run time could end one command and begin another.
+    if !scripts.iter().all(|script| !script.contains('\0') && is_plain_script(script)) {
         return None;
     }
     let paths = context.paths(files.iter().copied(), false);

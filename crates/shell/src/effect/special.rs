@@ -26,7 +26,7 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         "pip" | "pip3" => is_package_list(&literals(arguments)?).then(|| looks(Vec::new())),
         "lsof" => is_socket_list(&literals(arguments)?).then(|| looks(Vec::new())),
         "ulimit" => shows_limit(&literals(arguments)?).then(|| looks(Vec::new())),
-        "ps" => is_process_list(arguments).then(|| looks(Vec::new())),
+        "ps" => is_process_list(&literals(arguments)?).then(|| looks(Vec::new())),
         "jq" => jq(arguments, context),
         "docker" => is_docker_list(&literals(arguments)?).then(|| looks(Vec::new())),
         "read" => Some(looks(Vec::new())),
@@ -275,15 +275,50 @@ fn is_socket_list(arguments: &[&str]) -> bool {
     arguments.iter().any(|word| word.starts_with("-i")) && arguments.iter().all(asks)
 }
 
-/// The letter `e` without a dash would show the environment of other processes.
-fn is_process_list(arguments: &[Word]) -> bool {
-    let Some(arguments) = literals(arguments) else { return false };
-    arguments.first().is_none_or(|first| first.starts_with('-') || !first.contains('e'))
-        && arguments.iter().skip(1).all(|word| {
-            word.starts_with('-')
-                || word.contains([',', '=', '%'])
-                || word.bytes().all(|byte| byte.is_ascii_digit())
-        })
+/// What `ps` can be asked to print: anything but the environments of processes.
+const PROCESS_FIELDS: &str = "%cpu %mem args c cmd comm command cputime etime etimes euser group lstart lwp ni nice nlwp pcpu pgid pid pmem \
+    ppid pri psr rss ruser s sid spid start start_time stat state stime sz tid time tt tty ucmd uid user vsz wchan";
+
+/// A list of processes without their environments. To `ps` the letter `e` means all processes behind a dash and environments
+/// without one, and a line with a mistake in it is read once more as if there were no dashes.
+fn is_process_list(arguments: &[&str]) -> bool {
+    let is_field = |field: &str| {
+        let name = field.trim_start_matches(['-', '+']).trim_end_matches('=');
+        let (name, width) = name.split_once(':').unwrap_or((name, ""));
+        has_name(PROCESS_FIELDS, name) && width.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_list = |value: &str| value.split(',').all(is_field);
+    let is_ids = |value: &str| value.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+    let (mut letters, mut is_dashed) = (String::new(), true);
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let is_known = match word.strip_prefix("--") {
+            Some("forest" | "no-headers") => true,
+            Some("sort") => words.next().is_some_and(|value| is_list(value)),
+            Some(option) => option.strip_prefix("sort=").is_some_and(is_list),
+            None if is_ids(word) => true,
+            None => {
+                let options = word.strip_prefix('-');
+                is_dashed &= options.is_some();
+                letters.push_str(options.unwrap_or(word));
+                match word.bytes().last() {
+                    Some(b'o') => words.next().is_some_and(|value| is_list(value)),
+                    Some(b'p') => words.next().is_some_and(|value| is_ids(value)),
+                    _ => true,
+                }
+            }
+        };
+        if !is_known {
+            return false;
+        }
+    }
+    let known = match (letters.contains('e'), letters.contains('o')) {
+        (true, _) if !is_dashed => "",
+        (true, true) => "eow",
+        (true, false) => "efFHlw",
+        (false, _) => "aAdfFHjlLopTuwx",
+    };
+    letters.chars().all(|letter| known.contains(letter))
 }
 
 fn jq(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {

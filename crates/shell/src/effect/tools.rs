@@ -534,26 +534,21 @@ pub(super) fn handed(name: &str, parsed: &Parsed<'_>) -> Handed {
     Handed { listed, end, is_led: false, pattern: None }
 }
 
-/// Programs that print their version when asked for it and do nothing else. Those that first look for a version of themselves in the
-/// project, such as yarn, are not here.
-const VERSIONED: &str = "awk bash black bun cargo clang clang++ cmake curl deno docker eslint find fish g++ gawk gcc gh git go gpg gzip java \
-    javac jq kubectl less lua make mawk mypy mysql nginx ninja node npm nvim openssl perl php pip pip3 pkg-config prettier psql python python3 \
-    R redis-cli rg ruby ruff rustc rustfmt rustup sed sh sqlite3 ssh tar terraform tmux tsc unzip uv vim wget xz zip zsh";
+/// Programs that print their version when asked for it and do nothing else. Compilers, interpreters and what is installed with them
+/// are not here: the program of that name may be a proxy (rustup, asdf, mise, volta, tfenv …) that runs what the project chooses.
+const VERSIONED: &str = "awk bash clang clang++ curl docker find fish g++ gawk gcc gh git gpg gzip jq less make mawk mysql nginx ninja nvim \
+    openssl pkg-config psql redis-cli rg sed sh sqlite3 ssh tar tmux unzip vim wget xz zip zsh";
 
-/// Programs that say how they are used when asked, and do nothing else. Those that open a manual page are not here.
-const HELPFUL: &str = "cargo clang cmake curl deno docker eslint gcc gh go jq kubectl make mypy node pip pip3 prettier python python3 rg \
-    ruff rustc rustfmt rustup sqlite3 tar terraform tsc uv wget";
+/// Programs that say how they are used when asked, and do nothing else. Those that open a manual page are not here, nor are proxies.
+const HELPFUL: &str = "clang curl docker gcc gh jq make rg sqlite3 tar wget";
 
 /// Whether the arguments only ask a program for its version, or for how it is used.
 pub(super) fn asks_for_version(name: &str, arguments: &[&str]) -> bool {
     let programs = match arguments {
         ["--help"] => HELPFUL,
         ["--version"] => VERSIONED,
-        ["-V"] => "python python3 pip pip3 cargo rustc ssh tmux",
-        ["-v"] => "node npm ruby php",
-        ["-vV"] => "rustc cargo",
-        ["-version"] => "java javac",
-        ["version"] => "go docker terraform",
+        ["-V"] => "ssh tmux",
+        ["version"] => "docker",
         _ => return false,
     };
     has_name(programs, name)

@@ -2,6 +2,7 @@
 
 use super::word::Argument;
 use crate::Only;
+use crate::expansion::is_unusual_text;
 use crate::names::has_name as has;
 
 /// So many places where a search begins are told apart.
@@ -147,7 +148,7 @@ pub(super) fn changed(arguments: &[Argument]) -> Vec<Argument> {
 /// Something in a directory, by the name that it must have, or else all of the directory.
 fn by_name(found: Argument, name: &str) -> Argument {
     let Some(root) = found.text.strip_suffix("/\0").filter(|_| found.is_below) else { return found };
-    let is_named = !name.is_empty() && !name.contains(['\0', '/']);
+    let is_named = !name.is_empty() && !name.contains(['\0', '/']) && !is_unusual_text(name);
     let text = if is_named { format!("{root}/**/{name}") } else { format!("{root}/") };
     Argument { text, is_pattern: is_named, is_below: false, ..found }
 }

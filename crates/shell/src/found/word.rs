@@ -1,5 +1,7 @@
 //! Words, as far as they are known.
 
+use crate::expansion::{is_unusual_pattern, may_move_tilde};
+
 /// More words do not come from the braces of one word.
 const EXPANDED_MAX: usize = 64;
 
@@ -148,6 +150,9 @@ impl Draft {
         if !live('{') || !live('}') {
             return vec![self.argument(&self.letters)];
         }
+        if (live(',') || live('.')) && may_move_tilde(self.letters.iter().copied()) {
+            return vec![Argument { text: "\0".to_owned(), ..Argument::default() }];
+        }
         let mut pending = vec![self.letters.clone()];
         let mut expanded = Vec::new();
         while let Some(letters) = pending.pop() {
@@ -163,7 +168,7 @@ impl Draft {
     }
 
     fn argument(&self, letters: &[(char, bool)]) -> Argument {
-        if is_sequence(letters) {
+        if is_sequence(letters) || (is_pattern(letters) && is_unusual_pattern(letters.iter().copied())) {
             return Argument { text: "\0".to_owned(), ..Argument::default() };
         }
         // `~+` is the working directory.

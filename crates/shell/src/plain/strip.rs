@@ -43,13 +43,6 @@ const HARMLESS: &[&str] = &[
     "GOOS",
     "HEADLESS",
     "HUSKY",
-    "LANG",
-    "LC_ALL",
-    "LC_COLLATE",
-    "LC_CTYPE",
-    "LC_MESSAGES",
-    "LC_NUMERIC",
-    "LC_TIME",
     "LINES",
     "LOG_LEVEL",
     "NEXT_TELEMETRY_DISABLED",
@@ -87,11 +80,24 @@ pub(crate) fn is_harmless_setting(name: &str, text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.,:@+-=".contains(&byte);
     let is_zone = |byte: u8| byte.is_ascii_alphanumeric() || b"_+-/".contains(&byte);
     match name {
+        name if is_locale(name) => is_plain_locale(text),
         "TZ" => text.bytes().all(is_zone) && !text.starts_with('/'),
         // It says which parts of a program talk: `app:*,-app:noise`.
         "DEBUG" => text.bytes().all(|byte| is_plain(byte) || byte == b'*'),
         _ => HARMLESS.contains(&name) && text.bytes().all(is_plain),
     }
+}
+
+/// Whether a variable says in which encoding programs, bash included, read text.
+pub(crate) fn is_locale(name: &str) -> bool {
+    name == "LANG" || name.starts_with("LC_")
+}
+
+/// Whether a line means in a locale what it means here: in others, such as those of GBK, a backslash can be the end of a character.
+pub(crate) fn is_plain_locale(value: &str) -> bool {
+    let (language, encoding) = value.split_once('.').unwrap_or((value, ""));
+    let is_name = language.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    matches!(value, "C" | "POSIX") || (is_name && matches!(encoding, "UTF-8" | "utf-8" | "UTF8" | "utf8"))
 }
 
 /// How many words in front of a command only run it.

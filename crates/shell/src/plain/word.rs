@@ -2,6 +2,7 @@
 
 use super::is_led;
 use crate::effect::taken;
+use crate::expansion::{WordLetter, is_unusual_pattern, may_move_tilde};
 use crate::{NameEnd, NamedPath, NotPlain, Word};
 
 /// More words do not come from the braces of one word.
@@ -16,6 +17,12 @@ pub(super) struct Letter {
     pub(super) c: char,
     /// Not quoted: it may mean something to the shell.
     pub(super) is_live: bool,
+}
+
+impl Letter {
+    fn pair(&self) -> WordLetter {
+        (self.c, self.is_live)
+    }
 }
 
 /// What a word begins with, if that is a directory.
@@ -117,6 +124,9 @@ impl RawWord {
         if !live('{') || !live('}') || !(live(',') || live('.')) {
             return Ok(vec![self.argument()?]);
         }
+        if may_move_tilde(self.letters.iter().map(Letter::pair)) {
+            return Err(NotPlain("it uses `~` with braces".to_owned()));
+        }
         let mut words = Vec::new();
         for letters in expand_braces(&self.letters)? {
             let word = RawWord { letters, ..self.clone() };
@@ -157,9 +167,8 @@ impl RawWord {
         let live = self.letters.iter().filter(|letter| letter.is_live && special(letter)).count();
         // A bracket alone is the name of a command.
         let is_pattern = live > 0 && !(self.letters.len() == 1 && self.letters[0].c == '[');
-        let quoted = |letter: &Letter| !letter.is_live && (special(letter) || matches!(letter.c, ']' | '\\'));
-        if is_pattern && self.letters.iter().any(quoted) {
-            return Err(NotPlain("it mixes quotes with a glob pattern".to_owned()));
+        if is_pattern && is_unusual_pattern(self.letters.iter().map(Letter::pair)) {
+            return Err(NotPlain("it uses an unusual glob pattern".to_owned()));
         }
         let text = self.text();
         let choices: Vec<NamedPath> =

@@ -128,6 +128,7 @@ impl Jail {
             .env("HOME", self.path("home"))
             .env("LC_ALL", "C.UTF-8")
             .env("V", "a value -x")
+            .env("CODE", "w out")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

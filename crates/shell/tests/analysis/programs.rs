@@ -245,6 +245,16 @@ const WORDS: &[&str] = &[
     "%p",
     "-5",
 ];
+/// Words that bash expands: what the variable holds writes a file if `sed` takes it for a script.
+const EXPANDED: &[&str] = &[
+    "\"$CODE\"",
+    "\"p;$CODE\"",
+    "-e\"$CODE\"",
+    "-e \"p;$CODE\"",
+    "--expression=\"p;$CODE\"",
+    "\"$(cat f.txt)\"",
+    "[[:lower:]]",
+];
 /// How commands of other programs begin, so that they get far enough to do something.
 const STARTS: &[(&str, &[&str])] = &[
     (
@@ -299,6 +309,10 @@ fn line(rng: &mut Rng) -> String {
         }
     }
     for _ in 0..rng.below(4) {
+        if rng.chance(10) {
+            line.extend([" ", rng.pick(EXPANDED)]);
+            continue;
+        }
         let word = if rng.chance(50) { rng.pick(OPTIONS) } else { rng.pick(WORDS) };
         // Some options are put together to a group, as people do.
         push(&mut line, word);
@@ -354,4 +368,93 @@ fn difference(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<PathBuf, Vec
         .map(|(path, _)| path.clone());
     let gone = before.keys().filter(|path| !after.contains_key(*path)).cloned();
     changed.chain(gone).collect()
+}
+
+/// Words for `ps`, in any order: letters with and without a dash, fields, values that are wrong.
+const PROCESS_WORDS: &[&str] = &[
+    "-e",
+    "-ef",
+    "-A",
+    "-a",
+    "-x",
+    "-u",
+    "-f",
+    "-l",
+    "-w",
+    "-ww",
+    "-H",
+    "-T",
+    "-L",
+    "-j",
+    "-E",
+    "-axe",
+    "-eax",
+    "-eo",
+    "-o",
+    "-p",
+    "aux",
+    "auxww",
+    "axf",
+    "ax",
+    "e",
+    "x",
+    "f",
+    "ww",
+    "o",
+    "p",
+    "axo",
+    "1",
+    "pid,args",
+    "pid=,comm",
+    "args",
+    "environ",
+    "pid,environ",
+    "nobody9",
+    "here",
+    "--sort=-rss",
+    "--sort",
+    "rss",
+    "--sort=x",
+    "--forest",
+    "--no-headers",
+    "--format=environ",
+    "-C",
+    "-O",
+    "user:20,cmd",
+];
+
+/// A process whose environment holds a secret, ended with the test.
+struct Secretive(std::process::Child);
+
+impl Drop for Secretive {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn no_list_of_processes_shows_an_environment() {
+    const SECRET: &str = "a-secret-of-one-process";
+    let sleeper = Command::new("sleep").arg("60").env("SHOWN_BY_NOBODY", SECRET).spawn().unwrap();
+    let _sleeper = Secretive(sleeper);
+    let shows = |arguments: &[&str]| {
+        let output = Command::new("ps").args(arguments).env_clear().env("COLUMNS", "10000").output();
+        output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(SECRET))
+    };
+    if !shows(&["axeww"]) {
+        println!("there is no `ps` that shows environments");
+        return;
+    }
+    let mut rng = Rng::new(lines::seed(SEED));
+    let mut tried = std::collections::BTreeSet::new();
+    for _ in 0..20_000 {
+        let arguments: Vec<&str> = (0..=rng.below(4)).map(|_| rng.pick(PROCESS_WORDS)).collect();
+        let line = format!("ps {}", arguments.join(" "));
+        let looks = || analyse(&line).plain.unwrap()[0].effect == Effect::Looks;
+        if looks() && tried.insert(line.clone()) {
+            assert!(!shows(&arguments), "{line}");
+        }
+    }
+    assert!(tried.len() > 100, "only {} lines look", tried.len());
 }

@@ -39,7 +39,8 @@ fn command_facts(line: &str, place: Surroundings<'_>) -> CommandFacts {
     let Surroundings { cwd, root, hidden } = place;
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let home = home.as_deref();
-    let mut look = Look { cwd, root, home, hidden, entries: ENTRIES_MAX, lookup: Lookup::default() };
+    let mut look =
+        Look { cwd, root, home, hidden, entries: ENTRIES_MAX, is_unsure: false, lookup: Lookup::default() };
     let plain = match plain {
         Ok(commands) => Ok(look.all_plain(line, &commands)),
         Err(why) => Err(why.to_string()),
@@ -134,6 +135,8 @@ struct Look<'a> {
     hidden: &'a Hidden,
     /// Entries that may still be compared with patterns.
     entries: usize,
+    /// Whether a pattern may stand for other names than those it was found to stand for.
+    is_unsure: bool,
     lookup: Lookup,
 }
 
@@ -370,7 +373,9 @@ impl Look<'_> {
             let (Ok(entry), Some(left)) = (entry, self.entries.checked_sub(1)) else { return Below::Unknown };
             self.entries = left;
             let is_file = entry.file_type().is_some_and(|kind| !kind.is_dir());
-            let is_meant = !is_file || meant.as_ref().is_none_or(|meant| meant.is_match(entry.file_name()));
+            let is_meant = !is_file
+                || !entry.file_name().is_ascii()
+                || meant.as_ref().is_none_or(|meant| meant.is_match(entry.file_name()));
             if is_meant && self.hidden.hides(entry.path()) {
                 return Below::Hidden(entry.into_path());
             }
@@ -427,6 +432,7 @@ impl Look<'_> {
 
     /// The pattern itself, and what it stands for now; if that is nothing, it stands for itself.
     fn expand(&mut self, pattern: PathBuf) -> Vec<(PathFact, Naming)> {
+        self.is_unsure = false;
         let mut reached = vec![PathBuf::from("/")];
         for component in pattern.components() {
             let part = match component {
@@ -436,8 +442,8 @@ impl Look<'_> {
             };
             reached = self.matching(&reached, &part);
         }
-        let naming =
-            if self.entries == 0 || reached.len() > NAMES_MAX { Naming::Unknown } else { Naming::Pattern };
+        let is_unsure = self.is_unsure || self.entries == 0 || reached.len() > NAMES_MAX;
+        let naming = if is_unsure { Naming::Unknown } else { Naming::Pattern };
         let lexical = clean(pattern.clone());
         let mut all = vec![(PathFact { lexical, resolved: None, is_directory: false }, naming)];
         if reached.is_empty() {
@@ -453,19 +459,25 @@ impl Look<'_> {
         if !part.contains(['*', '?', '[']) {
             return directories.iter().map(|directory| directory.join(part)).collect();
         }
-        let Ok(glob) = GlobBuilder::new(part).literal_separator(true).build() else { return Vec::new() };
+        let Ok(glob) = GlobBuilder::new(part).literal_separator(true).build() else {
+            self.is_unsure = true;
+            return Vec::new();
+        };
         let matcher = glob.compile_matcher();
-        let hidden = part.starts_with('.');
-        directories.iter().flat_map(|directory| self.matching_in(directory, &matcher, hidden)).collect()
+        directories.iter().flat_map(|directory| self.matching_in(directory, &matcher, part)).collect()
     }
 
-    fn matching_in(&mut self, directory: &Path, matcher: &GlobMatcher, hidden: bool) -> Vec<PathBuf> {
+    fn matching_in(&mut self, directory: &Path, matcher: &GlobMatcher, part: &str) -> Vec<PathBuf> {
+        let hidden = part.starts_with('.');
+        // Whether a letter of several bytes is one to bash depends on the locale.
+        let counts_letters = part.contains(['?', '[']);
         let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
         let mut found = Vec::new();
         for entry in entries.flatten() {
             let Some(left) = self.entries.checked_sub(1) else { break };
             self.entries = left;
             let name = entry.file_name();
+            self.is_unsure |= counts_letters && !name.is_ascii();
             if name.as_encoded_bytes().starts_with(b".") == hidden && matcher.is_match(&name) {
                 found.push(entry.path());
             }

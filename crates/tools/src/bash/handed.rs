@@ -73,7 +73,9 @@ impl List<'_> {
         odd: &mut Vec<PathBuf>,
     ) -> Option<()> {
         let Ok(below) = path.strip_prefix(self.root) else { return Some(()) };
-        if pattern.is_some_and(|pattern| !pattern.is_match(path.file_name().unwrap_or(OsStr::new("")))) {
+        let name = path.file_name().unwrap_or(OsStr::new(""));
+        // What fits letters of several bytes depends on the locale.
+        if name.is_ascii() && pattern.is_some_and(|pattern| !pattern.is_match(name)) {
             return Some(());
         }
         if is_link && matches!(self.handed.listed, Listed::All | Listed::Tracked) {

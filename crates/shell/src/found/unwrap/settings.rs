@@ -3,6 +3,7 @@
 use super::super::word::Argument;
 use super::{Inside, Seen};
 use crate::names::{Sieve, find_text, has_name as has, split_at_text};
+use crate::plain::{is_locale, is_plain_locale};
 
 /// Options whose value is run, by the programs that have them. How many dashes are in front does not matter.
 const OPTIONS: &[(&str, &str)] = &[
@@ -253,6 +254,9 @@ pub(in crate::found) fn variable(name: &str, value: &str, inside: &mut Inside) {
     if name == "GIT_CONFIG_PARAMETERS" {
         let settings = value.split('\'').filter_map(|setting| setting.split_once('='));
         inside.scripts.extend(settings.take(64).map(|(_, value)| value.to_owned()));
+    }
+    if is_locale(name) && !is_plain_locale(value) {
+        inside.unseen = Some("another locale changes how text is read");
     }
     if has(LOADS, name) && !matches!(value, "" | "/dev/null") {
         inside.unseen = Some("a variable says what programs load");

@@ -1,0 +1,84 @@
+//! Words that bash expands in ways that are not followed. Both readings ask here before they expand one: it makes a line not plain,
+//! and an argument that is only known at run time.
+
+/// A character of a word, and whether it may mean something to the shell.
+pub(crate) type WordLetter = (char, bool);
+
+/// Whether braces could move a `~` to the start of a word, where it names a home directory: `{~/a,b}`, `{,x}~/a`.
+pub(crate) fn may_move_tilde(mut letters: impl Iterator<Item = WordLetter>) -> bool {
+    letters.any(|letter| letter == ('{', true)) && letters.any(|letter| letter == ('~', true))
+}
+
+/// Whether a pattern of names has parts whose meaning depends on the locale or the program: classes such as `[[:lower:]]`, braces,
+/// characters of several bytes, and quotes that take the meaning from a part of it.
+pub(crate) fn is_unusual_pattern(letters: impl Iterator<Item = WordLetter> + Clone) -> bool {
+    let has_set = letters.clone().any(|letter| letter == ('[', true));
+    let mut before = ' ';
+    for (c, is_live) in letters {
+        // A NUL stands for what is only known at run time, and is taken for that elsewhere.
+        let is_quoted = !is_live && c != '\0' && (has_set || matches!(c, '*' | '?' | '[' | ']'));
+        let is_class = before == '[' && matches!(c, ':' | '=' | '.');
+        if is_quoted || is_class || !c.is_ascii() || matches!(c, '{' | '}' | '\\') {
+            return true;
+        }
+        before = c;
+    }
+    false
+}
+
+/// The same for a pattern that a program reads.
+pub(crate) fn is_unusual_text(pattern: &str) -> bool {
+    is_unusual_pattern(pattern.chars().map(|c| (c, true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Between apostrophes is what was quoted.
+    fn letters(word: &str) -> Vec<WordLetter> {
+        let pieces = word.split('\'').enumerate();
+        pieces.flat_map(|(at, piece)| piece.chars().map(move |c| (c, at % 2 == 0))).collect()
+    }
+
+    #[test]
+    fn a_tilde_behind_a_brace_may_come_first() {
+        let check = |word: &str, expected: bool| {
+            assert_eq!(may_move_tilde(letters(word).into_iter()), expected, "{word}");
+        };
+        for word in ["{~,x}", "{x,~/a}", "{,x}~/a", "a{~,b}", "{{~,a},b}"] {
+            check(word, true);
+        }
+        for word in ["~/{a,b}", "HEAD~1:{a,b}", "{'~',x}", "{a,b}", "~", "'{'~,x}"] {
+            check(word, false);
+        }
+    }
+
+    #[test]
+    fn patterns_that_mean_the_same_everywhere_are_usual() {
+        let check = |word: &str, expected: bool| {
+            assert_eq!(is_unusual_pattern(letters(word).into_iter()), expected, "{word}");
+        };
+        for word in ["*", "src/*.rs", "a?b", "[a-z]*", "*.[ch]", "[!a]x", "[^a]x", "'my dir'/*", "\0/*"] {
+            check(word, false);
+        }
+        for word in [
+            "[[:lower:]]x",
+            "[[=k=]]x",
+            "[[.k.]]x",
+            "[^[:space:]]*",
+            "é*",
+            "[é]",
+            "{a}*",
+            "'{'*",
+            "'*'?",
+            "['!'a]x",
+            "[a'-'z]",
+            "'['a]*",
+            "'\\'*",
+        ] {
+            check(word, true);
+        }
+        assert!(is_unusual_text("\\*.c") && !is_unusual_text("*.[ch]"));
+    }
+}
