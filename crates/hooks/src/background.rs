@@ -87,6 +87,10 @@ struct Said {
 
 fn hear(handler: &Handler, ended: Ended, wakes: bool, time: Duration) -> Said {
     let (code, stdout, stderr) = match ended {
+        Ended::Exited { is_cut: true, code, .. } if code != Some(2) => {
+            let text = format!("{} {}.", handler.name(), Failed::TooLong.words());
+            return if wakes { Said { objection: Some(text), ..Said::default() } } else { told(text) };
+        }
         Ended::Exited { code, stdout, stderr, .. } => (code, stdout, stderr),
         Ended::NotStarted(why) => return told(format!("{} could not be started: {why}.", handler.name())),
         Ended::TimedOut => {

@@ -68,12 +68,19 @@ fn placed(word: &str, project: &Path) -> OsString {
 
 fn hear(handler: &Handler, form: &CommandForm, ended: Ended, time: Duration) -> (HookAnswer, Seen) {
     let failed = |failed: Failed| (voice::failed(handler, &failed), Seen::failed("", &failed));
-    let (code, signal, printed) = match ended {
+    let (code, signal, printed, is_cut) = match ended {
         Ended::NotStarted(why) => return failed(Failed::NotStarted(why)),
         Ended::TimedOut => return failed(Failed::TimedOut(time)),
-        Ended::Exited { code, signal, stdout, stderr } => (code, signal, printed(&stdout, &stderr)),
+        Ended::Exited { code, signal, stdout, stderr, is_cut } => {
+            (code, signal, printed(&stdout, &stderr), is_cut)
+        }
     };
-    let (answer, failed) = match heard(handler, form, (code, signal), &printed) {
+    let said = if is_cut && code != Some(OBJECTION) && voice::may_be_answer(handler, &printed.output) {
+        Err(Failed::TooLong)
+    } else {
+        heard(handler, form, (code, signal), &printed)
+    };
+    let (answer, failed) = match said {
         Ok(answer) => (answer, code == Some(OBJECTION)),
         Err(failed) => (voice::failed(handler, &failed), true),
     };

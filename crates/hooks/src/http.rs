@@ -10,11 +10,9 @@ use windlass_protocol::HookAnswer;
 use windlass_sandbox::child_environment;
 
 use crate::handler::{Handler, HttpHandler};
+use crate::program::KEPT_BYTES;
 use crate::voice::{self, Failed};
 use crate::witness::Seen;
-
-/// As much of an answer is read.
-const ANSWER_BYTES: usize = 1 << 20;
 
 /// What may be reached, and what may be told there.
 #[derive(Clone, Debug, Default)]
@@ -82,8 +80,8 @@ async fn post(http: &HttpHandler, input: &str, policy: &Policy) -> Result<String
         |error: reqwest::Error| Failed::NoGoodAnswer(format!("ended its answer early: {}", cause(&error)));
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(broke_off)? {
-        if body.len() + piece.len() > ANSWER_BYTES {
-            return Err(Failed::Misspoke(format!("it is longer than {ANSWER_BYTES} bytes")));
+        if body.len() + piece.len() > KEPT_BYTES {
+            return Err(Failed::TooLong);
         }
         body.extend_from_slice(&piece);
     }

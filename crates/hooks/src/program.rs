@@ -9,7 +9,7 @@ use windlass_sandbox::{Bounds, Input, Launcher, ProgramJob, Sandbox, Status};
 use crate::witness::Witness;
 
 /// As many bytes of each output are kept; the rest is read and dropped.
-const KEPT_BYTES: usize = 1 << 20;
+pub(crate) const KEPT_BYTES: usize = 1 << 20;
 
 /// What hooks that are programs run in.
 #[derive(Clone, Debug, Default)]
@@ -50,8 +50,8 @@ pub(crate) enum Ended {
     NotStarted(String),
     /// Its time was over; it was ended with everything it had started.
     TimedOut,
-    /// It ended by itself: its exit code, or nothing if a signal ended it.
-    Exited { code: Option<i32>, signal: Option<i32>, stdout: Vec<u8>, stderr: Vec<u8> },
+    /// It ended by itself: its exit code, or nothing if a signal ended it; and whether the end of its output is missing.
+    Exited { code: Option<i32>, signal: Option<i32>, stdout: Vec<u8>, stderr: Vec<u8>, is_cut: bool },
 }
 
 /// Runs a program to its end. Should the future be dropped, the program is ended with everything it started.
@@ -69,15 +69,17 @@ pub(crate) async fn run_program(launcher: &Launcher, program: Program, witness: 
         Ok(finished) => finished,
         Err(error) => return Ended::NotStarted(error.to_string()),
     };
+    let is_cut = finished.output.is_cut;
     let (stdout, stderr) = (finished.output.bytes, finished.errors.bytes);
     let Some(exit) = finished.exit else { return Ended::TimedOut };
-    match exit.status {
-        Status::Code(code) => Ended::Exited { code: Some(code), signal: None, stdout, stderr },
-        Status::Signal(signal) => Ended::Exited { code: None, signal: Some(signal), stdout, stderr },
+    let (code, signal) = match exit.status {
+        Status::Code(code) => (Some(code), None),
+        Status::Signal(signal) => (None, Some(signal)),
+        Status::Lost => (None, None),
         Status::NotStarted(errno) => {
             let why = || std::io::Error::from_raw_os_error(errno).to_string();
-            Ended::NotStarted(exit.reason.unwrap_or_else(why))
+            return Ended::NotStarted(exit.reason.unwrap_or_else(why));
         }
-        Status::Lost => Ended::Exited { code: None, signal: None, stdout, stderr },
-    }
+    };
+    Ended::Exited { code, signal, stdout, stderr, is_cut }
 }

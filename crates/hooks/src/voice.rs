@@ -8,6 +8,9 @@ use crate::events;
 use crate::handler::{Handler, Kind};
 use crate::output::{self, NO_REASON, Spoken};
 
+/// What is said of an answer of more than [`KEPT_BYTES`](crate::program::KEPT_BYTES).
+const CUT: &str = "its answer is longer than 1 MiB and was cut off";
+
 /// How a handler failed to have a say. Each is told in its own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
@@ -21,6 +24,8 @@ pub(crate) enum Failed {
     TimedOut(Duration),
     /// What it printed is no answer.
     Misspoke(String),
+    /// The end of its answer is missing, and with it perhaps a refusal.
+    TooLong,
 }
 
 impl Failed {
@@ -29,7 +34,7 @@ impl Failed {
             Self::NotStarted(_) => HookFailureKind::NotStarted,
             Self::Crashed(_) | Self::NoGoodAnswer(_) => HookFailureKind::Crashed,
             Self::TimedOut(_) => HookFailureKind::TimedOut,
-            Self::Misspoke(_) => HookFailureKind::Misspoke,
+            Self::Misspoke(_) | Self::TooLong => HookFailureKind::Misspoke,
         }
     }
 
@@ -42,13 +47,17 @@ impl Failed {
                 format!("took longer than {} s and was stopped", time.as_secs_f64())
             }
             Self::Misspoke(why) => format!("gave an answer that cannot be read: {why}"),
+            Self::TooLong => format!("gave an answer that cannot be read: {CUT}"),
         }
     }
 }
 
-/// A handler that failed is told. What it guards is blocked if it is set to, and if a host that was to be asked did not answer in
-/// time.
+/// A handler that failed is told. What it guards is blocked if it is set to, if a host that was to be asked did not answer in time, and
+/// if the answer was cut.
 pub(crate) fn failed(handler: &Handler, failed: &Failed) -> HookAnswer {
+    if *failed == Failed::TooLong {
+        return objected(handler, None, CUT);
+    }
     let told = |what_follows: &str| HookFailure {
         hook: handler.name(),
         kind: failed.kind(),
@@ -137,6 +146,12 @@ pub(crate) fn read(handler: &Handler, text: &str) -> Option<Result<Spoken, Strin
         Err(_) if events::takes_plain_text(handler.event) => None,
         Err(error) => Some(Err(error.to_string())),
     }
+}
+
+/// Whether the beginning of an output may be that of an answer. Where plain text means nothing, whatever is printed is meant as one.
+pub(crate) fn may_be_answer(handler: &Handler, beginning: &str) -> bool {
+    let beginning = beginning.trim_start();
+    !events::takes_plain_text(handler.event) || beginning.is_empty() || beginning.starts_with('{')
 }
 
 fn blocked(event: HookEvent, reason: String) -> HookAnswer {

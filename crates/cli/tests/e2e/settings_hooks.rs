@@ -338,3 +338,16 @@ fn a_hook_that_fails_is_told_once_on_standard_error() {
     }
     check("exit 7", "stream-json", &[]);
 }
+
+/// A denial that is too long to be read whole is one all the same.
+#[test]
+fn a_denial_of_more_than_a_mebibyte_holds() {
+    let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+    let denial = "printf '{\"hookSpecificOutput\": {\"hookEventName\": \"PreToolUse\", \"permissionDecision\": \"deny\", \
+                  \"permissionDecisionReason\": \"'; head -c 1500000 /dev/zero | tr '\\0' x; printf '\"}}'";
+    let settings = hook("PreToolUse", denial).to_string();
+    let finished = stage.run(&["-p", "go", "--allowedTools", "Bash", "--settings", &settings]);
+    assert!(stage.project.read("made").is_err(), "{finished:?}");
+    assert!(finished.stderr.contains("its answer is longer than 1 MiB and was cut off"), "{finished:?}");
+    assert!(stage.last_user_text().contains("was cut off"), "{}", stage.last_user_text());
+}

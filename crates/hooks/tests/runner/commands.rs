@@ -54,6 +54,39 @@ async fn the_exit_code_says_whether_a_hook_objects() {
     check("SessionEnd", end, "echo bad >&2; exit 2", "notice objects: bad").await;
 }
 
+/// A denial may be in the part that is missing.
+#[tokio::test]
+async fn an_answer_that_is_cut_is_an_objection() {
+    const CUT: &str = "its answer is longer than 1 MiB and was cut off";
+    // More than is kept, of blanks or of a long reason.
+    let blanks = "head -c 2000000 /dev/zero | tr '\\0' ' '";
+    let long = "head -c 2000000 /dev/zero | tr '\\0' x";
+    let denial = |reason: &str| {
+        format!(
+            "printf '{{\"hookSpecificOutput\": {{\"hookEventName\": \"PreToolUse\", \"permissionDecision\": \"deny\", \
+             \"permissionDecisionReason\": \"'; {reason}; printf '\"}}}}'"
+        )
+    };
+    for line in [denial(long), format!("{blanks}; {}", denial("printf no")), long.to_owned()] {
+        let seen = words(&Stage::one("PreToolUse", shell(&line)).ask(bash("ls")).await);
+        assert!(seen.starts_with("deny ") && seen.contains(CUT), "{line}: {seen}");
+        let seen = words(&Stage::one("PreToolUse", shell(&format!("{line}; exit 1"))).ask(bash("ls")).await);
+        assert!(seen.starts_with("deny ") && seen.contains(CUT), "{line}: {seen}");
+    }
+    let block = format!("printf '{{\"decision\": \"block\", \"reason\": \"'; {long}; printf '\"}}'");
+    for (event, call) in [("UserPromptSubmit", prompt("x")), ("Stop", stop())] {
+        let seen = words(&Stage::one(event, shell(&block)).ask(call).await);
+        assert!(seen.starts_with("block ") && seen.contains(CUT), "{event}: {seen}");
+    }
+    // Plain text is no answer, and what an exit code says needs none.
+    let seen = words(&Stage::one("UserPromptSubmit", shell(long)).ask(prompt("x")).await);
+    assert!(seen.starts_with("context ") && !seen.contains(CUT), "{}", &seen[..200.min(seen.len())]);
+    let seen = words(
+        &Stage::one("PreToolUse", shell(&format!("{long}; echo no >&2; exit 2"))).ask(bash("ls")).await,
+    );
+    assert_eq!(seen, "deny no | notice objects: no");
+}
+
 #[tokio::test]
 async fn a_program_that_is_not_there_is_told_apart_from_one_that_crashes() {
     let answer = Stage::one("PreToolUse", shell("./no-such-script.sh")).ask(bash("ls")).await;
