@@ -1,5 +1,6 @@
 //! Settings files and trust: what holds before anything of a project acts.
 
+pub(crate) mod git;
 mod keep;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use windlass_config::{
     Effective, Home, Place, Problem, ReportStore, SettingSources, Settings, SettingsFiles, SettingsPlaces,
     Severity, TrustAnswer, TrustRequest, TrustState, TrustStore,
 };
+use windlass_session::GitProgram;
 
 use crate::acting::Acting;
 use crate::display;
@@ -40,6 +42,8 @@ pub(crate) struct Guard {
     pub(crate) effective: Effective,
     pub(crate) home: Home,
     pub(crate) places: SettingsPlaces,
+    /// The git that may be asked about the repository; none before trust.
+    pub(crate) git: Option<GitProgram>,
     pub(crate) notices: SettingsNotices,
 }
 
@@ -125,6 +129,7 @@ pub(crate) struct Reading {
     pub(crate) files: SettingsFiles,
     pub(crate) home: Home,
     pub(crate) state: TrustState,
+    trusted: bool,
     pub(crate) effective: Effective,
 }
 
@@ -133,13 +138,13 @@ pub(crate) fn read(said: Said<'_>, place: &Place, ask: impl FnOnce(&str) -> bool
     let (files, home) = files(said, place)?;
     let (trusted, state) = decide_trust(&files, &home, said, ask)?;
     let effective = files.effective(trusted);
-    Ok(Reading { files, home, state, effective })
+    Ok(Reading { files, home, state, trusted, effective })
 }
 
 impl Reading {
     /// What holds, unless something is so wrong that nothing may start.
     pub(crate) fn check(self) -> Result<Guard, String> {
-        let Self { files, home, state, effective } = self;
+        let Self { files, home, state, trusted, effective } = self;
         if let Some(problem) = effective.fatal() {
             return Err(problem.to_string());
         }
@@ -148,9 +153,10 @@ impl Reading {
         let problems = effective.problems.iter().cloned().chain(unread(&files)).collect();
         let (untrusted, store) =
             (untrusted(&effective.skipped, &state), home.directory().map(ReportStore::new));
+        let git = if trusted { git::program(&files) } else { None };
         let places = files.places().clone();
         let notices = SettingsNotices { untrusted, problems, files, store };
-        Ok(Guard { settings, environment, effective, home, places, notices })
+        Ok(Guard { settings, environment, effective, home, places, git, notices })
     }
 }
 

@@ -15,8 +15,8 @@ use windlass_engine::{Engine, Recall, Recalled, Session, SessionSeed, Transcript
 use windlass_ports::SessionLog;
 use windlass_protocol::{SessionKey, StartSource};
 use windlass_session::{
-    Catalogue, Checkpoints, Layout, Lease, LeaseError, Loaded, LogWriter, SessionInfo, SessionPaths, Upto,
-    Wanted, copy_checkpoints, copy_log, load_back, rename,
+    Catalogue, Checkpoints, GitProgram, Layout, Lease, LeaseError, Loaded, LogWriter, SessionInfo,
+    SessionPaths, Upto, Wanted, copy_checkpoints, copy_log, load_back, rename,
 };
 
 use crate::wiring::Kept;
@@ -48,13 +48,17 @@ pub(crate) struct Opening {
 
 impl Opening {
     /// Finds the session that is meant, or makes up a new one. Each error is for the user.
-    pub(crate) fn find(wish: &Wish, home: &Home, cwd: &Path) -> Result<Self, String> {
+    pub(crate) fn find(
+        wish: &Wish,
+        home: &Home,
+        cwd: &Path,
+        git: Option<&GitProgram>,
+    ) -> Result<Self, String> {
+        let catalogue = || catalogue(home).map(|catalogue| catalogue.with_git(git.cloned()));
         let found = match &wish.origin {
             Source::New => None,
-            Source::Newest => catalogue(home)?.newest(cwd, Wanted::Any),
-            Source::Named(words) => {
-                Some(catalogue(home)?.find(cwd, words).map_err(|error| error.to_string())?)
-            }
+            Source::Newest => catalogue()?.newest(cwd, Wanted::Any),
+            Source::Named(words) => Some(catalogue()?.find(cwd, words).map_err(|error| error.to_string())?),
         };
         let opening = if let Some(found) = found {
             Self::go_on(wish, &found, home, cwd)?

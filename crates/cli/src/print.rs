@@ -140,7 +140,7 @@ fn remark(arguments: &Arguments, outcome: &Outcome) {
 fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     let place = guard::place()?;
     let held = guard::load(arguments.said(), &place, terminal::agrees)?;
-    let opening = Opening::find(&arguments.wish()?, &held.home, &place.cwd)?;
+    let opening = Opening::find(&arguments.wish()?, &held.home, &place.cwd, held.git.as_ref())?;
     let mut flags = arguments.flags();
     opening.saved().fill(&mut flags);
     let files = held.effective.settings;
@@ -153,7 +153,7 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
         config.permissions.asking = Asking::Person;
     }
     let lines = arguments.input_format == InputFormat::StreamJson;
-    let (key, origins) = (opening.key, Origins::new(&config, &flags));
+    let (key, origins) = (opening.key, Origins::new(&config, &flags, held.git));
     let streams_text = arguments.output_format == Format::Text && std::io::stdout().is_terminal();
     let partial_messages = arguments.include_partial_messages || streams_text;
     let form = Form { partial_messages, lines };

@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use windlass_config::{Home, Place, Settings};
-use windlass_session::{Catalogue, Layout, Scope, SessionInfo, Wanted};
+use windlass_session::{Catalogue, GitProgram, Layout, Scope, SessionInfo, Wanted};
 
-use crate::complain;
+use crate::{complain, guard};
 
 mod arguments;
 mod export;
@@ -22,6 +22,7 @@ pub(crate) use export::{redactor, to_file};
 pub(crate) struct Ground {
     pub(crate) settings: Settings,
     layout: Layout,
+    git: Option<GitProgram>,
     cwd: PathBuf,
 }
 
@@ -31,15 +32,19 @@ impl Ground {
         let cwd = std::env::current_dir().map_err(|error| {
             format!("cannot use the current directory: {error}. Change to one that exists.")
         })?;
-        let place =
-            Place { cwd: cwd.clone(), is_root: false, home: std::env::home_dir(), managed: PathBuf::new() };
+        let place = Place {
+            cwd: cwd.clone(),
+            is_root: false,
+            home: std::env::home_dir(),
+            managed: guard::MANAGED.into(),
+        };
         let home = Home::new(&settings.home, &place);
         let home = home.required().map_err(|error| error.to_string())?;
-        Ok(Self { layout: Layout::new(home), settings, cwd })
+        Ok(Self { layout: Layout::new(home), git: guard::git::if_trusted(&place), settings, cwd })
     }
 
     fn catalogue(&self) -> Catalogue {
-        Catalogue::new(self.layout.clone())
+        Catalogue::new(self.layout.clone()).with_git(self.git.clone())
     }
 
     /// The sessions of this project, or all.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::glance::{Glance, glance};
 use crate::index::Index;
 use crate::layout::{Layout, SessionPaths, session_id};
-use crate::repository::{Identity, Repository};
+use crate::repository::{GitProgram, Identity, Repository};
 
 mod find;
 
@@ -111,6 +111,7 @@ pub enum Wanted {
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     layout: Layout,
+    git: Option<GitProgram>,
 }
 
 /// A session file as the folder shows it.
@@ -124,7 +125,13 @@ impl Catalogue {
     /// The sessions in these places.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
-        Self { layout }
+        Self { layout, git: None }
+    }
+
+    /// Lets this git be asked whether a repository is the same as one elsewhere. Without it only its files are looked at.
+    #[must_use]
+    pub fn with_git(self, git: Option<GitProgram>) -> Self {
+        Self { git, ..self }
     }
 
     /// The sessions, the one that was last written to first.
@@ -193,8 +200,8 @@ impl Catalogue {
             !theirs.roots.is_empty() && theirs.inside == ours.inside && !theirs.matches(&ours)
         };
         // Only now is it worth asking git.
-        if identities.iter().flatten().any(undecided) {
-            ours = repository.identity_with_roots();
+        if let Some(git) = self.git.as_ref().filter(|_| identities.iter().flatten().any(undecided)) {
+            ours = repository.identity_with_roots(git);
         }
         let pairs = sessions.into_iter().zip(identities);
         let same = pairs.filter(|(_, theirs)| theirs.as_ref().is_some_and(|theirs| theirs.matches(&ours)));

@@ -39,7 +39,7 @@ pub use read::{
     Copied, Damage, Lines, LoadError, Loaded, Located, Records, Scene, Story, Torn, Upto, copy_log, lines,
     load, load_back, records, story,
 };
-pub use repository::{Identity, Repository};
+pub use repository::{GitProgram, Identity, Repository};
 pub use search::{Hit, search};
 pub use sync::{SyncPolicy, UnknownSyncPolicy};
 pub use title::rename;

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 mod address;
 mod roots;
 
+pub use roots::GitProgram;
+
 /// A file of git that is larger than this is not read.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -105,8 +107,8 @@ impl Repository {
 
     /// The same with the first commits. This runs git and may take seconds.
     #[must_use]
-    pub fn identity_with_roots(&self) -> Identity {
-        Identity { roots: roots::commits(self), ..self.identity() }
+    pub fn identity_with_roots(&self, git: &GitProgram) -> Identity {
+        Identity { roots: roots::commits(self, git), ..self.identity() }
     }
 }
 

@@ -12,8 +12,8 @@ use windlass_engine::Engine;
 use windlass_ports::LogError;
 use windlass_protocol::{RawValueEq, SessionKey};
 use windlass_session::{
-    At, Checkpoints, Header, Keeper, Lease, LogOptions, LogWriter, Mark, Marker, Repository, SessionPaths,
-    SyncPolicy,
+    At, Checkpoints, GitProgram, Header, Keeper, Lease, LogOptions, LogWriter, Mark, Marker, Repository,
+    SessionPaths, SyncPolicy,
 };
 
 use super::Saved;
@@ -32,10 +32,11 @@ pub(crate) struct Origins {
     sync: Sync,
     checkpoints: bool,
     repository: Option<Repository>,
+    git: Option<GitProgram>,
 }
 
 impl Origins {
-    pub(crate) fn new(config: &Config, flags: &Flags) -> Self {
+    pub(crate) fn new(config: &Config, flags: &Flags, git: Option<GitProgram>) -> Self {
         let home = &config.settings.home;
         Self {
             cwd: config.cwd.clone(),
@@ -44,6 +45,7 @@ impl Origins {
             sync: home.sync,
             checkpoints: !home.no_checkpoints,
             repository: Repository::discover(&config.cwd),
+            git,
         }
     }
 
@@ -85,8 +87,12 @@ impl Origins {
         let (marker, (tell, found)) = (log.marker(), sync_channel(1));
         mark(&marker, &repository.identity());
         let identified = Identified { marker: marker.clone(), found };
+        let Some(git) = self.git.clone() else {
+            let _ = tell.send(());
+            return Some(identified);
+        };
         std::thread::spawn(move || {
-            mark(&marker, &repository.identity_with_roots());
+            mark(&marker, &repository.identity_with_roots(&git));
             // Whoever waits for it may have given up.
             let _ = tell.send(());
         });

@@ -148,3 +148,57 @@ fn what_waits_for_trust_is_one_line() {
     let piped = windlass(&stage.project, &["config", "show"]).stderr;
     assert_eq!(piped, format!("{expected}\n"));
 }
+
+/// A git that writes down that it was started, and with which environment.
+const SPY: &str = "#!/bin/sh\n/usr/bin/env >> \"$0.log\"\nexec /usr/bin/git \"$@\"\n";
+
+fn spy(directory: &Path) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::create_dir_all(directory).unwrap();
+    let git = directory.join("git");
+    std::fs::write(&git, SPY).unwrap();
+    std::fs::set_permissions(&git, std::fs::Permissions::from_mode(0o755)).unwrap();
+    directory.join("git.log")
+}
+
+/// Before trust no git runs at all; after it, one that the user put into an absolute place, without the key. One that came with the
+/// project never does.
+#[test]
+fn no_git_is_started_before_trust_and_none_of_the_project_ever() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "Hello."}], "repeat": 9}]"#);
+    let project = stage.project.path();
+    for arguments in [&["init", "-q"][..], &["commit", "-q", "--allow-empty", "-m", "root"]] {
+        let identity = ["-c", "user.name=n", "-c", "user.email=e@example.org"];
+        let git =
+            std::process::Command::new("git").args(identity).args(arguments).current_dir(&project).output();
+        assert!(git.unwrap().status.success());
+    }
+    stage.project.write(SETTINGS, r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#).unwrap();
+    let own = tempfile::tempdir().unwrap();
+    let (theirs, mine) = (spy(&project.join("bin")), spy(own.path()));
+    let inside = project.join("bin");
+    let system = std::env::var("PATH").unwrap();
+    let path = format!("bin:./bin:{}:{}:{system}", inside.display(), own.path().display());
+    let run = |arguments: &[&str]| {
+        let finished = stage.command(arguments).env("PATH", &path).env("GH_TOKEN", "t").run().unwrap();
+        assert_eq!(finished.code(), Some(0), "{finished:?}");
+        let log = std::fs::read_to_string(&mine).ok();
+        let _ = std::fs::remove_file(&mine);
+        assert!(!theirs.exists(), "{arguments:?}: {}", std::fs::read_to_string(&theirs).unwrap());
+        log
+    };
+    for arguments in
+        [&["-p", "go"][..], &["-p", "go", "--continue"], &["sessions"], &["trust"], &["config", "show"]]
+    {
+        assert_eq!(run(arguments), None, "{arguments:?}");
+    }
+    run(&["trust", "add"]);
+    let environment = run(&["-p", "go"]).unwrap();
+    for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GH_TOKEN"] {
+        assert!(!environment.contains(name), "{environment}");
+    }
+    assert!(
+        !environment.contains(inside.to_str().unwrap()) && !environment.contains("=bin:"),
+        "{environment}"
+    );
+}

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use windlass_session::{Identity, Repository, Wanted};
+use windlass_session::{GitProgram, Identity, Repository, Wanted};
 
-use crate::support::{World, git, numbers, repository, user};
+use crate::support::{World, git, git_program, numbers, repository, user};
 
 /// The line that says in which repository a session was started.
 fn line(identity: &Identity) -> Value {
@@ -25,7 +25,7 @@ fn a_moved_project_finds_its_sessions_by_its_first_commits() {
     let (old, other) = (world.project("old"), world.project("other"));
     repository(&old);
     repository(&other);
-    let identity = Repository::discover(&old).unwrap().identity_with_roots();
+    let identity = Repository::discover(&old).unwrap().identity_with_roots(&git_program());
     assert_eq!((identity.roots.len(), &identity.origin), (1, &None));
     world.session(&old, 1, &[user(&old, "hello"), line(&identity)]);
     std::fs::rename(&old, world.path("new")).unwrap();
@@ -61,13 +61,13 @@ fn a_local_clone_shares_the_first_commits() {
     let world = World::new();
     let old = world.project("old");
     repository(&old);
-    let identity = Repository::discover(&old).unwrap().identity_with_roots();
+    let identity = Repository::discover(&old).unwrap().identity_with_roots(&git_program());
     world.session(&old, 1, &[user(&old, "hello"), line(&identity)]);
     git(&world.path(""), &["clone", "-q", "old", "new"]);
     check(&world, &world.path("new"), &[1]);
     git(&world.path(""), &["clone", "-q", "--depth", "1", &format!("file://{}", old.display()), "shallow"]);
     let shallow = Repository::discover(&world.path("shallow")).unwrap();
-    assert_eq!(shallow.identity_with_roots().roots, Vec::<String>::new());
+    assert_eq!(shallow.identity_with_roots(&git_program()).roots, Vec::<String>::new());
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn nothing_that_a_repository_configures_is_run() {
         git(&project, &["config", key, &program]);
     }
     let found = Repository::discover(&project).unwrap();
-    assert_eq!(found.identity_with_roots().roots.len(), 1);
+    assert_eq!(found.identity_with_roots(&git_program()).roots.len(), 1);
     assert!(!mark.exists());
 }
 
@@ -133,4 +133,31 @@ fn broken_repositories_are_none() {
     check("words", &|directory| std::fs::write(directory.join(".git"), "hello").unwrap());
     check("dangling", &|directory| std::fs::write(directory.join(".git"), "gitdir: ../gone").unwrap());
     assert_eq!(Repository::discover(&world.path("missing")), None);
+}
+
+#[test]
+fn only_a_git_in_an_absolute_place_is_run_and_with_the_given_environment() {
+    let world = World::new();
+    let (project, bin) = (world.project("project"), world.project("bin"));
+    repository(&project);
+    let log = world.path("log");
+    let stub = format!("#!/bin/sh\n/usr/bin/env > {}\n", log.display());
+    std::fs::write(bin.join("git"), stub).unwrap();
+    let check = |path: &str, is_found: bool| {
+        let environment = [("PATH", path), ("GIT_DIR", "/nowhere"), ("SHOWN", "yes")];
+        let environment = environment.map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(GitProgram::find(environment.to_vec()).is_some(), is_found, "{path}");
+        GitProgram::find(environment.to_vec())
+    };
+    let absolute = bin.display().to_string();
+    check(&absolute, false);
+    let mut mode = std::fs::metadata(bin.join("git")).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
+    std::fs::set_permissions(bin.join("git"), mode).unwrap();
+    check("bin", false);
+    check("", false);
+    let git = check(&format!("bin:.:{absolute}"), true).unwrap();
+    assert!(Repository::discover(&project).unwrap().identity_with_roots(&git).roots.is_empty());
+    let environment = std::fs::read_to_string(&log).unwrap();
+    assert!(environment.contains("SHOWN=yes") && !environment.contains("GIT_DIR"), "{environment}");
 }

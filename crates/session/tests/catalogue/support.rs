@@ -6,10 +6,15 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use uuid::Uuid;
-use windlass_session::{Catalogue, Layout, Scope, SessionInfo};
+use windlass_session::{Catalogue, GitProgram, Layout, Scope, SessionInfo};
 
 pub(crate) struct World {
     folder: tempfile::TempDir,
+}
+
+/// The git of this machine.
+pub(crate) fn git_program() -> GitProgram {
+    GitProgram::find(std::env::vars_os().collect()).unwrap()
 }
 
 impl World {
@@ -26,7 +31,7 @@ impl World {
     }
 
     pub(crate) fn catalogue(&self) -> Catalogue {
-        Catalogue::new(self.layout())
+        Catalogue::new(self.layout()).with_git(Some(git_program()))
     }
 
     /// Makes a directory.
