@@ -117,7 +117,7 @@ impl<'a> std::ops::Deref for Matter<'a> {
 type Stage = fn(&Matter<'_>) -> Option<Ruling>;
 
 /// The stages, in order; the first that settles decides. What none settles is asked.
-const STAGES: [Stage; 18] = [
+const STAGES: [Stage; 19] = [
     denied_by_hook,
     denied_by_rule,
     plan_mode,
@@ -129,6 +129,7 @@ const STAGES: [Stage; 18] = [
     critical_removal,
     private_host,
     bypass_mode,
+    confined::leaves_sandbox,
     protected_edit,
     confined::confined_command,
     allowed_by_hook,
@@ -177,6 +178,7 @@ pub(crate) fn why_each_time(case: &Case<'_>) -> String {
             "it may change a protected file"
         }
         _ if changed.is_some() => "it changes a protected file",
+        _ if confined::asks_to_leave(case) => "leaving the sandbox is asked about every time",
         _ if case.permissions.managed_only => MANAGED_ONLY,
         _ if hidden => "part of the command is invisible",
         _ => "no rule can describe just this call",

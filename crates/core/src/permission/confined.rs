@@ -2,14 +2,14 @@
 
 use windlass_protocol::{PlainCommand, Ruling};
 
-use super::{Case, Matter, allow};
+use super::{Case, Matter, allow, ask_because};
 use crate::config::{PermissionMode, Sandboxing};
 use crate::rules::has_value;
 
 /// Commands that change where later ones run.
 const MOVERS: [&str; 3] = ["cd", "pushd", "popd"];
 
-/// Whether the call runs in the sandbox. Leaving it is asked for by the model and decided like any other command.
+/// Whether the call runs in the sandbox.
 pub(crate) fn is_confined(case: &Case<'_>) -> bool {
     let Some(sandbox) = &case.permissions.sandbox else { return false };
     case.facts.commands.is_some() && !leaves(case, sandbox) && !is_excluded(case, sandbox)
@@ -17,6 +17,20 @@ pub(crate) fn is_confined(case: &Case<'_>) -> bool {
 
 fn leaves(case: &Case<'_>, sandbox: &Sandboxing) -> bool {
     sandbox.may_leave && has_value(case.input, "dangerouslyDisableSandbox", "true")
+}
+
+/// Whether the model asks to leave the sandbox with a command that settings do not run outside.
+pub(super) fn asks_to_leave(case: &Case<'_>) -> bool {
+    let Some(sandbox) = &case.permissions.sandbox else { return false };
+    case.facts.commands.is_some() && leaves(case, sandbox) && !is_excluded(case, sandbox)
+}
+
+/// Leaving the sandbox is a question of its own, whatever allows the command itself.
+pub(super) fn leaves_sandbox(case: &Matter<'_>) -> Option<Ruling> {
+    asks_to_leave(case).then(|| {
+        let reason = format!("{} would run this command outside the sandbox.", case.tool);
+        ask_because(case, reason, || "the setting sandbox.excludedCommands".into())
+    })
 }
 
 /// Every command of the line is one of those that run outside, and the line does nothing else.

@@ -1,7 +1,8 @@
-use windlass_protocol::Behaviour;
+use windlass_protocol::{Behaviour, CommandEffect, CommandFacts, PlainCommand};
 
 use super::*;
-use crate::rules::{Anchors, RuleSource};
+use crate::config::Sandboxing;
+use crate::rules::{Anchors, CommandPattern, RuleSource};
 
 fn place(lexical: &str, resolved: Option<&str>) -> PathFact {
     PathFact { lexical: lexical.into(), resolved: resolved.map(PathBuf::from), is_directory: false }
@@ -414,4 +415,56 @@ fn a_skill_is_offered_by_its_name() {
     check(r#"{"skill": "re*"}"#, &[]);
     check(r#"{"skill": "review:*"}"#, &[]);
     check("{}", &[]);
+}
+
+/// A line that only looks, and what is allowed by a rule, in a sandbox that the model asks to leave.
+#[test]
+fn leaving_the_sandbox_is_asked_about_whatever_allows_the_command() {
+    use PermissionMode::*;
+    let line = |name: &str, effect: CommandEffect| {
+        let words = vec![name.to_owned()];
+        let plain = PlainCommand {
+            text: name.to_owned(),
+            words: words.clone(),
+            whole: words,
+            exact_only: false,
+            spelled: None,
+            effect,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            network: false,
+        };
+        let plain = Ok(vec![plain]);
+        let commands =
+            CommandFacts { line: name.into(), plain, found: Vec::new(), unseen: None, hidden: false };
+        let kind = if effect == CommandEffect::Looks { CallKind::Read } else { CallKind::Execute };
+        CallFacts { commands: Some(commands.into()), ..CallFacts::new(kind) }
+    };
+    let check = |name: &str, mode: PermissionMode, leave: bool, expected: &str| {
+        let effect = if name == "ls" { CommandEffect::Looks } else { CommandEffect::Unknown };
+        let excluded = vec![CommandPattern::parse("docker").unwrap()];
+        let sandbox = Sandboxing { auto_allow: true, may_leave: true, excluded };
+        let permissions = Permissions { sandbox: Some(sandbox), ..permissions(mode, Asking::Person) };
+        let permissions =
+            permissions.with(Behaviour::Allow, "Bash(make)").with(Behaviour::Allow, "Bash(docker)");
+        let input = RawValue::from_string(format!("{{\"dangerouslyDisableSandbox\": {leave}}}")).unwrap();
+        let (facts, roots) = (line(name, effect), roots());
+        let case = Case { input: &input, ..Case::new("Bash", &facts, &permissions, &roots) };
+        let hooked = Case { hook: Some(&HookPermission::Allow), ..case };
+        for case in [case, hooked] {
+            assert_eq!(word(&judge(&case)), expected, "{name} {mode:?} {leave}");
+        }
+        assert_eq!(missing_rules(&case), [""; 0], "{name} {mode:?} {leave}");
+    };
+    for name in ["ls", "make"] {
+        for mode in [Default, AcceptEdits, Auto] {
+            check(name, mode, true, "ask");
+            check(name, mode, false, "allow");
+        }
+        check(name, DontAsk, true, "deny");
+        check(name, BypassPermissions, true, "allow");
+    }
+    check("ls", Plan, true, "ask");
+    // What settings run outside asks for nothing more.
+    check("docker", Default, true, "allow");
 }
