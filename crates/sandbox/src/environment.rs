@@ -44,6 +44,10 @@ const LOADER: &[&str] = &["GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH"];
 /// Where programs are looked for when nothing is said, or nothing usable.
 const PATH_DEFAULT: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// Set in place of a locale in whose encoding, such as GBK, the end of a character can be taken for a backslash: a command would not be
+/// the one that was examined.
+const LOCALE_DEFAULT: &str = "C.UTF-8";
+
 /// Says that nobody sits at a terminal, and who is running the command.
 const SET: &[(&str, &str)] = &[
     ("CLAUDECODE", "1"),
@@ -60,6 +64,7 @@ const SET: &[(&str, &str)] = &[
 /// *secret*, *password*, *passwd*, *passphrase* or *credential*), unless `pass` lists them; and, always, what would change how
 /// a shell reads a command (start-up files, exported functions, shell options). Pagers and git's terminal prompt are
 /// switched off, `TERM` is `dumb` where there is none, and `CLAUDECODE`, `WINDLASS` and `CLAUDE_PROJECT_DIR` are set.
+/// A locale that is neither C, POSIX nor one of UTF-8 becomes `C.UTF-8`.
 /// `PATH` keeps only absolute entries: the name of a program, which a permission may be given for, does not mean
 /// another program in every directory.
 pub fn child_environment(
@@ -75,6 +80,11 @@ pub fn child_environment(
     let is_set = |name: &OsStr| set.iter().any(|(other, _)| other == name);
     let mut environment: Vec<_> =
         parent.into_iter().filter(|(name, _)| !is_set(name) && is_passed_on(name, pass)).collect();
+    for (_, value) in
+        environment.iter_mut().filter(|(name, value)| is_locale(name) && !is_plain_locale(value))
+    {
+        *value = LOCALE_DEFAULT.into();
+    }
     for (name, default) in [("TERM", "dumb"), ("PATH", PATH_DEFAULT)] {
         if !environment.iter().any(|(other, _)| other == name) {
             environment.push((name.into(), default.into()));
@@ -118,6 +128,18 @@ fn filter_path(environment: &mut [(OsString, OsString)], keep: impl Fn(&Path) ->
     }
 }
 
+fn is_locale(name: &OsStr) -> bool {
+    name == "LANG" || name.as_encoded_bytes().starts_with(b"LC_")
+}
+
+fn is_plain_locale(value: &OsStr) -> bool {
+    let value = value.to_string_lossy();
+    let (language, encoding) = value.split_once('.').unwrap_or((&value, ""));
+    let is_name = language.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let encoding = encoding.split('@').next().unwrap_or_default().to_ascii_lowercase();
+    matches!(&*value, "" | "C" | "POSIX") || (is_name && matches!(encoding.as_str(), "utf-8" | "utf8"))
+}
+
 fn is_passed_on(name: &OsStr, pass: &[String]) -> bool {
     let upper = name.to_string_lossy().to_ascii_uppercase();
     let listed = || pass.iter().any(|passed| name == passed.as_str());
@@ -157,6 +179,24 @@ mod tests {
             check(name, &[], false);
             check(name, &[name], true);
             check(name, &["OTHER"], false);
+        }
+    }
+
+    #[test]
+    fn no_locale_changes_how_the_shell_reads() {
+        let check = |name: &str, value: &str, expected: &str| {
+            let found = child(&[(name, value)], &[]).into_iter().find(|(other, _)| other == name);
+            assert_eq!(found.unwrap().1, expected, "{name}={value}");
+        };
+        for value in ["", "C", "POSIX", "C.UTF-8", "en_US.UTF-8", "de_DE.utf8", "de_DE.UTF-8@euro"] {
+            check("LC_ALL", value, value);
+        }
+        for name in ["LANG", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES"] {
+            for value in
+                ["zh_CN.GBK", "zh_CN", "ja_JP.SJIS", "japanese", "zh_TW.Big5", "x.UTF-8.GBK", "GBK@.utf8"]
+            {
+                check(name, value, "C.UTF-8");
+            }
         }
     }
 
