@@ -23,7 +23,6 @@ pub(super) fn judge(name: &str, arguments: &[Word], context: &Context<'_>) -> Op
         "export" => exports_harmless(arguments).then(|| looks(Vec::new())),
         "tar" => archive_list(arguments, context),
         "unzip" => zip_list(arguments, context),
-        "pip" | "pip3" => is_package_list(&literals(arguments)?).then(|| looks(Vec::new())),
         "lsof" => is_socket_list(&literals(arguments)?).then(|| looks(Vec::new())),
         "ulimit" => shows_limit(&literals(arguments)?).then(|| looks(Vec::new())),
         "ps" => is_process_list(&literals(arguments)?).then(|| looks(Vec::new())),
@@ -250,17 +249,6 @@ fn zip_list(arguments: &[Word], context: &Context<'_>) -> Option<Facts> {
 /// Whether the name of a file ends with one of these endings.
 pub(super) fn has_ending(word: &Word, endings: &str) -> bool {
     word.text.rsplit_once('.').is_some_and(|(name, end)| !name.is_empty() && has_name(endings, end))
-}
-
-/// Which packages are installed.
-fn is_package_list(arguments: &[&str]) -> bool {
-    let (Some(subcommand), rest) = (arguments.first(), arguments.get(1..).unwrap_or_default()) else {
-        return false;
-    };
-    let is_plain = |word: &&str| {
-        !word.starts_with('-') || has_name("--format=columns --format=freeze --format=json --files", word)
-    };
-    has_name("list show freeze", subcommand) && rest.iter().all(is_plain)
 }
 
 /// Which programs use which ports.

@@ -62,8 +62,11 @@ fn sed(telling: &mut Telling<'_>) {
         scripts.extend(operands.get(empty));
     }
     let script = scripts.iter().map(|(_, script)| *script).collect::<Vec<_>>().join("\n");
+    // What another command prints into a script may be any command of it.
+    let is_open = |(at, script): &(usize, &str)| script.contains('\0') && telling.words[*at].is_arbitrary;
+    let is_any = scripts.iter().any(is_open);
     if let Some((at, _)) = scripts.last()
-        && runs_in_sed(&script)
+        && (is_any || runs_in_sed(&script))
     {
         telling.tells(*at);
     }

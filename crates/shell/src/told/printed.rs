@@ -45,7 +45,18 @@ pub(crate) fn prints_no_option(command: &PlainCommand) -> bool {
             names.iter().all(is_name)
         }
         ["command", "-v", name] => is_name(name),
+        ["date"] => true,
+        ["date", format] => is_date(format),
         [name, rest @ ..] => has_name(TAME, name) && rest.iter().all(|word| !word.contains('\0')),
         [] => false,
     }
+}
+
+/// A format of a date that prints digits and what stands between them.
+fn is_date(format: &str) -> bool {
+    let is_plain = |part: &str| {
+        let rest = part.strip_prefix(['Y', 'm', 'd', 'H', 'M', 'S', 'F', 'T', 's', 'y', 'j']);
+        rest.is_some_and(|rest| rest.bytes().all(|byte| b"-_.:".contains(&byte)))
+    };
+    format.strip_prefix("+%").is_some_and(|format| format.split('%').all(is_plain))
 }
