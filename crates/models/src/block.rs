@@ -78,9 +78,14 @@ impl OpenBlock {
         Ok(text)
     }
 
+    /// Some gateways put the text of the first delta into the start of the block as well; it counts once.
     pub(crate) fn push_thinking(&mut self, piece: Piece<'_>) -> Result<String, String> {
         self.expect(Kind::Thinking, "thinking_delta")?;
         let text = piece.join(&mut self.half);
+        if self.thinking.is_none() && !text.is_empty() && self.started_with("thinking", &text)? {
+            self.thinking = Some(String::new());
+            return Ok(text);
+        }
         self.thinking.get_or_insert_default().push_str(&text);
         Ok(text)
     }
@@ -133,6 +138,11 @@ impl OpenBlock {
         text.push(char::REPLACEMENT_CHARACTER);
     }
 
+    /// Whether the start of the block already held exactly this text.
+    fn started_with(&self, name: &str, text: &str) -> Result<bool, String> {
+        Ok(text_of(&object(self.skeleton.get())?, name).is_some_and(|start| start == text))
+    }
+
     fn expect(&self, kind: Kind, delta: &str) -> Result<(), String> {
         if self.kind == kind || self.kind == Kind::Other {
             Ok(())
@@ -171,11 +181,15 @@ impl OpenBlock {
 
 /// What a delta string makes of a string the skeleton began with.
 fn appended(start: &RawObject<'_>, name: &str, more: &str) -> Result<String, String> {
-    let before = start.get(name).and_then(|raw| serde_json::from_str::<Cow<'_, str>>(raw.get()).ok());
-    match before {
+    match text_of(start, name) {
         Some(before) if !before.is_empty() => string_json(&[&*before, more].concat()),
         _ => string_json(more),
     }
+}
+
+/// A string of the skeleton, if the field is one.
+fn text_of<'a>(start: &RawObject<'a>, name: &str) -> Option<Cow<'a, str>> {
+    start.get(name).and_then(|raw| serde_json::from_str(raw.get()).ok())
 }
 
 /// The list the skeleton began with, and the values of `more`, which has a comma in front of each.

@@ -195,6 +195,30 @@ fn thinking_takes_its_signature() {
 }
 
 #[test]
+fn thinking_that_a_start_and_its_first_delta_both_hold_counts_once() {
+    let check = |start: &str, deltas: &[&str], expected: &str| {
+        let deltas: Vec<String> = deltas
+            .iter()
+            .map(|text| format!(r#"{{"type":"thinking_delta","thinking":"{text}"}}"#))
+            .chain([r#"{"type":"signature_delta","signature":"s"}"#.to_owned()])
+            .collect();
+        check_block(
+            &format!(r#"{{"type":"thinking","thinking":"{start}","signature":""}}"#),
+            &deltas.iter().map(String::as_str).collect::<Vec<_>>(),
+            &format!(r#"{{"type":"thinking","thinking":"{expected}","signature":"s"}}"#),
+        );
+    };
+    check("hmm", &["hmm"], "hmm");
+    check("hmm", &["hmm", " so"], "hmm so");
+    check("hmm", &["hmm", "hmm"], "hmmhmm");
+    check("hmm", &[" so", "hmm"], "hmm sohmm");
+    check("hmm", &[], "hmm");
+    check("hm", &["hmm"], "hmhmm");
+    check("", &["", "hmm"], "hmm");
+    check("a\\nb", &["a\\nb", "c"], "a\\nbc");
+}
+
+#[test]
 fn tool_input_is_kept_as_the_model_wrote_it() {
     let tool = r#"{"type":"tool_use","id":"t","name":"N","input":{},"caller":{"type":"direct"}}"#;
     let input =
