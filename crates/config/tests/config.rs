@@ -116,10 +116,10 @@ fn every_number_of_the_context_has_a_variable_that_is_honoured_as_given() {
     );
     check("DISABLE_COMPACT", "1", "compact_command: false");
     check("DISABLE_COMPACT", "0", "auto_compact: true, reactive_compact: true");
-    check("WINDLASS_OUTPUT_RESERVE_TOKENS", "0", "output_reserve_tokens: 0,");
-    check("WINDLASS_COMPACT_MARGIN_TOKENS", "0", "compact_margin_tokens: 0,");
-    check("WINDLASS_BLOCKING_MARGIN_TOKENS", "0", "blocking_margin_tokens: 0,");
-    check("WINDLASS_WARNING_MARGIN_TOKENS", "0", "warning_margin_tokens: 0,");
+    check("WINDLASS_OUTPUT_RESERVE_TOKENS", "0", "output_reserve_tokens: Some(0),");
+    check("WINDLASS_COMPACT_MARGIN_TOKENS", "0", "compact_margin_tokens: Some(0),");
+    check("WINDLASS_BLOCKING_MARGIN_TOKENS", "0", "blocking_margin_tokens: Some(0),");
+    check("WINDLASS_WARNING_MARGIN_TOKENS", "0", "warning_margin_tokens: Some(0),");
     check("WINDLASS_MESSAGE_RESULT_CHARS", "1", "message_result_chars_max: 1,");
     check("WINDLASS_PREVIEW_CHARS", "0", "preview_chars: 0,");
     check("WINDLASS_RESULTS_KEPT", "0", "results_kept: 0,");

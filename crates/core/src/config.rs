@@ -239,14 +239,17 @@ pub struct ContextPolicy {
     pub window_tokens: Option<u64>,
     /// Compact at this share of the effective window; can only lower the threshold.
     pub compact_percent: Option<u64>,
-    /// The effective window is the window less the model's output cap, but less at most this.
-    pub output_reserve_tokens: u64,
-    /// The threshold of compaction is so much below the effective window.
-    pub compact_margin_tokens: u64,
-    /// The blocking limit is so much below the effective window.
-    pub blocking_margin_tokens: u64,
-    /// The warning threshold is so much below the effective window.
-    pub warning_margin_tokens: u64,
+    /// The effective window is the window less the model's output cap, but less at most this; by default 20,000, and no
+    /// more than an eighth of the window.
+    pub output_reserve_tokens: Option<u64>,
+    /// The threshold of compaction is so much below the effective window; by default 13,000, and no more than a twelfth of
+    /// the window.
+    pub compact_margin_tokens: Option<u64>,
+    /// The blocking limit is so much below the effective window; by default 3,000, and no more than a 48th of the window.
+    pub blocking_margin_tokens: Option<u64>,
+    /// The warning threshold is so much below the effective window; by default 20,000, and no more than an eighth of the
+    /// window.
+    pub warning_margin_tokens: Option<u64>,
     /// The results of one message together may have so many characters before the largest go to files.
     pub message_result_chars_max: usize,
     /// As many characters of a stored result are shown.
@@ -286,10 +289,10 @@ impl Default for ContextPolicy {
             micro_compact: true,
             window_tokens: None,
             compact_percent: None,
-            output_reserve_tokens: 20_000,
-            compact_margin_tokens: 13_000,
-            blocking_margin_tokens: 3_000,
-            warning_margin_tokens: 20_000,
+            output_reserve_tokens: None,
+            compact_margin_tokens: None,
+            blocking_margin_tokens: None,
+            warning_margin_tokens: None,
             message_result_chars_max: 200_000,
             preview_chars: 2_000,
             results_kept: 5,

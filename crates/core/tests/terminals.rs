@@ -666,7 +666,7 @@ fn rapid_refill() {
     let turn = |scenario: Scenario, n: u32| {
         scenario
             .call(&format!("read {n}"))
-            .ended_at(StopReason::ToolUse, 30_000, 0)
+            .ended_at(StopReason::ToolUse, 32_000, 0)
             .finished(n, "A")
             .forked(n, Terminal::Completed, "They read.")
             .looked(n, "nothing", Surroundings::default())
@@ -677,25 +677,25 @@ fn rapid_refill() {
         > submit x                   preparing streaming | call-model #1 [user]
         < call read 1                examine c1
         > c1 is read 1               run c1
-        < end tool_use 30000+0       settling
+        < end tool_use 32000+0       settling
         > c1 finished A              result c1 | compacting auto | fork f1 compact | preparing
         > f1 completed They read.    look l1 []
         > l1 finds nothing           compacted | streaming | call-model #2 [boundary]
         < call read 2                examine c2
         > c2 is read 2               run c2
-        < end tool_use 30000+0       settling
+        < end tool_use 32000+0       settling
         > c2 finished A              result c2 | compacting auto | fork f2 compact | preparing
         > f2 completed They read.    look l2 []
         > l2 finds nothing           compacted | streaming | call-model #3 [boundary]
         < call read 3                examine c3
         > c3 is read 3               run c3
-        < end tool_use 30000+0       settling
+        < end tool_use 32000+0       settling
         > c3 finished A              result c3 | compacting auto | fork f3 compact | preparing
         > f3 completed They read.    look l3 []
         > l3 finds nothing           compacted | streaming | call-model #4 [boundary]
         < call read 4                examine c4
         > c4 is read 4               run c4
-        < end tool_use 30000+0       settling
+        < end tool_use 32000+0       settling
         > c4 finished A              result c4 | preparing done | = rapid_refill after 5
         > f4 completed They read.
         > l4 finds nothing

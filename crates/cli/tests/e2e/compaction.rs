@@ -106,6 +106,39 @@ fn a_threshold_that_is_passed_compacts_before_the_next_request() {
     assert_eq!(stage.requests(), 3);
 }
 
+/// Margins are shares of a small window: one of 32,768 tokens is used up to about 26,000 of them.
+#[test]
+fn a_window_of_32k_is_used_before_it_is_compacted() {
+    let call = |tokens: u32| {
+        let usage =
+            json!({"input_tokens": tokens, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0});
+        json!({"blocks": [{"tool": "Bash", "input": {"command": "seq 30"}}], "usage": usage})
+    };
+    let stage = Stage::serving(
+        &json!([
+            {"when": {"contains": SUMMARY}, "blocks": [{"text": "They counted."}]},
+            call(9_000),
+            call(20_000),
+            call(25_000),
+            call(26_500),
+            said("Done."),
+        ]),
+        |server| server,
+    );
+    let variables = [("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "32768"), ("WINDLASS_COLLAPSE", "0")];
+    let told = stage.told(&["--allowedTools", "Bash", "--model", "local-7b"], &variables);
+    assert_eq!(told.result["result"], "Done.", "{}", told.result);
+    let boundaries = told.of("compact_boundary");
+    assert_eq!(boundaries.len(), 1, "{boundaries:?}");
+    let before = boundaries[0]["compact_metadata"]["pre_tokens"].as_u64().unwrap();
+    assert!((25_942..27_990).contains(&before), "{before}");
+    let asked = stage.server.exchanges().iter().position(|one| one.prompt().contains(SUMMARY));
+    assert_eq!(asked, Some(4), "four calls fitted before");
+    let context = stage.command(&["-p", "/context", "--model", "local-7b"]);
+    let context = context.env("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "32768").run().unwrap();
+    assert!(context.stdout.contains("compacted from 25,942 tokens on"), "{}", context.stdout);
+}
+
 #[test]
 fn a_hook_can_object_to_a_compaction() {
     let stage = Stage::serving(

@@ -29,6 +29,12 @@ const FILES: Way = &[];
 const TAILS: Way = &[("WINDLASS_COLLAPSE", "0"), ("WINDLASS_FILES_ATTACHED", "0")];
 /// Spans that give way to summaries one by one.
 const SPANS: Way = &[("WINDLASS_SPAN_TOKENS", "5000"), ("WINDLASS_ROUNDS_KEPT", "2")];
+/// Margins so wide that the provider has not enough to clear before the transcript is rewritten.
+const MARGINS: Way = &[
+    ("WINDLASS_OUTPUT_RESERVE_TOKENS", "20000"),
+    ("WINDLASS_COMPACT_MARGIN_TOKENS", "13000"),
+    ("WINDLASS_WARNING_MARGIN_TOKENS", "20000"),
+];
 /// Fewer changes of the transcript prove nothing.
 const REWRITES_MIN: usize = 5;
 
@@ -69,7 +75,7 @@ fn run(model: &str, way: Way, server: impl FnOnce(ServerBuilder) -> ServerBuilde
     let server = server(Server::builder(script()).window_tokens(WINDOW_TOKENS)).start().unwrap();
     let command = project.command(WINDLASS).server(&server).args(STREAM).args(["--model", model]);
     let command = command.env("CLAUDE_CODE_MAX_CONTEXT_TOKENS", WINDOW_TOKENS.to_string());
-    let command = way.iter().fold(command, |command, (name, value)| command.env(name, value));
+    let command = MARGINS.iter().chain(way).fold(command, |command, (name, value)| command.env(name, value));
     let finished = command.timeout(TIMEOUT).run().unwrap();
     let lines = finished.json_lines().unwrap();
     LongRun { finished, lines, server }

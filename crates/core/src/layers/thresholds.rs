@@ -13,28 +13,45 @@ pub(crate) struct Thresholds {
     pub(crate) warning: u64,
 }
 
+/// A margin that nobody set: so many tokens, but no more than this share of the window, so that a small window is not spent
+/// on margins.
+struct DefaultMargin {
+    tokens: u64,
+    window_divisor: u64,
+}
+
+const OUTPUT_RESERVE: DefaultMargin = DefaultMargin { tokens: 20_000, window_divisor: 8 };
+const COMPACT: DefaultMargin = DefaultMargin { tokens: 13_000, window_divisor: 12 };
+const BLOCKING: DefaultMargin = DefaultMargin { tokens: 3_000, window_divisor: 48 };
+const WARNING: DefaultMargin = DefaultMargin { tokens: 20_000, window_divisor: 8 };
+
+impl DefaultMargin {
+    fn or(&self, set: Option<u64>, window: u64) -> u64 {
+        set.unwrap_or_else(|| self.tokens.min(window / self.window_divisor))
+    }
+}
+
 impl Thresholds {
     /// The model's window, or the smaller one that the user wants.
     pub(crate) fn window(config: &Config, model: &ModelCard) -> u64 {
         config.context.window_tokens.map_or(model.window_tokens, |own| own.min(model.window_tokens))
     }
 
-    /// Margins that would leave less than half of a small window leave half of it: a threshold of nothing would compact
-    /// for ever.
+    /// Margins that were set to more than half of a window leave half of it: a threshold of nothing would compact for ever.
     pub(crate) fn of(config: &Config, model: &ModelCard) -> Self {
         let policy = &config.context;
         let window = Self::window(config, model);
         let below = |size: u64, margin: u64| size.saturating_sub(margin).max(size / 2);
-        let reserve = u64::from(model.output_tokens_max).min(policy.output_reserve_tokens);
-        let effective = below(window, reserve);
-        let compact = below(effective, policy.compact_margin_tokens);
+        let reserve = OUTPUT_RESERVE.or(policy.output_reserve_tokens, window);
+        let effective = below(window, reserve.min(model.output_tokens_max.into()));
+        let compact = below(effective, COMPACT.or(policy.compact_margin_tokens, window));
         let by_share =
             policy.compact_percent.map_or(compact, |percent| effective.saturating_mul(percent) / 100);
         Self {
             effective,
             compact: compact.min(by_share),
-            blocking: below(effective, policy.blocking_margin_tokens),
-            warning: below(effective, policy.warning_margin_tokens),
+            blocking: below(effective, BLOCKING.or(policy.blocking_margin_tokens, window)),
+            warning: below(effective, WARNING.or(policy.warning_margin_tokens, window)),
         }
     }
 }
@@ -61,6 +78,34 @@ mod tests {
     }
 
     #[test]
+    fn margins_are_shares_of_a_small_window() {
+        let plain = ContextPolicy::default();
+        check(8_192, 32_000, plain, [7_168, 6_486, 6_998, 6_144]);
+        check(16_384, 32_000, plain, [14_336, 12_971, 13_995, 12_288]);
+        check(32_768, 32_000, plain, [28_672, 25_942, 27_990, 24_576]);
+        check(32_768, 2_048, plain, [30_720, 27_990, 30_038, 26_624]);
+        check(65_536, 32_000, plain, [57_344, 51_883, 55_979, 49_152]);
+        check(131_072, 32_000, plain, [114_688, 103_766, 111_958, 98_304]);
+        check(160_000, 32_000, plain, [140_000, 127_000, 137_000, 120_000]);
+        check(0, 0, plain, [0; 4]);
+    }
+
+    #[test]
+    fn margins_that_were_set_hold_in_any_window_up_to_half_of_it() {
+        let set = |tokens| ContextPolicy {
+            output_reserve_tokens: Some(tokens),
+            compact_margin_tokens: Some(tokens),
+            blocking_margin_tokens: Some(tokens),
+            warning_margin_tokens: Some(tokens),
+            ..ContextPolicy::default()
+        };
+        check(200_000, 64_000, set(1_000), [199_000, 198_000, 198_000, 198_000]);
+        check(32_768, 64_000, set(6_000), [26_768, 20_768, 20_768, 20_768]);
+        check(32_768, 64_000, set(0), [32_768; 4]);
+        check(32_768, 64_000, set(30_000), [16_384, 8_192, 8_192, 8_192]);
+    }
+
+    #[test]
     fn settings_lower_them() {
         let plain = ContextPolicy::default();
         check(
@@ -82,13 +127,7 @@ mod tests {
             [180_000, 1_800, 177_000, 160_000],
         );
         let window = |tokens| ContextPolicy { window_tokens: Some(tokens), ..plain };
-        check(200_000, 32_000, window(100_000), [80_000, 67_000, 77_000, 60_000]);
+        check(200_000, 32_000, window(100_000), [87_500, 79_167, 85_417, 75_000]);
         check(200_000, 32_000, window(900_000), [180_000, 167_000, 177_000, 160_000]);
-    }
-
-    #[test]
-    fn a_small_window_keeps_half_of_itself() {
-        check(32_000, 32_000, ContextPolicy::default(), [16_000, 8_000, 13_000, 8_000]);
-        check(0, 0, ContextPolicy::default(), [0; 4]);
     }
 }

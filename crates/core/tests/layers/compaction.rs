@@ -445,7 +445,7 @@ fn a_summary_that_was_cut_is_better_than_none() {
 fn in_a_small_window_the_summary_is_small_too() {
     let mut config = config();
     config.model.window_tokens = 20_000;
-    let world = full(config, &[], 6_000);
+    let world = full(config, &[], 16_000);
     assert_eq!(world.forks[0].config.output.explicit, Some(5_000));
 }
 

@@ -25,6 +25,8 @@ fn the_providers_count_is_believed_also_for_a_short_conversation() {
 fn what_no_compaction_can_make_smaller_asks_for_none() {
     let mut small = config();
     small.model.window_tokens = 20_000;
+    small.context.output_reserve_tokens = Some(10_000);
+    small.context.compact_margin_tokens = Some(5_000);
     // System prompt and tools are over the threshold of 5 000.
     small.system = "word ".repeat(4_000).into();
     let mut world = compacting(small);
