@@ -3,6 +3,7 @@
 mod again;
 mod notices;
 mod origins;
+mod recorded;
 mod saved;
 mod wish;
 
@@ -24,6 +25,7 @@ use crate::wiring::Kept;
 pub(crate) use again::Again;
 use origins::Identified;
 pub(crate) use origins::{Origins, SUMS};
+pub(crate) use recorded::Recorded;
 pub(crate) use saved::Saved;
 pub(crate) use wish::{SessionFlags, Source, Wish};
 

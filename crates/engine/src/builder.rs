@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use windlass_core::{Config, Recalled, UnknownTool};
+use windlass_core::{Config, Recalled, Sandboxing, UnknownTool};
 use windlass_ports::{AnyTool, HookRunner, LookAround, MemoryPrefetch, ModelClient, SessionLog, TaskWatch};
-use windlass_protocol::{ModelCard, Record, SessionSeed, Transcript};
+use windlass_protocol::{HookEvent, ModelCard, Record, SessionSeed, Transcript};
 use windlass_secrets::Redactor;
 
 use crate::check::check;
@@ -182,6 +182,17 @@ impl Engine {
     #[must_use]
     pub fn unheeded(&self) -> Vec<String> {
         windlass_core::unheeded(&self.shared.config)
+    }
+
+    /// The events that there are hooks for.
+    pub fn hook_events(&self) -> impl Iterator<Item = HookEvent> {
+        self.shared.config.hooks.iter().copied()
+    }
+
+    /// How commands are confined, if they are.
+    #[must_use]
+    pub fn sandboxing(&self) -> Option<&Sandboxing> {
+        self.shared.config.permissions.sandbox.as_ref()
     }
 
     /// The model that is asked.

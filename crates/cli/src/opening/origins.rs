@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::value::to_raw_value;
-use windlass_config::{Config, Flags, Sync, VARIABLES};
+use windlass_config::{Config, Flags, RecordedSettings, Sync};
 use windlass_engine::Engine;
 use windlass_ports::LogError;
 use windlass_protocol::{RawValueEq, SessionKey};
@@ -16,7 +16,7 @@ use windlass_session::{
     SessionPaths, SyncPolicy,
 };
 
-use super::Saved;
+use super::{Recorded, Saved};
 
 /// What started a run without a UI, where nothing else is said.
 const PRINT: &str = "sdk-cli";
@@ -28,6 +28,8 @@ const GIT_WAIT: Duration = Duration::from_millis(100);
 pub(crate) struct Origins {
     cwd: PathBuf,
     flags: Flags,
+    settings: RecordedSettings,
+    variables: BTreeMap<String, String>,
     entrypoint: String,
     sync: Sync,
     checkpoints: bool,
@@ -41,6 +43,8 @@ impl Origins {
         Self {
             cwd: config.cwd.clone(),
             flags: flags.clone(),
+            settings: RecordedSettings::of(&config.files),
+            variables: config.files.plain_variables(&config.environment),
             entrypoint: home.entrypoint.clone().unwrap_or_else(|| PRINT.into()),
             sync: home.sync,
             checkpoints: !home.no_checkpoints,
@@ -51,6 +55,7 @@ impl Origins {
 
     pub(super) fn header(&self, key: SessionKey, engine: &Engine) -> Header {
         let mut settings = Saved::new(&self.flags, &engine.model().id, engine.system_prompt()).write();
+        Recorded::new(self.settings.clone(), engine).write(&mut settings);
         settings.extend(sums(engine).map(|sums| (SUMS.to_owned(), sums)));
         Header {
             engine: env!("CARGO_PKG_VERSION").into(),
@@ -60,7 +65,7 @@ impl Origins {
                 .skip(1)
                 .map(|argument| argument.to_string_lossy().into_owned())
                 .collect(),
-            variables: variables(),
+            variables: self.variables.clone(),
             settings,
             ..Header::new(key.seed, &self.cwd, wall_ms())
         }
@@ -137,14 +142,6 @@ fn sums(engine: &Engine) -> Option<Arc<RawValueEq>> {
     let sums: BTreeMap<&str, String> =
         engine.sums().into_iter().map(|(part, sum)| (part, format!("{sum:016x}"))).collect();
     Some(Arc::new(RawValueEq(to_raw_value(&sums).ok()?)))
-}
-
-/// The variables that shape a run and are no secrets.
-fn variables() -> BTreeMap<String, String> {
-    let plain = VARIABLES.iter().filter(|variable| !variable.secret);
-    plain
-        .filter_map(|variable| Some((variable.name.to_owned(), std::env::var(variable.name).ok()?)))
-        .collect()
 }
 
 pub(super) fn wall_ms() -> u64 {

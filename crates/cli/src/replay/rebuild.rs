@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use uuid::Uuid;
-use windlass_config::{Config, Place, PromptText, Settings};
+use windlass_config::{Config, Place, PromptText};
 use windlass_engine::{Asking, Engine, SessionSeed};
 use windlass_protocol::SessionKey;
 use windlass_session::Header;
 
 use crate::arguments::{self, Arguments, InputFormat, Request};
 use crate::guard::{self, MANAGED};
-use crate::opening::{SUMS, Saved};
+use crate::opening::{Recorded, SUMS, Saved};
 use crate::wiring::{self, Form, Kept};
 
 /// The engine that this process had, and that asks nobody. What had come back to it from the session before is among what it
@@ -26,9 +26,6 @@ pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, String> {
     }
     (flags.disallowed_tools, flags.add_directories) = (Vec::new(), Vec::new());
     saved.fill(&mut flags);
-    let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
-    let settings = Settings::from_environment(variables.collect::<Vec<(OsString, OsString)>>())
-        .map_err(|error| error.to_string())?;
     // Nothing is done, so nothing has to be refused to anybody.
     let place = Place {
         cwd: header.cwd.clone(),
@@ -36,9 +33,19 @@ pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, String> {
         home: std::env::home_dir(),
         managed: MANAGED.into(),
     };
-    let files = guard::load(given.said(), &place, |_| false)?.effective.settings;
+    let recorded = Recorded::read(header);
+    let files = match &recorded {
+        Some(recorded) => recorded.files(),
+        // An older log does not say what held, so what holds now stands in.
+        None => guard::load(given.said(), &place, |_| false)?.effective.settings,
+    };
+    let variables = header.variables.iter().map(|(name, value)| (name.into(), value.into()));
+    let settings = files.settings(&files.environment(variables)).map_err(|error| error.to_string())?;
     let mut config =
         Config::with_files(settings, &flags, &place, files).map_err(|error| error.to_string())?;
+    if let Some(recorded) = recorded {
+        recorded.apply(&mut config);
+    }
     if given.is_interactive() {
         config.permissions.asking = Asking::Person;
     }

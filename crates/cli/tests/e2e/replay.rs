@@ -217,6 +217,32 @@ fn settings_that_come_back_come_back_in_a_replay() {
 }
 
 #[test]
+fn the_settings_that_held_hold_in_a_replay() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"tool": "Bash", "input": {"command": "touch made"}}, {"tool": "Bash", "input": {"command": "touch other"}},
+                {"tool": "Write", "input": {"file_path": "no.txt", "content": "x"}}]},
+            {"blocks": [{"text": "Done."}]}]"#,
+    );
+    let rules = r#"{"permissions": {"allow": ["Bash(touch made)"], "deny": ["Edit(no.txt)"]}, "effortLevel": "low",
+        "autoCompactEnabled": false, "env": {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": "5000"},
+        "hooks": {"PostToolUse": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
+    stage.project.write("rules.json", rules).unwrap();
+    let finished = stage.run(&["-p", "go", "--settings", "rules.json"]);
+    assert_eq!(finished.stdout.trim(), "Done.", "{}", finished.stderr);
+    assert!(stage.project.read("made").is_ok() && stage.project.read("other").is_err());
+    let id = id(&log(&stage));
+    check_equal(&stage.run(&["replay", &id]));
+    let others =
+        ["{}", r#"{"permissions": {"deny": ["Bash"], "defaultMode": "acceptEdits"}}"#, "this is not JSON"];
+    for other in others {
+        stage.project.write("rules.json", other).unwrap();
+        check_equal(&stage.run(&["replay", &id]));
+    }
+    std::fs::remove_file(stage.project.path().join("rules.json")).unwrap();
+    check_equal(&stage.run(&["replay", &id]));
+}
+
+#[test]
 fn what_is_not_as_it_was_is_said() {
     let long = "The gate is blue. ".repeat(8_000);
     let summary = r#"{"blocks": [{"text": "<summary>We spoke.</summary>"}]}"#;

@@ -270,6 +270,23 @@ fn whoever_answers_always_hears_where_it_is_kept_and_what_else_changed() {
     check_order(&unwrapped(&screen), &expected);
 }
 
+/// The rule that was kept holds today, and did not when the session began.
+#[test]
+fn a_session_with_an_answer_that_holds_from_then_on_is_played_again() {
+    let call = r#"{"blocks": [{"tool": "Bash", "input": {"command": "touch made"}}]}"#;
+    let stage = Stage::new(&format!(r#"[{call}, {call}, {{"blocks": [{{"text": "Done."}}]}}]"#));
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.is_asked();
+    talk.types("a");
+    talk.sees("tokens in");
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    assert!(unwrapped(&screen).contains("windlass: kept in "), "{screen:?}");
+    let log = crate::resume::log(&stage);
+    let replayed = stage.run(&["replay", log.file_stem().unwrap().to_str().unwrap()]);
+    assert!(replayed.stdout.contains(", all equal. "), "{}", replayed.stdout);
+}
+
 /// Without a repository local settings wait for trust; what the user just said does not.
 #[test]
 fn an_answer_that_is_kept_without_a_repository_holds_in_the_next_session() {

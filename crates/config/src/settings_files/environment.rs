@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use super::typed::FileSettings;
-use crate::{ConfigError, Settings};
+use crate::{ConfigError, Settings, VARIABLES};
 
 /// The environment of a run.
 type Environment = BTreeMap<OsString, OsString>;
@@ -27,16 +27,35 @@ impl FileSettings {
 
     /// What the environment and the files say together. A setting that a variable has too counts where the variable is not set.
     pub fn settings(&self, environment: &Environment) -> Result<Settings, ConfigError> {
-        let stand_ins = self
-            .stand_ins()
-            .into_iter()
-            .filter(|(name, _)| environment.get(OsStr::new(name)).is_none_or(|value| value.is_empty()));
-        let stand_ins = stand_ins.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let pairs = environment.iter().map(|(name, value)| (name.clone(), value.clone()));
         let mut settings =
-            Settings::from_environment(pairs.chain(stand_ins)).map_err(|error| self.with_origin(error))?;
+            Settings::from_environment(self.filled(environment)).map_err(|error| self.with_origin(error))?;
         settings.memory.excludes = self.memory_excludes.iter().map(|pattern| pattern.value.clone()).collect();
         Ok(settings)
+    }
+
+    /// The variables that shape a run and are no secrets, with what settings say in their place.
+    #[must_use]
+    pub fn plain_variables(&self, environment: &Environment) -> BTreeMap<String, String> {
+        let filled = self.filled(environment);
+        let plain = VARIABLES.iter().filter(|variable| !variable.secret);
+        plain
+            .filter_map(|variable| {
+                let value = filled.get(OsStr::new(variable.name))?.to_str()?;
+                Some((variable.name.to_owned(), value.to_owned()))
+            })
+            .collect()
+    }
+
+    /// The environment, and what settings say in place of variables that are not set.
+    fn filled(&self, environment: &Environment) -> Environment {
+        let mut filled = environment.clone();
+        for (name, value) in self.stand_ins() {
+            let variable = filled.entry(name.into()).or_default();
+            if variable.is_empty() {
+                *variable = value.into();
+            }
+        }
+        filled
     }
 
     /// Whether a model, by its id, may be chosen. A list names ids and families; a family stands for every model of it.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use serde_json::json;
-use windlass_config::{Config, FileSettings, Flags, Place};
+use windlass_config::{Config, FileSettings, Flags, Place, RecordedSettings};
 
 use crate::machine::Machine;
 
@@ -123,4 +123,45 @@ fn only_available_models_are_chosen() {
         json!({"fallbackModel": ["haiku", "opus"], "availableModels": ["opus"]}),
         "home/.claude/settings.json:1: haiku does not take over",
     );
+}
+
+#[test]
+fn recorded_settings_say_the_same_again() {
+    let files = user(&json!({
+        "permissions": {
+            "allow": ["Bash(make *)", "Read(/x)"], "ask": ["WebFetch"], "deny": ["Edit(.env)"],
+            "additionalDirectories": ["/tmp"], "defaultMode": "acceptEdits", "disableAutoMode": "disable",
+        },
+        "autoMode": {"allow": ["builds"], "soft_deny": ["pushes"]},
+        "fallbackModel": ["sonnet"], "claudeMdExcludes": ["**/x"],
+        "env": {"SECRET_TOKEN": "hush"},
+    }));
+    let text = serde_json::to_string(&RecordedSettings::of(&files)).unwrap();
+    assert!(!text.contains("hush"), "{text}");
+    let restored = serde_json::from_str::<RecordedSettings>(&text).unwrap().restore();
+    let rules = |files: &FileSettings| {
+        let permissions = &files.permissions;
+        [&permissions.allow, &permissions.ask, &permissions.deny].map(Clone::clone)
+    };
+    assert_eq!(rules(&restored), rules(&files));
+    assert_eq!(RecordedSettings::of(&restored), RecordedSettings::of(&files));
+    let nothing = serde_json::to_string(&RecordedSettings::of(&FileSettings::default())).unwrap();
+    assert_eq!(nothing, "{}", "a log says nothing about settings that are not there");
+}
+
+#[test]
+fn the_variables_of_a_run_are_those_of_shell_and_files_without_secrets() {
+    let files = user(&json!({
+        "effortLevel": "high", "model": "m",
+        "env": {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": "5000", "ANTHROPIC_API_KEY": "hush", "OTHER": "1"},
+    }));
+    let shell = [("ANTHROPIC_MODEL", "n"), ("PATH", "/bin")];
+    let shell = shell.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let seen = files.plain_variables(&files.environment(shell));
+    let expected = [
+        ("ANTHROPIC_MODEL", "n"),
+        ("CLAUDE_CODE_EFFORT_LEVEL", "high"),
+        ("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "5000"),
+    ];
+    assert_eq!(seen, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
 }

@@ -1,0 +1,110 @@
+//! What held when a session was opened and a log has to say, so that the session can be played again when other settings hold.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::to_raw_value;
+use windlass_config::{Config, FileSettings, RecordedSettings};
+use windlass_engine::{CommandPattern, Engine, Sandboxing};
+use windlass_protocol::{HookEvent, RawValueEq};
+use windlass_session::Header;
+
+/// Under this name a log keeps what held.
+const RECORDED: &str = "held";
+
+/// What held: settings, hooks and the sandbox.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Recorded {
+    settings: RecordedSettings,
+    /// The events that hooks were there for.
+    hooks: Vec<String>,
+    sandbox: Option<RecordedSandbox>,
+}
+
+/// How commands were confined.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct RecordedSandbox {
+    auto_allow: bool,
+    may_leave: bool,
+    excluded: Vec<String>,
+}
+
+impl Recorded {
+    pub(super) fn new(settings: RecordedSettings, engine: &Engine) -> Self {
+        let sandbox = engine.sandboxing().map(|sandboxing| RecordedSandbox {
+            auto_allow: sandboxing.auto_allow,
+            may_leave: sandboxing.may_leave,
+            excluded: sandboxing.excluded.iter().map(|pattern| pattern.text().to_owned()).collect(),
+        });
+        Self { settings, hooks: engine.hook_events().map(|event| event.name().to_owned()).collect(), sandbox }
+    }
+
+    /// Adds it to what a log says about a process.
+    pub(super) fn write(&self, settings: &mut BTreeMap<String, Arc<RawValueEq>>) {
+        insert(settings, RECORDED, self);
+    }
+
+    /// What held in the process that wrote this; none if the log does not say it.
+    pub(crate) fn read(header: &Header) -> Option<Self> {
+        serde_json::from_str(header.settings.get(RECORDED)?.0.get()).ok()
+    }
+
+    pub(crate) fn files(&self) -> FileSettings {
+        self.settings.clone().restore()
+    }
+
+    /// Makes hooks and sandbox hold. Nothing is run in a replay, so no hook has to answer and no command is confined.
+    pub(crate) fn apply(self, config: &mut Config) {
+        let is_named = |event: &HookEvent| self.hooks.iter().any(|name| name == event.name());
+        let events = HookEvent::ALL.into_iter().filter(is_named);
+        config.scripted_hooks = events.map(|event| (event, Vec::new())).collect();
+        config.permissions.sandbox = self.sandbox.map(|sandbox| Sandboxing {
+            auto_allow: sandbox.auto_allow,
+            may_leave: sandbox.may_leave,
+            excluded: sandbox.excluded.iter().filter_map(|text| CommandPattern::parse(text)).collect(),
+        });
+    }
+}
+
+fn insert(settings: &mut BTreeMap<String, Arc<RawValueEq>>, name: &str, value: &impl Serialize) {
+    if let Ok(raw) = to_raw_value(value) {
+        settings.insert(name.to_owned(), Arc::new(RawValueEq(raw)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windlass_engine::SessionSeed;
+
+    #[test]
+    fn an_older_log_says_nothing_of_what_held() {
+        let mut header = Header::new(SessionSeed(1), std::path::Path::new("/p"), 0);
+        assert!(Recorded::read(&header).is_none());
+        insert(&mut header.settings, RECORDED, &"something else");
+        assert!(Recorded::read(&header).is_none());
+    }
+
+    #[test]
+    fn what_held_comes_back() {
+        let mut header = Header::new(SessionSeed(1), std::path::Path::new("/p"), 0);
+        let sandbox = RecordedSandbox { auto_allow: true, may_leave: false, excluded: vec!["make *".into()] };
+        let recorded = Recorded {
+            hooks: vec!["Stop".into(), "Unheard".into()],
+            sandbox: Some(sandbox),
+            ..Recorded::default()
+        };
+        recorded.write(&mut header.settings);
+        let mut config = Config::default();
+        Recorded::read(&header).unwrap().apply(&mut config);
+        assert_eq!(config.scripted_hooks.keys().copied().collect::<Vec<_>>(), [HookEvent::Stop]);
+        let sandboxing = config.permissions.sandbox.unwrap();
+        assert_eq!(
+            (sandboxing.auto_allow, sandboxing.may_leave, sandboxing.excluded.len()),
+            (true, false, 1)
+        );
+    }
+}
