@@ -25,7 +25,7 @@ use crate::wiring::Kept;
 pub(crate) use again::Again;
 use origins::Identified;
 pub(crate) use origins::{Origins, SUMS};
-pub(crate) use recorded::Recorded;
+pub(crate) use recorded::{Recorded, read_before_usd};
 pub(crate) use saved::Saved;
 pub(crate) use wish::{SessionFlags, Source, Wish};
 

@@ -4,10 +4,11 @@ use crate::config::Config;
 use crate::ladder::TokensLeft;
 use crate::ledger::Ledger;
 
-/// Whether the whole tree may still spend money. The one place where the USD budget is checked: after each report of
+/// Whether the whole tree may still spend money. A cap belongs to the process that was given it: what the session had cost
+/// before does not count. The one place where the USD budget is checked: after each report of
 /// usage, and before each request and fork.
 pub(crate) fn usd_left(ledger: &Ledger, config: &Config) -> bool {
-    config.budget_usd.is_none_or(|cap| ledger.tree_usd < cap)
+    config.budget_usd.is_none_or(|cap| ledger.opened_usd() < cap)
 }
 
 /// The output tokens a submission is to spend.

@@ -27,7 +27,7 @@ pub struct Config {
     pub small_model: Option<ModelCard>,
     /// How many iterations may ask for tools.
     pub turns_max: Option<u32>,
-    /// What the whole tree may cost, in USD.
+    /// What the whole tree may cost from when the session was opened, in USD.
     pub budget_usd: Option<f64>,
     /// How many output tokens each submission is to spend, unless its prompt says otherwise.
     pub token_budget: Option<u64>,

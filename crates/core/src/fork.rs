@@ -35,7 +35,7 @@ impl Cx<'_> {
             return None;
         }
         let fork = self.state.ids.fork();
-        let left = self.config.budget_usd.map(|cap| cap - self.state.ledger.tree_usd);
+        let left = self.config.budget_usd.map(|cap| cap - self.state.ledger.opened_usd());
         let config = Arc::new(Config { budget_usd: left, ..fork_config(&plan, self.config) });
         let state = Box::new(State::new(self.state.carry.tools.cwd.to_path_buf(), plan.messages));
         self.effects.push(Effect::Fork { fork, state, config, prompt: plan.prompt });

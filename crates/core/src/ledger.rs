@@ -42,6 +42,8 @@ pub(crate) struct Ledger {
     pub(crate) reached: bool,
     /// What the whole tree has cost in this session, as far as prices are known.
     pub(crate) tree_usd: f64,
+    /// What it had cost when this process opened it.
+    pub(crate) before_usd: f64,
     /// Tokens that went in and out in this run.
     pub(crate) run_tokens: u64,
     /// The answer as a value that matches the schema.
@@ -75,10 +77,16 @@ impl Ledger {
             reached: self.reached,
             prompt: self.prompt.clone(),
             tree_usd: self.tree_usd,
+            before_usd: self.before_usd,
             session: self.session.clone(),
             session_time: self.session_time,
             ..Self::default()
         }
+    }
+
+    /// What the whole tree has cost since this process opened the session.
+    pub(crate) fn opened_usd(&self) -> f64 {
+        self.tree_usd - self.before_usd
     }
 
     /// Books a response of `model`.
@@ -164,10 +172,13 @@ impl Ledger {
                 format!("Reached the limit of {iterations} {turns}. Raise it with --max-turns.")
             }
             Terminal::MaxBudgetUsd => {
-                format!(
-                    "The budget is used up: {:.4} USD spent. Raise it with --max-budget-usd.",
-                    self.tree_usd
-                )
+                let spent = if self.before_usd > 0.0 {
+                    let (since, all) = (self.opened_usd(), self.tree_usd);
+                    format!("{since:.4} USD spent since the session was resumed, {all:.4} USD in all")
+                } else {
+                    format!("{:.4} USD spent", self.tree_usd)
+                };
+                format!("The budget is used up: {spent}. Raise it with --max-budget-usd.")
             }
             Terminal::StructuredOutputRetries => {
                 "No answer matched the schema within the allowed attempts. Simplify the schema, or raise \

@@ -133,9 +133,10 @@ impl Recall {
         &self.state.carry.messages
     }
 
-    /// The session as it was left.
+    /// The session as it was left. A cap in USD counts from here on.
     #[must_use]
     pub fn finish(mut self) -> Recalled {
+        self.state.ledger.before_usd = self.state.ledger.tree_usd;
         let open = self.open.calls();
         let cut_off = self.running && !self.is_answered(&open);
         let results = self.answer_open(&open);

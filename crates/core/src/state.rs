@@ -360,6 +360,17 @@ impl State {
         self
     }
 
+    /// What the session had cost when this process opened it.
+    #[must_use]
+    pub fn before_usd(&self) -> f64 {
+        self.ledger.before_usd
+    }
+
+    /// A cap in USD counts what is spent beyond this. For a session that goes back to an earlier point in the same process.
+    pub fn set_before_usd(&mut self, before_usd: f64) {
+        self.ledger.before_usd = before_usd;
+    }
+
     /// The next call works here. For a session at rest that goes on elsewhere.
     pub fn set_cwd(&mut self, cwd: PathBuf) {
         self.carry.tools.cwd = Arc::new(cwd);

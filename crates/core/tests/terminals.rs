@@ -269,6 +269,27 @@ fn max_budget_usd_before_a_request_and_over_the_whole_session() {
     );
 }
 
+#[test]
+fn max_budget_usd_counts_from_when_the_session_was_opened() {
+    let answer = |scenario: Scenario, tokens| scenario.text("Done.").ended_at(StopReason::EndTurn, 0, tokens);
+    let spent = || answer(new().with(one_dollar).submit("x"), 1_000).cut_off().submit("y");
+    check(
+        answer(answer(spent(), 400).submit("z"), 600),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < text Done.
+        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! The budget is spent: 1.0000 USD so far. Raise it with --max-budget-usd.
+        > cut off
+        > submit y                   preparing streaming | call-model #1 [user assistant(text) user]
+        < text Done.
+        < end end_turn 0+400         settling done | = completed after 1 (well) Done.
+        > submit z                   preparing streaming | call-model #2 [user assistant(text) user assistant(text) user]
+        < text Done.
+        < end end_turn 0+600         settling done | = max_budget_usd after 1 (badly) Done. ! The budget is spent: 1.0000 USD since the session was resumed, 2.0000 USD in all. Raise it with --max-budget-usd.
+        ",
+    );
+}
+
 /// What calls did is summarised by another model.
 fn with_summaries(config: &mut Config) {
     config.small_model = Some(ModelCard::unknown("small"));

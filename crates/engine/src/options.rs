@@ -74,8 +74,9 @@ impl EngineBuilder {
         self
     }
 
-    /// What a session may cost with all its forks, in USD. The price of every model must be known. The run that reaches it ends
-    /// with [`Terminal::MaxBudgetUsd`](crate::Terminal::MaxBudgetUsd), and so does every later one.
+    /// What a session may cost with all its forks, in USD, from when this engine began or resumed it: what it had cost before
+    /// does not count. The price of every model must be known. The run that reaches it ends with
+    /// [`Terminal::MaxBudgetUsd`](crate::Terminal::MaxBudgetUsd), and so does every later one.
     pub fn budget_usd(mut self, limit: Option<f64>) -> Self {
         self.config.budget_usd = limit;
         self

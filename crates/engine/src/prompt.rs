@@ -146,7 +146,14 @@ mod tests {
         check("+500K", Some(500_000));
         check("+1M go", Some(1_000_000));
         check("+100k this +200k", Some(100_000));
+        check("refactor this +500k", Some(500_000));
         check("spend +500k on this", None);
+        check("add +500k rows to the fixture", None);
+        check("x+500k", None);
+        check("x+500k rows", None);
+        check("rows: x+500k", None);
+        check("+500kb rows", None);
+        check("use +500kb", None);
         check("what is 2 +3", None);
         check("500k words", None);
         check("+500kb", None);

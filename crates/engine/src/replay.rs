@@ -260,7 +260,9 @@ impl Replay {
     fn compare_facts(&mut self, facts: &Facts) -> Result<(), Mismatch> {
         let is_new = std::mem::take(&mut self.is_new);
         if std::mem::take(&mut self.lost) || is_new {
+            let before_usd = self.state.before_usd();
             self.state = State::from_facts(facts.clone());
+            self.state.set_before_usd(before_usd);
             return Ok(());
         }
         let here = self.state.facts();

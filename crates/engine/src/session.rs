@@ -137,6 +137,12 @@ impl Session {
         self.handle.clone()
     }
 
+    /// What the session had cost when it was resumed, in USD: a cap counts what is spent beyond it.
+    #[must_use]
+    pub fn before_usd(&self) -> f64 {
+        self.machine.state.before_usd()
+    }
+
     /// The session's seed; its ids follow from it.
     #[must_use]
     pub fn seed(&self) -> SessionSeed {

@@ -7,6 +7,7 @@ use windlass_engine::{Engine, Session};
 use windlass_protocol::SessionKey;
 use windlass_session::{Checkpoints, Lease, LogWriter, PromptLine, SessionPaths, Upto, load_back, prompts};
 
+use super::recorded::write_before_usd;
 use super::{Origins, recalled};
 
 /// What it takes to go back. The lease lasts as long as this, whichever log is written meanwhile.
@@ -49,18 +50,18 @@ impl Again {
         let failed = |error: String| format!("the conversation was not rewound: {error}.");
         let loaded = load_back(self.paths.file(), Upto::Offset(prompt.starts_at))
             .map_err(|error| failed(error.to_string()))?;
-        let header = self.origins.header(self.key, &self.engine);
+        let mut header = self.origins.header(self.key, &self.engine);
+        // The cap is that of the process: going back gives nothing of it back.
+        let before_usd = session.before_usd();
+        write_before_usd(&mut header, before_usd);
         let options = self.origins.options(self.checkpoints.as_ref(), self.lease.as_ref());
         let log = LogWriter::resume(&self.paths, Arc::new(header), &loaded, options);
         let log = log.map_err(|error| failed(error.to_string()))?;
+        let mut recalled = recalled(loaded, self.cwd());
+        recalled.state.set_before_usd(before_usd);
         // Between runs nothing is on its way into the log, so the former writer can go once the new one is there.
-        *session = self.engine.resume(self.key.seed, recalled(loaded, self.cwd()), Some(Box::new(log)));
-        let unkept = |error| {
-            format!(
-                "the conversation was rewound, but the log has no record of it yet: \
-                                      {error}."
-            )
-        };
+        *session = self.engine.resume(self.key.seed, recalled, Some(Box::new(log)));
+        let unkept = |error| format!("rewound the conversation, but the log has no record of it yet: {error}.");
         session.restate().await.map_err(unkept)
     }
 }

@@ -13,6 +13,9 @@ use windlass_session::Header;
 /// Under this name a log keeps what held.
 const RECORDED: &str = "held";
 
+/// Under this name a log keeps what the session had cost when the process opened it, where that is not what it cost so far.
+const BEFORE_USD: &str = "beforeUsd";
+
 /// What held: settings, hooks and the sandbox.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -69,6 +72,16 @@ impl Recorded {
     }
 }
 
+/// Notes in a log what the session had cost when the process opened it.
+pub(super) fn write_before_usd(header: &mut Header, before_usd: f64) {
+    insert(&mut header.settings, BEFORE_USD, &before_usd);
+}
+
+/// What the session had cost when the process opened it, where the log says so.
+pub(crate) fn read_before_usd(header: &Header) -> Option<f64> {
+    serde_json::from_str(header.settings.get(BEFORE_USD)?.0.get()).ok()
+}
+
 fn insert(settings: &mut BTreeMap<String, Arc<RawValueEq>>, name: &str, value: &impl Serialize) {
     if let Ok(raw) = to_raw_value(value) {
         settings.insert(name.to_owned(), Arc::new(RawValueEq(raw)));
@@ -86,6 +99,7 @@ mod tests {
         assert!(Recorded::read(&header).is_none());
         insert(&mut header.settings, RECORDED, &"something else");
         assert!(Recorded::read(&header).is_none());
+        assert_eq!(read_before_usd(&header), None);
     }
 
     #[test]
@@ -98,6 +112,7 @@ mod tests {
             ..Recorded::default()
         };
         recorded.write(&mut header.settings);
+        write_before_usd(&mut header, 0.25);
         let mut config = Config::default();
         Recorded::read(&header).unwrap().apply(&mut config);
         assert_eq!(config.scripted_hooks.keys().copied().collect::<Vec<_>>(), [HookEvent::Stop]);
@@ -106,5 +121,6 @@ mod tests {
             (sandboxing.auto_allow, sandboxing.may_leave, sandboxing.excluded.len()),
             (true, false, 1)
         );
+        assert_eq!(read_before_usd(&header), Some(0.25));
     }
 }

@@ -1,7 +1,7 @@
 //! What a session was told about itself by flags, and what of it comes back when it is resumed.
 //!
 //! A flag that is given now wins. Rights never grow by themselves: modes that ask nobody do not come back, and what was
-//! disallowed stays so.
+//! disallowed stays so. A cap in USD belongs to the process that was given it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,8 +26,6 @@ pub(crate) struct Saved {
     pub(crate) thinking_tokens: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) thinking_display: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) budget_usd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) task_budget: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +56,6 @@ impl Saved {
             thinking: flags.thinking.clone(),
             thinking_tokens: flags.thinking_tokens.clone(),
             thinking_display: flags.thinking_display.clone(),
-            budget_usd: flags.budget_usd.clone(),
             task_budget: flags.task_budget.clone(),
             autocompact: flags.autocompact.clone(),
             permission_mode: mode.filter(|mode| !NOT_KEPT.contains(&mode.as_str())),
@@ -96,7 +93,6 @@ impl Saved {
             (&mut flags.thinking, self.thinking),
             (&mut flags.thinking_tokens, self.thinking_tokens),
             (&mut flags.thinking_display, self.thinking_display),
-            (&mut flags.budget_usd, self.budget_usd),
             (&mut flags.task_budget, self.task_budget),
             (&mut flags.autocompact, self.autocompact),
         ];
@@ -142,10 +138,7 @@ mod tests {
         saved.clone().fill(&mut resumed);
         assert_eq!((resumed.model.as_deref(), resumed.effort.as_deref()), (Some("m1"), Some("high")));
         assert_eq!(resumed.system_prompt, Some(PromptText::Text("be short".into())));
-        assert_eq!(
-            (resumed.allowed_tools, resumed.budget_usd.as_deref()),
-            (vec!["Bash".to_owned()], Some("2"))
-        );
+        assert_eq!((resumed.allowed_tools, resumed.budget_usd), (vec!["Bash".to_owned()], None));
         let mut other = Flags {
             model: Some("m2".into()),
             append_system_prompt: Some(PromptText::Text("x".into())),

@@ -7,6 +7,7 @@ use windlass_engine::{Engine, Mismatch, Recall, Recalled, Replay};
 use windlass_session::{Damage, Header, Mark, Scene, SessionInfo, Told, Upto, load, story};
 
 use super::rebuild;
+use crate::opening::read_before_usd;
 
 /// How far a session was played, and what came of it.
 pub(super) struct Played {
@@ -141,7 +142,10 @@ impl<'a> Player<'a> {
         })?;
         self.damage = None;
         self.open.clear();
-        let recalled = recall(loaded.records, &engine);
+        let mut recalled = recall(loaded.records, &engine);
+        if let Some(before_usd) = read_before_usd(&header) {
+            recalled.state.set_before_usd(before_usd);
+        }
         self.replay.get_or_insert_with(|| engine.replay()).open(&engine, recalled);
         self.process = Some((engine, header));
         Ok(())

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::host::{Host, prompt};
+use crate::resume::logs;
 use crate::support::{Stage, Told, check_refused, script};
 
 const BASH: [&str; 2] = ["--allowedTools", "Bash"];
@@ -82,8 +84,81 @@ fn a_budget_that_brings_little_is_given_up() {
 }
 
 #[test]
-fn a_budget_in_the_middle_of_a_prompt_is_none() {
-    let stage = Stage::serving(&json!([answer("Done.", 5)]), |server| server);
-    prompted(&stage, "is +500k the right amount?").completed("Done.");
-    assert!(stage.request(0).to_string().contains("is +500k the right amount?"));
+fn a_budget_is_a_word_of_its_own_at_the_beginning_or_the_end_of_a_prompt() {
+    let check = |prompt: &str, requests: usize| {
+        let responses: Vec<Value> = (0..9).map(|_| answer("Done.", 5)).collect();
+        let stage = Stage::serving(&Value::from(responses), |server| server);
+        prompted(&stage, prompt).completed("Done.");
+        assert!(stage.request(0).to_string().contains(prompt), "the text stays as it is");
+        assert_eq!(stage.requests(), requests, "{prompt}");
+    };
+    for text in [
+        "is +500k the right amount?",
+        "add +500k rows to the fixture",
+        "grow it by x+500k",
+        "x+500k is a formula",
+        "use +500kb",
+        "+500kb of memory",
+        "(+500k) or less",
+    ] {
+        check(text, 1);
+    }
+    check("+500k refactor this", 4);
+    check("refactor this +500k", 4);
+}
+
+/// Each answer costs the same.
+fn equally_dear() -> Stage {
+    let usage = json!({"input_tokens": 10, "output_tokens": 1_000, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0});
+    let answer = json!({"blocks": [{"text": "Done."}], "usage": usage, "repeat": 9});
+    Stage::serving(&json!([answer]), |server| server)
+}
+
+#[test]
+fn a_cap_in_usd_belongs_to_the_run_that_was_given_it() {
+    let stage = equally_dear();
+    let cost = |told: &Told| told.result["total_cost_usd"].as_f64().unwrap();
+    let first = stage.told(&["--max-budget-usd", "0.000001"], &[]);
+    first.ended("error_max_budget_usd", "budget_exhausted", 1);
+    let once = cost(&first);
+
+    let resumed = stage.told(&["--continue"], &[]);
+    resumed.completed("Done.");
+    assert!(
+        (cost(&resumed) - 2.0 * once).abs() < once / 2.0,
+        "what was spent before is shown: {}",
+        resumed.result
+    );
+
+    // Less than the session has cost already, more than one answer costs.
+    let cap = format!("{:.6}", 1.5 * once);
+    let capped = stage.told(&["--continue", "--max-budget-usd", &cap], &[]);
+    capped.completed("Done.");
+    assert!(cost(&capped) > 2.5 * once, "{}", capped.result);
+
+    let spent = stage.told(&["--continue", "--max-budget-usd", "0.000001"], &[]);
+    spent.ended("error_max_budget_usd", "budget_exhausted", 1);
+    spent.says(&["since the session was resumed", "in all", "--max-budget-usd"]);
+    assert_eq!(stage.requests(), 4);
+}
+
+/// Going back within a session gives nothing of its cap back.
+#[test]
+fn a_cap_in_usd_holds_for_a_session_that_goes_back() {
+    let stage = equally_dear();
+    let once = stage.told(&[], &[]).result["total_cost_usd"].as_f64().unwrap();
+    let cap = format!("{:.6}", 1.5 * once);
+    let mut host = Host::start(&stage, &["--max-budget-usd", &cap]);
+    let mut ends = Vec::new();
+    for text in ["first", "/rewind 1", "second", "third"] {
+        host.say(&prompt(text, text));
+        ends.push(host.hear_until("result").pop().unwrap()["subtype"].as_str().unwrap().to_owned());
+    }
+    host.end();
+    assert_eq!(ends, ["success", "success", "error_max_budget_usd", "error_max_budget_usd"]);
+    assert_eq!(stage.requests(), 3);
+    let log = logs(&stage).into_iter().max_by_key(|log| std::fs::metadata(log).unwrap().modified().unwrap());
+    let id = log.unwrap().file_stem().unwrap().to_str().unwrap().to_owned();
+    let replayed = stage.run(&["replay", &id]);
+    assert!(replayed.stdout.contains(", all equal. "), "{}", replayed.stdout);
 }
