@@ -186,7 +186,8 @@ pub static VARIABLES: &[Variable] = &[
     |settings, text| if !text.trim().eq_ignore_ascii_case("auto") {
         settings.models.effort = Some(Effort::from_name(&text.trim().to_ascii_lowercase())?);
     }),
-    row!(Model "MAX_THINKING_TOKENS", "a whole number of tokens; 0 turns thinking off", "as the model sees fit",
+    row!(Model "MAX_THINKING_TOKENS", "a whole number of tokens; 0 turns thinking off",
+        "as the model sees fit, or half of the output limit for models that need a number",
         "How much the model may think, unless `--thinking` or `--max-thinking-tokens` is given.",
         |settings, text| settings.models.thinking_tokens = Some(number(text, 0, u32::MAX)?)),
     row!(Model "WINDLASS_SCRIPT", "the path of a script", "none",

@@ -215,10 +215,10 @@ pub struct ThinkingWish {
 /// Whether the model is to think.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThinkingMode {
-    /// Adaptive where the model can, otherwise what it does by default.
+    /// As much as it sees fit; a model that needs a number gets half of the output cap.
     #[default]
     Auto,
-    /// As much as it sees fit.
+    /// The same, and whoever asked for it hears if the model cannot be told.
     Adaptive,
     /// Not at all.
     Disabled,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_protocol::{ForkId, ModelCard, ToolSpec, Transcript};
+use windlass_protocol::{ForkId, ModelCard, Thinking, ToolSpec, Transcript};
 
 use crate::budget;
 use crate::config::{
@@ -36,10 +36,32 @@ impl Cx<'_> {
         }
         let fork = self.state.ids.fork();
         let left = self.config.budget_usd.map(|cap| cap - self.state.ledger.opened_usd());
-        let config = Arc::new(Config { budget_usd: left, ..fork_config(&plan, self.config) });
+        let thinking = self.fork_thinking(&plan);
+        let config = Arc::new(Config { budget_usd: left, thinking, ..fork_config(&plan, self.config) });
         let state = Box::new(State::new(self.state.carry.tools.cwd.to_path_buf(), plan.messages));
         self.effects.push(Effect::Fork { fork, state, config, prompt: plan.prompt });
         Some(fork)
+    }
+
+    /// A fork that shares the provider's cache thinks as the run does, as far as that leaves half of its own cap for what it
+    /// is to write.
+    fn fork_thinking(&self, plan: &Plan) -> ThinkingWish {
+        let wish = self.config.thinking;
+        match self.thinking() {
+            _ if !plan.shares_prefix() => NO_THINKING,
+            Thinking::Budgeted { tokens, .. } => {
+                ThinkingWish { budget_tokens: Some(tokens.min(plan.output_tokens / 2)), ..wish }
+            }
+            _ => wish,
+        }
+    }
+}
+
+impl Plan {
+    /// Only the summariser of the whole conversation shares the provider's cache, which thinking, effort and clearing are
+    /// part of.
+    fn shares_prefix(&self) -> bool {
+        self.source == Source::Compact
     }
 }
 
@@ -48,8 +70,6 @@ const NO_THINKING: ThinkingWish =
 
 /// A fork answers once, changes nothing, and asks nobody.
 fn fork_config(plan: &Plan, parent: &Config) -> Config {
-    // Only the summariser of the whole conversation shares the provider's cache, which these settings are part of.
-    let is_same_prefix = plan.source == Source::Compact;
     Config {
         model: plan.model.clone(),
         system: plan.system.clone(),
@@ -60,14 +80,13 @@ fn fork_config(plan: &Plan, parent: &Config) -> Config {
         turns_max: Some(2),
         token_budget: None,
         task_budget: None,
-        thinking: if is_same_prefix { parent.thinking } else { NO_THINKING },
-        effort: parent.effort.filter(|_| is_same_prefix),
+        effort: parent.effort.filter(|_| plan.shares_prefix()),
         output: OutputPolicy { explicit: Some(plan.output_tokens), recoveries_max: 0, ..parent.output },
         context: ContextPolicy {
             auto_compact: false,
             reactive_compact: false,
             collapse: false,
-            micro_compact: parent.context.micro_compact && is_same_prefix,
+            micro_compact: parent.context.micro_compact && plan.shares_prefix(),
             ..parent.context
         },
         permissions: Permissions {

@@ -1,7 +1,8 @@
 //! Stage 2: the request itself.
 
 use windlass_protocol::{
-    ContextEdits, Effort, ModelCard, ModelRequest, TaskBudget, Thinking, ThinkingSupport,
+    ContextEdits, Effort, ModelCard, ModelRequest, Origin, Role, TaskBudget, Thinking, ThinkingDisplay,
+    ThinkingSupport,
 };
 
 use crate::config::{Config, ThinkingMode, ThinkingWish};
@@ -64,21 +65,40 @@ impl Cx<'_> {
         }
     }
 
-    /// How the next answer thinks.
-    fn thinking(&self) -> Thinking {
+    /// How the next answer thinks. A model that thinks within a budget thinks from the beginning of an answer or not at
+    /// all, so one that takes over between a call and its result does not think before the next prompt.
+    pub(crate) fn thinking(&self) -> Thinking {
         let (config, model) = (self.config, self.model());
-        thinking(&config.thinking, model.thinking, effort(config.effort, model), self.output_cap())
+        let caps = OutputCaps { now: self.output_cap(), first: first_cap(config, model) };
+        match thinking(&config.thinking, model.thinking, effort(config.effort, model), caps) {
+            Thinking::Budgeted { .. } if self.took_over() => Thinking::Disabled,
+            thinking => thinking,
+        }
+    }
+
+    /// Whether another model began the answer that the next request goes on with: it is open as long as every message of
+    /// the user's side brings results.
+    fn took_over(&self) -> bool {
+        let messages = &self.state.carry.messages;
+        let mut is_open = messages.last().is_some_and(|last| last.role == Role::Assistant);
+        let mut began = None;
+        for message in messages.iter().rev() {
+            match &message.origin {
+                Origin::Model(_) if !is_open => break,
+                Origin::Model(model) => (began, is_open) = (Some(model), false),
+                _ => is_open |= message.blocks.iter().any(|block| layers::answered(block).is_some()),
+            }
+        }
+        began.is_some_and(|model| *model != self.model().id)
     }
 
     /// The cap on output tokens: what the user set, or the first cap, or the raised one; never above the model's own.
     fn output_cap(&self) -> u32 {
         let policy = &self.config.output;
-        let cap = match policy.explicit {
-            Some(cap) => cap,
-            None if self.state.carry.guards.output_escalated => policy.escalated,
-            None => policy.first,
-        };
-        cap.min(self.model().output_tokens_max)
+        if policy.explicit.is_none() && self.state.carry.guards.output_escalated {
+            return policy.escalated.min(self.model().output_tokens_max);
+        }
+        first_cap(self.config, self.model())
     }
 
     /// What is left is said only once the transcript was rewritten: a changed value costs the cache.
@@ -88,6 +108,19 @@ impl Cx<'_> {
             self.state.carry.compactions.rewritten_at_tokens.map(|spent| total.saturating_sub(spent));
         Some(TaskBudget { total, remaining })
     }
+}
+
+/// The caps on output tokens that thinking has to fit into.
+#[derive(Clone, Copy, Debug)]
+struct OutputCaps {
+    /// Of this request.
+    now: u32,
+    /// Of a request that nothing was raised for. The default budget follows from it: a changed budget costs the cache.
+    first: u32,
+}
+
+fn first_cap(config: &Config, model: &ModelCard) -> u32 {
+    config.output.explicit.unwrap_or(config.output.first).min(model.output_tokens_max)
 }
 
 /// The provider clears old results itself where it can; what it clears is the same from the first request on, so that
@@ -118,7 +151,7 @@ fn thinking(
     wish: &ThinkingWish,
     support: ThinkingSupport,
     effort: Option<Effort>,
-    output_cap: u32,
+    caps: OutputCaps,
 ) -> Thinking {
     let display = wish.display;
     let may_disable =
@@ -126,15 +159,18 @@ fn thinking(
     match (wish.mode, wish.budget_tokens) {
         (ThinkingMode::Disabled, _) | (_, Some(0)) if may_disable => Thinking::Disabled,
         (ThinkingMode::Disabled, _) | (_, Some(0)) => Thinking::Unsaid,
-        (_, Some(tokens)) if support.budgeted => {
-            let most = output_cap.saturating_sub(1);
-            if most < THINKING_TOKENS_MIN {
-                return Thinking::Unsaid;
-            }
-            Thinking::Budgeted { tokens: tokens.clamp(THINKING_TOKENS_MIN, most), display }
-        }
+        (_, Some(tokens)) if support.budgeted => budgeted(tokens, caps.now, display),
         _ if support.adaptive => Thinking::Adaptive { display },
+        _ if support.budgeted => budgeted(caps.first / 2, caps.now, display),
         _ => Thinking::Unsaid,
+    }
+}
+
+/// A budget that the API takes: from its minimum on, and below the cap. Where there is no room for one, there is no thinking.
+fn budgeted(tokens: u32, output_cap: u32, display: Option<ThinkingDisplay>) -> Thinking {
+    match output_cap.saturating_sub(1) {
+        ..THINKING_TOKENS_MIN => Thinking::Unsaid,
+        most => Thinking::Budgeted { tokens: tokens.clamp(THINKING_TOKENS_MIN, most), display },
     }
 }
 
@@ -166,8 +202,8 @@ pub fn unheeded(config: &Config) -> Vec<String> {
         _ => (),
     }
     let wish = &config.thinking;
-    let cap = config.output.explicit.unwrap_or(config.output.first).min(model.output_tokens_max);
-    let taken = thinking(wish, model.thinking, effort, cap);
+    let cap = first_cap(config, model);
+    let taken = thinking(wish, model.thinking, effort, OutputCaps { now: cap, first: cap });
     let wants_none = wish.mode == ThinkingMode::Disabled || wish.budget_tokens == Some(0);
     let wants_some = wish.mode == ThinkingMode::Adaptive || wish.budget_tokens.is_some();
     match taken {
@@ -221,7 +257,11 @@ mod tests {
     #[track_caller]
     fn check(mode: ThinkingMode, budget_tokens: Option<u32>, support: ThinkingSupport, expected: Thinking) {
         let wish = ThinkingWish { mode, budget_tokens, display: None };
-        assert_eq!(thinking(&wish, support, Some(Effort::High), 8_000), expected);
+        assert_eq!(thinking(&wish, support, Some(Effort::High), caps(8_000)), expected);
+    }
+
+    fn caps(tokens: u32) -> OutputCaps {
+        OutputCaps { now: tokens, first: tokens }
     }
 
     #[test]
@@ -234,17 +274,43 @@ mod tests {
         check(ThinkingMode::Disabled, None, NEW, Thinking::Disabled);
         check(ThinkingMode::Auto, Some(0), NEW, Thinking::Disabled);
         check(ThinkingMode::Disabled, None, ALWAYS, Thinking::Unsaid);
-        check(ThinkingMode::Auto, None, OLD, Thinking::Unsaid);
+        check(ThinkingMode::Auto, None, OLD, budgeted(4_000));
+        check(ThinkingMode::Adaptive, None, OLD, budgeted(4_000));
+        check(ThinkingMode::Disabled, None, OLD, Thinking::Disabled);
+        check(ThinkingMode::Auto, Some(0), OLD, Thinking::Disabled);
         check(ThinkingMode::Auto, Some(4_000), OLD, budgeted(4_000));
         check(ThinkingMode::Auto, Some(10), OLD, budgeted(1_024));
         check(ThinkingMode::Auto, Some(100_000), OLD, budgeted(7_999));
         check(ThinkingMode::Adaptive, None, ThinkingSupport::default(), Thinking::Unsaid);
         let shown = ThinkingWish { display: Some(ThinkingDisplay::Omitted), ..ThinkingWish::default() };
         let expected = Thinking::Adaptive { display: Some(ThinkingDisplay::Omitted) };
-        assert_eq!(thinking(&shown, NEW, None, 8_000), expected);
+        assert_eq!(thinking(&shown, NEW, None, caps(8_000)), expected);
         let wish = ThinkingWish { mode: ThinkingMode::Disabled, ..ThinkingWish::default() };
-        assert_eq!(thinking(&wish, NEW, Some(Effort::Max), 8_000), Thinking::Unsaid, "not at this effort");
-        assert_eq!(thinking(&shown, OLD, None, 1_000), Thinking::Unsaid);
+        assert_eq!(
+            thinking(&wish, NEW, Some(Effort::Max), caps(8_000)),
+            Thinking::Unsaid,
+            "not at this effort"
+        );
+        assert_eq!(thinking(&shown, OLD, None, caps(1_000)), Thinking::Unsaid);
+    }
+
+    #[test]
+    fn a_default_budget_fits_into_the_cap_and_stays_when_that_is_raised() {
+        let check = |now, first, expected: Option<u32>| {
+            let found = thinking(&ThinkingWish::default(), OLD, None, OutputCaps { now, first });
+            let expected =
+                expected.map_or(Thinking::Unsaid, |tokens| Thinking::Budgeted { tokens, display: None });
+            assert_eq!(found, expected, "{now} {first}");
+        };
+        check(8_000, 8_000, Some(4_000));
+        check(64_000, 8_000, Some(4_000));
+        check(32_000, 32_000, Some(16_000));
+        check(2_048, 2_048, Some(1_024));
+        check(1_500, 1_500, Some(1_024));
+        check(1_025, 1_025, Some(1_024));
+        check(1_024, 1_024, None);
+        check(1, 1, None);
+        check(0, 0, None);
     }
 
     const UP_TO_HIGH: &[Effort] = &[Effort::Low, Effort::Medium, Effort::High];

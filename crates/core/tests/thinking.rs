@@ -135,7 +135,13 @@ fn a_request_says_what_the_model_takes_and_nothing_else() {
         },
         "≤32000, thinking up to 10000 summarized, effort -",
     );
-    check_settings(old(), |_| (), "≤8000, thinking unsaid, effort -");
+    check_settings(old(), |_| (), "≤8000, thinking up to 4000, effort -");
+    check_settings(
+        old(),
+        |config| config.thinking = wish(ThinkingMode::Disabled, None, None),
+        "≤8000, thinking off, effort -",
+    );
+    check_settings(old(), |config| config.output.explicit = Some(1_000), "≤1000, thinking unsaid, effort -");
     check_settings(ModelCard::unknown("unknown"), |_| (), "≤8000, thinking unsaid, effort -");
 }
 
@@ -170,9 +176,15 @@ fn thinking_goes_only_to_the_model_that_made_it_and_only_while_it_thinks() {
         > submit x                   thinking stripped from 1 | preparing streaming | call-model #1 [user assistant(text) user]
         ",
     );
-    // This one thinks only when it is told to.
+    // This one thinks only when it is told to, and there is no room for that in a small answer.
     check(
         resumed("old", old_model("old")),
+        "
+        > submit x                   preparing streaming | call-model #1 [user assistant(thinking,text) user]
+        ",
+    );
+    check(
+        resumed("old", old_model("old")).with(|config| config.output.explicit = Some(1_000)),
         "
         > submit x                   thinking stripped from 1 | preparing streaming | call-model #1 [user assistant(text) user]
         ",
@@ -245,6 +257,74 @@ fn each_model_is_asked_in_its_own_way() {
 }
 
 #[test]
+fn a_default_budget_for_thinking_stays_the_same_while_the_cap_is_raised() {
+    check(
+        Scenario::new()
+            .with(|config| config.model = old_model("old"))
+            .showing_requests(settings)
+            .submit("x")
+            .thinking("hm")
+            .ended(StopReason::MaxTokens)
+            .thinking("hm")
+            .call("read a")
+            .ended(StopReason::ToolUse)
+            .finished(1, "A"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user] ≤8000, thinking up to 4000, effort -
+        < thinking hm
+        < end max_tokens             retract 1 | again max_output_tokens_escalate | settling preparing streaming | call-model #2 [user] ≤64000, thinking up to 4000, effort -
+        < thinking hm
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 finished A              result c1 | preparing streaming | call-model #3 [user assistant(thinking,read) user(result)] ≤8000, thinking up to 4000, effort -
+        ",
+    );
+}
+
+#[test]
+fn a_model_that_thinks_within_a_budget_begins_with_a_prompt() {
+    check(
+        Scenario::new()
+            .with(|config| {
+                config.model = new_model("first");
+                config.fallbacks = [old_model("second")].into();
+            })
+            .showing_requests(|request| format!("{} {:?}", request.model, request.thinking))
+            .submit("x")
+            .thinking("hm")
+            .call("read a")
+            .ended(StopReason::ToolUse)
+            .finished(1, "A")
+            .fails(FailureClass::NotFound)
+            .call("read b")
+            .ended(StopReason::ToolUse)
+            .finished(2, "B")
+            .text("Done.")
+            .ended(StopReason::EndTurn)
+            .submit("y")
+            .fails(FailureClass::NotFound),
+        "
+        > submit x                   preparing streaming | call-model #1 [user] first Adaptive { display: None }
+        < thinking hm
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use               settling
+        > c1 finished A              result c1 | preparing streaming | call-model #2 [user assistant(thinking,read) user(result)] first Adaptive { display: None }
+        < fails NotFound             thinking stripped from 1 | fall back from first to second | again model_fallback | settling preparing streaming | call-model #3 [user assistant(read) user(result)] second Disabled
+        < call read b                examine c2
+        > c2 is read b               run c2
+        < end tool_use               settling
+        > c2 finished B              result c2 | preparing streaming | call-model #4 [user assistant(read) user(result) assistant(read) user(result)] second Disabled
+        < text Done.
+        < end end_turn               settling done | = completed after 3
+        > submit y                   preparing streaming | call-model #5 [user assistant(read) user(result) assistant(read) user(result) assistant(text) user] first Adaptive { display: None }
+        < fails NotFound             fall back from first to second | again model_fallback | settling preparing streaming | call-model #6 [user assistant(read) user(result) assistant(read) user(result) assistant(text) user] second Budgeted { tokens: 4000, display: None }
+        ",
+    );
+}
+
+#[test]
 fn thinking_that_nothing_follows_is_not_kept() {
     check(
         Scenario::new()
@@ -296,9 +376,15 @@ fn extends(first: &ModelRequest, second: &ModelRequest) -> bool {
 
 #[test]
 fn each_request_begins_with_the_bytes_of_the_one_before() {
+    check_growth(new_model("new"));
+    check_growth(old_model("old"));
+}
+
+#[track_caller]
+fn check_growth(model: ModelCard) {
     let long = || ToolOutcome::text(&"word ".repeat(5_000));
     let config = |config: &mut Config| {
-        config.model = new_model("new");
+        config.model = model;
         config.task_budget = Some(1_000_000);
         config.token_budget = Some(10_000);
         config.tools = [log::tool("read")].into();

@@ -42,11 +42,38 @@ fn each_model_is_asked_in_the_way_it_takes() {
     check("haiku", &["--thinking", "disabled", "--effort", "max"], &none, &json!("max"));
     check("claude-opus-4-6", &["--effort", "xhigh"], &adaptive, &json!("high"));
     check("claude-opus-4-6", &["--max-thinking-tokens", "5000"], &budget(5_000), &none);
-    check("claude-opus-4-5", &["--effort", "max"], &none, &json!("high"));
-    check("claude-sonnet-4-5", &["--effort", "max"], &none, &none);
+    check("claude-opus-4-5", &["--effort", "max"], &budget(4_000), &json!("high"));
+    check("claude-sonnet-4-5", &["--effort", "max"], &budget(4_000), &none);
+    check("claude-haiku-4-5", &[], &budget(4_000), &none);
+    check("claude-haiku-4-5", &["--thinking", "adaptive"], &budget(4_000), &none);
+    check("claude-haiku-4-5", &["--thinking", "disabled"], &off, &none);
     check("claude-sonnet-4-5", &["--max-thinking-tokens", "50000"], &budget(7_999), &none);
     check("claude-sonnet-4-5", &["--max-thinking-tokens", "0"], &off, &none);
     check("claude-3-5-haiku", &["--effort", "max", "--max-thinking-tokens", "5000"], &none, &none);
+}
+
+/// A model that needs a number thinks within the cap, in every request by the same number.
+#[test]
+fn a_default_budget_for_thinking_stays_below_the_cap_and_the_same() {
+    let check = |cap: Option<&str>, expected: &Value| {
+        let thought = if expected.is_null() { json!({"text": "Well,"}) } else { json!({"thinking": "Hm."}) };
+        let call = json!({"blocks": [thought, {"tool": "Bash", "input": {"command": "echo 1"}}]});
+        let cut = json!({"blocks": [thought], "stop_reason": "max_tokens"});
+        let resumed = json!({"blocks": [{"text": "Done."}]});
+        let stage = Stage::serving(&json!([call, cut, resumed]), |server| server);
+        let variables: Vec<_> = cap.map(|cap| ("CLAUDE_CODE_MAX_OUTPUT_TOKENS", cap)).into_iter().collect();
+        let told = stage.told(&["--model", "claude-sonnet-4-5", "--allowedTools", "Bash"], &variables);
+        assert_eq!(told.result["result"], "Done.", "{}", told.result);
+        let seen: Vec<Value> =
+            (0..stage.requests()).map(|at| stage.request(at)["thinking"].clone()).collect();
+        assert_eq!((seen.len(), seen.iter().all(|thinking| thinking == expected)), (3, true), "{seen:?}");
+        assert_eq!(stage.server.refusals(), [""; 0]);
+    };
+    let budget = |tokens: u32| json!({"type": "enabled", "budget_tokens": tokens});
+    check(None, &budget(4_000));
+    check(Some("32000"), &budget(16_000));
+    check(Some("1500"), &budget(1_024));
+    check(Some("1024"), &Value::Null);
 }
 
 /// A conversation whose every answer thinks, with as many results of this size.

@@ -449,6 +449,23 @@ fn in_a_small_window_the_summary_is_small_too() {
     assert_eq!(world.forks[0].config.output.explicit, Some(5_000));
 }
 
+/// A changed budget for thinking costs the cache that the summariser is to share.
+#[test]
+fn the_summariser_thinks_as_the_run_does() {
+    let check = |wish: Option<u32>, window_tokens, expected: Option<u32>| {
+        let mut config = config();
+        config.model.thinking.budgeted = true;
+        config.model.window_tokens = window_tokens;
+        config.thinking.budget_tokens = wish;
+        let world = full(config, &[], window_tokens / 20 * 17);
+        assert_eq!(world.forks[0].config.thinking.budget_tokens, expected, "{wish:?} {window_tokens}");
+    };
+    check(None, 200_000, Some(4_000));
+    check(Some(5_000), 200_000, Some(5_000));
+    // There must be room left for the summary itself.
+    check(None, 20_000, Some(2_500));
+}
+
 #[test]
 fn the_facts_about_the_machine_are_kept() {
     let mut world = World::new(config());
