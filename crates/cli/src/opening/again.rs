@@ -61,7 +61,8 @@ impl Again {
         recalled.state.set_before_usd(before_usd);
         // Between runs nothing is on its way into the log, so the former writer can go once the new one is there.
         *session = self.engine.resume(self.key.seed, recalled, Some(Box::new(log)));
-        let unkept = |error| format!("rewound the conversation, but the log has no record of it yet: {error}.");
+        let unkept =
+            |error| format!("rewound the conversation, but the log has no record of it yet: {error}.");
         session.restate().await.map_err(unkept)
     }
 }

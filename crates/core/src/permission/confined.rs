@@ -2,6 +2,7 @@
 
 use windlass_protocol::{PlainCommand, Ruling};
 
+use super::advice::Remedy;
 use super::{Case, Matter, allow, ask_because};
 use crate::config::{PermissionMode, Sandboxing};
 use crate::rules::has_value;
@@ -29,7 +30,7 @@ pub(super) fn asks_to_leave(case: &Case<'_>) -> bool {
 pub(super) fn leaves_sandbox(case: &Matter<'_>) -> Option<Ruling> {
     asks_to_leave(case).then(|| {
         let reason = format!("{} would run this command outside the sandbox.", case.tool);
-        ask_because(case, reason, || "the setting sandbox.excludedCommands".into())
+        ask_because(case, reason, || Remedy::one("the setting sandbox.excludedCommands"))
     })
 }
 
