@@ -12,7 +12,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc;
 use windlass_engine::{Outcome, Run, Update};
 use windlass_sandbox::wait_for_trees;
 
@@ -239,16 +239,16 @@ pub(crate) struct Signals {
     /// Listened to so that a file that may not grow any further is an error of its writer, and not the end of the process.
     _file_size: Signal,
     /// Interrupts from the keyboard, where Ctrl-C is a key like others.
-    keyboard: (UnboundedSender<()>, UnboundedReceiver<()>),
+    keyboard: (mpsc::Sender<()>, mpsc::Receiver<()>),
 }
 
 /// Interrupts as Ctrl-C does.
-pub(crate) struct Interrupter(UnboundedSender<()>);
+pub(crate) struct Interrupter(mpsc::Sender<()>);
 
 impl Interrupter {
     pub(crate) fn interrupt(&self) {
-        // Nobody listens once the session is over.
-        let _ = self.0.send(());
+        // More than a second one says nothing new, and nobody listens once the session is over.
+        let _ = self.0.try_send(());
     }
 }
 
@@ -260,7 +260,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             hang_up: if ignores_hang_up() { None } else { Some(signal(SignalKind::hangup())?) },
             _file_size: signal(SignalKind::from_raw(SIGXFSZ))?,
-            keyboard: unbounded_channel(),
+            keyboard: mpsc::channel(2),
         })
     }
 

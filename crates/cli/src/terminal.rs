@@ -24,6 +24,9 @@ use crate::screen::Screen;
 use crate::watched::Watch;
 use crate::{display, help};
 
+/// Twice as many as a response can have calls that are asked about side by side: each question is put and settled.
+const NEWS_MAX: usize = 128;
+
 /// How long the first Ctrl-C at the prompt waits for the second.
 const EXIT_TIME: Duration = Duration::from_secs(2);
 
@@ -36,7 +39,7 @@ pub(crate) struct Person {
     /// Where what is shown during a run is left, so that it comes in order.
     aside: Aside,
     is_running: bool,
-    news: mpsc::UnboundedReceiver<News>,
+    news: mpsc::Receiver<News>,
     interrupter: Interrupter,
     /// Questions that were not shown yet.
     questions: VecDeque<Question>,
@@ -71,7 +74,9 @@ enum News {
 
 /// Hands questions to the person, and notes which prompts a run has taken.
 pub(crate) struct Asking {
-    news: mpsc::UnboundedSender<News>,
+    news: mpsc::Sender<News>,
+    /// The calls that were asked about and are not answered.
+    asked: Vec<CallId>,
     handed: Handed,
 }
 
@@ -82,7 +87,7 @@ impl Person {
         interrupter: Interrupter,
         (screen, aside): (Screen, Aside),
     ) -> io::Result<(Self, Asking)> {
-        let (sender, news) = mpsc::unbounded_channel();
+        let (sender, news) = mpsc::channel(NEWS_MAX);
         let handed = Handed::default();
         let person = Self {
             keys: Keys::new()?,
@@ -101,7 +106,7 @@ impl Person {
             handed: handed.clone(),
             commands: VecDeque::new(),
         };
-        Ok((person, Asking { news: sender, handed }))
+        Ok((person, Asking { news: sender, asked: Vec::new(), handed }))
     }
 
     /// Says how to leave, once, before anything else.
@@ -354,18 +359,30 @@ fn say(text: &str) {
 }
 
 impl Asking {
+    fn ask(&mut self, question: &Question) {
+        self.asked.push(question.call);
+        self.tell(News::Question(Box::new(question.clone())));
+    }
+
+    fn settle(&mut self, call: CallId) {
+        if let Some(position) = self.asked.iter().position(|asked| *asked == call) {
+            self.asked.swap_remove(position);
+            self.tell(News::Settled(call));
+        }
+    }
+
     fn tell(&self, news: News) {
         // Nobody reads it once the session is left.
-        let _ = self.news.send(news);
+        let _ = self.news.try_send(news);
     }
 }
 
 impl Watch for Asking {
     fn heed(&mut self, update: &Update) {
         match update {
-            Update::Question(question) => self.tell(News::Question(Box::new(question.clone()))),
-            Update::ToolResult { call, .. } => self.tell(News::Settled(*call)),
-            Update::Retracted { calls, .. } => calls.iter().for_each(|call| self.tell(News::Settled(*call))),
+            Update::Question(question) => self.ask(question),
+            Update::ToolResult { call, .. } => self.settle(*call),
+            Update::Retracted { calls, .. } => calls.iter().for_each(|call| self.settle(*call)),
             Update::PromptsStarted(ids) => self.handed.started(ids),
             _ => {}
         }
