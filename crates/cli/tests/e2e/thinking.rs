@@ -63,7 +63,7 @@ fn a_default_budget_for_thinking_stays_below_the_cap_and_the_same() {
         let stage = Stage::serving(&json!([call, cut, resumed]), |server| server);
         let variables: Vec<_> = cap.map(|cap| ("CLAUDE_CODE_MAX_OUTPUT_TOKENS", cap)).into_iter().collect();
         let told = stage.told(&["--model", "claude-sonnet-4-5", "--allowedTools", "Bash"], &variables);
-        assert_eq!(told.result["result"], "Done.", "{}", told.result);
+        assert!(told.result["result"].as_str().unwrap().ends_with("Done."), "{}", told.result);
         let seen: Vec<Value> =
             (0..stage.requests()).map(|at| stage.request(at)["thinking"].clone()).collect();
         assert_eq!((seen.len(), seen.iter().all(|thinking| thinking == expected)), (3, true), "{seen:?}");
