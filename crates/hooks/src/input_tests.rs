@@ -115,7 +115,7 @@ fn what_came_of_a_call_is_told_in_its_structured_form() {
         r#"{"tool_name":"Bash","tool_input":{},"tool_use_id":"t1","error":"Exit code 1","duration_ms":12}"#,
     );
     let long = after(ToolOutcome::error(&"x".repeat(20_000)));
-    assert!(own_fields(&long)[0].len() < 11_000 && own_fields(&long)[0].contains("10000 letters left out"));
+    assert!(own_fields(&long)[0].len() < 11_000 && own_fields(&long)[0].contains("10000 characters omitted"));
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub(crate) struct Misspelt {
 
 impl fmt::Display for Misspelt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown field {:?} in an answer; did you mean {:?}?", self.field, self.meant)
+        write!(f, "{:?}; did you mean {:?}?", self.field, self.meant)
     }
 }
 

@@ -58,7 +58,7 @@ fn common_fields_count_everywhere() {
     check(
         Stop,
         r#"{"terminalSequence": "x"}"#,
-        "notice The Stop hook of s:1 says terminalSequence, which has no effect there.",
+        "notice The Stop hook of s:1 returned terminalSequence, which has no effect there.",
     );
     check(Stop, r#"{"continue": null, "decision": null, "hookSpecificOutput": null}"#, "");
 }
@@ -80,7 +80,7 @@ fn the_old_decision_means_what_it_meant() {
     check(
         SessionEnd,
         r#"{"decision": "block"}"#,
-        "notice The SessionEnd hook of s:1 says decision, which has no effect there.",
+        "notice The SessionEnd hook of s:1 returned decision, which has no effect there.",
     );
 }
 
@@ -155,12 +155,12 @@ fn what_other_events_may_say() {
     check_own(
         SessionEnd,
         r#""additionalContext": "c""#,
-        "notice The SessionEnd hook of s:1 says additionalContext, which has no effect there.",
+        "notice The SessionEnd hook of s:1 returned additionalContext, which has no effect there.",
     );
     check_own(
         SessionStart,
         r#""watchPaths": []"#,
-        "notice The SessionStart hook of s:1 says watchPaths, which has no effect there.",
+        "notice The SessionStart hook of s:1 returned watchPaths, which has no effect there.",
     );
     // Who asked counts, not who the hook thinks it was.
     check(
@@ -182,7 +182,7 @@ fn what_does_not_fit_is_named() {
         r#"{"hookSpecificOutput": {"hookEventName": "Stop", "additionalContext": 1}}"#,
         "error: hookSpecificOutput.additionalContext is not a string",
     );
-    assert!(seen(Stop, r#"{"hookSpecificOutput": []}"#).starts_with("error: no object"));
+    assert!(seen(Stop, r#"{"hookSpecificOutput": []}"#).starts_with("error: not an object"));
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn what_is_wrong_with_a_handler_is_said_and_the_rest_stays() {
     );
     for kind in ["mcp_tool", "agent"] {
         let text = format!(
-            "hooks of the type {kind} are not supported yet, so this hook does not run; use a command or http hook"
+            "hooks of type {kind} are not supported yet, so this hook does not run; use a command or http hook"
         );
         check_handler(&json!({"type": kind, "server": "s"}), 0, &[&text]);
     }
@@ -111,12 +111,12 @@ fn what_is_wrong_with_a_handler_is_said_and_the_rest_stays() {
     check_handler(
         &json!({"type": "command", "command": "x", "tiemout": 3}),
         1,
-        &["there is no field \"tiemout\" here; did you mean \"timeout\"?"],
+        &["unknown field \"tiemout\"; did you mean \"timeout\"?"],
     );
     check_handler(
         &json!({"type": "command", "command": "x", "url": "https://a.example"}),
         1,
-        &["there is no field \"url\" here; it has no effect"],
+        &["unknown field \"url\"; it has no effect"],
     );
     for (timeout, is) in
         [(json!(0), "0"), (json!(-5), "-5"), (json!("5"), "a text"), (json!(1e9), "1000000000.0")]
@@ -144,7 +144,7 @@ fn what_has_another_effect_than_it_seems_is_said() {
         &json!({"type": "command", "command": "x", "shell": "powershell"}),
         0,
         &[
-            "the shell \"powershell\" is not supported here, so this hook does not run; use \"bash\", or remove it to use sh",
+            "the shell \"powershell\" is not supported, so this hook does not run; use \"bash\", or remove it to use sh",
         ],
     );
     check_handler(
@@ -206,7 +206,7 @@ fn what_is_wrong_around_handlers_is_said() {
         &json!({"Stop": [{"hooks": [{"type": "command", "command": "x", "if": "Bash"}]}]}),
         0,
         &[
-            "s:1 Stop[0].hooks[0]: \"if\" is a rule about a tool call, and Stop is about none, so this hook does not run; leave \"if\" out",
+            "s:1 Stop[0].hooks[0]: \"if\" needs a tool call, and Stop has none, so this hook does not run; leave \"if\" out",
         ],
     );
     check(
@@ -234,7 +234,7 @@ fn what_is_wrong_around_handlers_is_said() {
         &json!({"PreToolUse": [{"matcher": "Bash(", "hooks": [{"type": "command", "command": "x"}]}]}),
         &HookSource::settings("s:1"),
     );
-    assert!(problems[0].contains("the matcher \"Bash(\" is no regular expression"), "{problems:?}");
+    assert!(problems[0].contains("the matcher \"Bash(\" is not a regular expression"), "{problems:?}");
     assert!(problems[0].ends_with("so the hooks of this group do not run; correct it"), "{problems:?}");
     assert!(set.is_empty());
 }
@@ -264,7 +264,7 @@ fn a_matcher_that_names_no_tool_is_told() {
         &HookSource::settings("s:1"),
     );
     assert!(
-        problems[0].contains("means no call by it; the tools are Agent, AskUserQuestion, "),
+        problems[0].contains("the matcher ignores it; available tools: Agent, AskUserQuestion, "),
         "{problems:?}"
     );
 }
@@ -294,7 +294,10 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
     around(|hook| json!({"Stop": [{"hook": [hook]}]}), "the list of hooks is missing");
     around(|hook| json!({"Stop": [{"hooks": hook}]}), "the list of hooks is missing");
     around(|hook| json!({"Stop": [[hook]]}), "a group is a list");
-    around(|hook| json!({"PreToolUse": [{"matcher": "Bash(", "hooks": [hook]}]}), "is no regular expression");
+    around(
+        |hook| json!({"PreToolUse": [{"matcher": "Bash(", "hooks": [hook]}]}),
+        "is not a regular expression",
+    );
     around(|hook| json!({"PreToolUse": [{"matcher": 5, "hooks": [hook]}]}), "\"matcher\" is a number");
     around(|hook| json!({"PreToolUse": [{"matcher": "bash", "hooks": [hook]}]}), "there is no tool bash");
     let hook = |event: &str, hook: &Value, what: &str, stops: bool| {

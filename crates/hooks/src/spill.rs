@@ -96,7 +96,7 @@ mod tests {
         let whole = "é".repeat(LETTERS_MAX + 1);
         let mut long = whole.clone();
         spill.shorten(&mut long);
-        assert!(long.starts_with(&"é".repeat(PREVIEW)) && long.contains("10001 letters"), "{long}");
+        assert!(long.starts_with(&"é".repeat(PREVIEW)) && long.contains("10001 characters"), "{long}");
         let file = std::fs::read_dir(place.path().join("outputs")).unwrap().next().unwrap().unwrap();
         assert!(long.contains(file.path().to_str().unwrap()));
         assert_eq!(std::fs::read_to_string(file.path()).unwrap(), whole);

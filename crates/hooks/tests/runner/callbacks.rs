@@ -60,7 +60,7 @@ async fn a_function_answers_like_a_program() {
     assert_eq!(words(&answer), "deny no | notice The PreToolUse hook of the host objects: no");
     assert_eq!(words(&stage.ask(before("Read", &json!({}))).await), "");
     let bad = CallbackHook::new(HookEvent::PreToolUse, "the host", answers(Ok(json!({})))).matcher("Bash(");
-    assert!(Stage::new().set.callback(bad).unwrap_err().to_string().contains("no regular expression"));
+    assert!(Stage::new().set.callback(bad).unwrap_err().to_string().contains("not a regular expression"));
 }
 
 #[tokio::test]

@@ -30,13 +30,8 @@ async fn the_exit_code_says_whether_a_hook_objects() {
         "notice crashed: exit code 1: oops. Its answer is ignored.",
     )
     .await;
-    check(
-        "PreToolUse",
-        pre(),
-        "exit 3",
-        "notice crashed: exit code 3: it said nothing. Its answer is ignored.",
-    )
-    .await;
+    check("PreToolUse", pre(), "exit 3", "notice crashed: exit code 3: no output. Its answer is ignored.")
+        .await;
     check("PreToolUse", pre(), "kill -9 $$", "notice crashed: ended by signal 9. Its answer is ignored.")
         .await;
     check("Stop", stop(), "echo go on >&2; exit 2", "block go on | notice objects: go on").await;
@@ -159,7 +154,7 @@ async fn plain_output_is_for_the_model_where_a_session_or_a_prompt_begins() {
         "UserPromptSubmit",
         prompt("x"),
         "echo lost; exit 1",
-        "notice crashed: exit code 1: it said nothing. Its answer is ignored.",
+        "notice crashed: exit code 1: no output. Its answer is ignored.",
     )
     .await;
     let start = HookCall::SessionStart { source: windlass_protocol::StartSource::Startup, model: "m".into() };
@@ -253,12 +248,12 @@ async fn long_output_goes_into_a_file_and_endless_output_is_cut() {
     let stage = Stage::one("UserPromptSubmit", shell("head -c 20000 /dev/zero | tr '\\0' x"));
     let runner = stage.runner_with(stage.host().outputs(stage.path().join("outputs")));
     let answer = stage.ask_with(&runner, prompt("x")).await;
-    assert!(answer.context[0].len() < 3_000 && answer.context[0].contains("20000 letters in all"));
+    assert!(answer.context[0].len() < 3_000 && answer.context[0].contains("20000 characters"));
     assert_eq!(std::fs::read_dir(stage.path().join("outputs")).unwrap().count(), 1);
 
     let stage = Stage::one("UserPromptSubmit", shell("head -c 30000000 /dev/zero | tr '\\0' x"));
     let answer = stage.ask(prompt("x")).await;
-    assert!(answer.context[0].contains("1048576 letters in all"), "{}", answer.context[0].len());
+    assert!(answer.context[0].contains("1048576 characters"), "{}", answer.context[0].len());
 }
 
 /// A decision under a name that nobody knows is no decision, which somebody has to hear of.
@@ -274,7 +269,7 @@ async fn a_misspelt_decision_is_told_and_blocks_where_failures_do() {
     };
     check(&own("permissionDecision"), "block", "deny no reason given | notice objects: no reason given")
         .await;
-    let lost = "there is no field \"hookSpecificOutput.permisionDecision\" in an answer; did you mean \
+    let lost = "\"hookSpecificOutput.permisionDecision\"; did you mean \
                 \"hookSpecificOutput.permissionDecision\"?";
     check(
         &own("permisionDecision"),
@@ -285,7 +280,7 @@ async fn a_misspelt_decision_is_told_and_blocks_where_failures_do() {
     let unread = format!("gave an answer that cannot be read: {lost}. Blocked: this hook must succeed.");
     let name = "The PreToolUse hook of settings.json:1 PreToolUse[0].hooks[0]";
     check(&own("permisionDecision"), "block", &format!("deny {name} {unread} | notice {unread}")).await;
-    let lost = "there is no field \"decison\" in an answer; did you mean \"decision\"?";
+    let lost = "\"decison\"; did you mean \"decision\"?";
     let told = format!("notice gave an answer with an unknown field: {lost}");
     check(r#"{"decison":"block"}"#, "continue", &told).await;
     check(r#"{"ticket":"block"}"#, "block", "").await;

@@ -28,7 +28,7 @@ async fn a_hook_that_takes_too_long_is_ended_with_everything_it_started() {
     let stage = Stage::one("PreToolUse", slow(0.4));
     let started = Instant::now();
     let answer = stage.ask(bash("ls")).await;
-    assert_eq!(words(&answer), "notice took longer than 0.4 s and was ended. Its answer is ignored.");
+    assert_eq!(words(&answer), "notice took longer than 0.4 s and was stopped. Its answer is ignored.");
     assert!(started.elapsed() < Duration::from_secs(5));
     nothing_is_left(&stage).await;
 }

@@ -68,7 +68,12 @@ async fn variables_that_hooks_export_are_for_later_commands() {
 
 #[tokio::test]
 async fn what_cannot_be_read_is_told() {
-    check(&["echo 'export A=1\n(' >> $CLAUDE_ENV_FILE"], "PATH=/bin GONE=1 A=1", "is not sound").await;
+    check(
+        &["echo 'export A=1\n(' >> $CLAUDE_ENV_FILE"],
+        "PATH=/bin GONE=1 A=1",
+        "for later commands is invalid",
+    )
+    .await;
     check(&["echo 'exit 3' >> $CLAUDE_ENV_FILE"], "PATH=/bin GONE=1", "it exits the shell that reads it")
         .await;
 }

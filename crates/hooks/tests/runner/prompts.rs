@@ -101,6 +101,6 @@ async fn a_model_that_fails_blocks_nothing() {
     let slow = Says { text: Ok(NO), pause: Duration::from_secs(20), asked: Mutex::default() };
     assert_eq!(
         ask(Some(Arc::new(slow))).await,
-        format!("notice took longer than 0.2 s and was ended{no_say}")
+        format!("notice took longer than 0.2 s and was stopped{no_say}")
     );
 }

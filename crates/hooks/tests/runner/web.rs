@@ -153,6 +153,6 @@ async fn an_address_that_cannot_be_reached_or_does_not_answer_is_a_failure() {
     let handler = json!({"type": "http", "url": url, "timeout": 0.3});
     let started = std::time::Instant::now();
     let seen = words(&Stage::one("Stop", handler).ask(stop()).await);
-    assert_eq!(seen, "notice took longer than 0.3 s and was ended. Its answer is ignored.");
+    assert_eq!(seen, "notice took longer than 0.3 s and was stopped. Its answer is ignored.");
     assert!(started.elapsed() < Duration::from_secs(5));
 }
