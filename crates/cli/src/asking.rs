@@ -118,9 +118,11 @@ pub(crate) fn understand(line: &str, question: &Question) -> Said {
         let change = PermissionChange::AddRules { behaviour: Behaviour::Allow, rules: rules.clone() };
         Some(PermissionUpdate { change, destination })
     });
+    if let Some(update) = kept {
+        return Said::Answer(Answer::Allow, vec![update]);
+    }
     match word.as_str() {
         "y" | "yes" => Said::Answer(Answer::Allow, Vec::new()),
-        _ if let Some(update) = kept => Said::Answer(Answer::Allow, vec![update]),
         "e" if question.offers.accepts_edits => Said::Answer(Answer::Allow, vec![Offers::accept_edits()]),
         "n" | "no" => Said::Answer(Answer::Deny(refusal(rest.trim())), Vec::new()),
         _ if leaves(line) => Said::Leave,

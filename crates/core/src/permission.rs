@@ -294,7 +294,7 @@ fn critical_removal(case: &Matter<'_>) -> Option<Ruling> {
     } else {
         format!("Refused: this would delete {what}.")
     };
-    Some(ask_because(case, reason, || Remedy::None))
+    Some(ask_because(case, reason, || Remedy::Hand))
 }
 
 /// What only this machine and its network can reach needs a rule that names the very host.

@@ -80,7 +80,7 @@ fn a_hook_whose_rule_cannot_be_read_is_told_and_still_guards() {
     let flags = ["-p", "go", "--permission-mode", "acceptEdits", "--settings", &settings];
     let finished = stage.run(&flags);
     assert!(finished.stderr.contains("the rule \"Write(\" in \"if\" is invalid: "), "{finished:?}");
-    assert!(finished.stderr.contains("what it allows does not count"), "{finished:?}");
+    assert!(finished.stderr.contains("its permission to allow is ignored"), "{finished:?}");
     assert!(stage.project.read("made.txt").is_err(), "{finished:?}");
 }
 
@@ -93,7 +93,7 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
         check_refused(&finished, words);
         assert_eq!(stage.requests(), 0);
     };
-    let end = "nothing starts without a hook whose \"onFailure\" blocks";
+    let end = "\"onFailure\" is \"block\", so nothing starts";
     let hook = json!({"type": "comand", "command": "exit 2", "onFailure": "block"});
     check(
         &json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}),
@@ -187,7 +187,8 @@ fn a_question_of_a_hook_is_answered_by_no_other_hook() {
     let finished = stage.run(&["-p", "go", "--settings", &settings]);
     assert_eq!(finished.code(), Some(0), "{finished:?}");
     assert!(stage.project.read("made").is_err(), "{finished:?}");
-    let advice = "the user can allow it with an interactive session, or by changing that hook.";
+    let advice =
+        "]). Denied: not running interactively. To allow it: run interactively, or change that hook.";
     assert!(stage.newest(1).contains(advice), "{}", stage.newest(1));
 }
 
@@ -328,7 +329,7 @@ fn a_hook_that_fails_is_told_once_on_standard_error() {
         assert_eq!(told.len(), expected.len(), "{format}: {}", finished.stderr);
         for (line, expected) in told.iter().zip(expected) {
             assert!(line.starts_with("windlass: The PreToolUse hook of "), "{line}");
-            assert!(line.contains(expected) && line.ends_with("It had no say."), "{line}");
+            assert!(line.contains(expected) && line.ends_with("Its answer is ignored."), "{line}");
         }
     };
     for format in ["text", "json"] {

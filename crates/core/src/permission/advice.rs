@@ -13,8 +13,10 @@ pub(super) enum Remedy {
     Any(Vec<String>),
     /// Rules of the administrator, and no others.
     Administrator,
-    /// No rule and no mode.
-    None,
+    /// No rule and no mode, here.
+    Nothing,
+    /// No rule and no mode, ever.
+    Hand,
 }
 
 impl Remedy {
@@ -29,10 +31,14 @@ pub(super) fn denial(case: &Case<'_>, reason: &str, remedy: Remedy) -> String {
         PermissionMode::DontAsk => "the mode dontAsk never asks",
         _ => "not running interactively",
     };
+    // What a hook says need not be a sentence.
+    let end = if reason.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+    let reason = format!("{reason}{end}");
     match remedy {
         Remedy::Any(ways) => format!("{reason} Denied: {why}. To allow it: {}.", ways.join(", or ")),
         Remedy::Administrator => format!("{reason} Denied: {why}, and {MANAGED_ONLY}."),
-        Remedy::None => format!("{reason} Denied: {why}, and no rule or mode allows it. Do it by hand."),
+        Remedy::Nothing => format!("{reason} Denied: {why}, and no rule or mode allows it."),
+        Remedy::Hand => format!("{reason} No rule or mode allows that; do it by hand."),
     }
 }
 
@@ -65,7 +71,7 @@ pub(super) fn remedy(case: &Case<'_>) -> Remedy {
         return if managed { Remedy::Administrator } else { Remedy::one(allowed_tools(&whole_tool)) };
     }
     let bypass = PermissionMode::BypassPermissions;
-    if passes_in(case, bypass) { Remedy::one(mode_flag(bypass)) } else { Remedy::None }
+    if passes_in(case, bypass) { Remedy::one(mode_flag(bypass)) } else { Remedy::Nothing }
 }
 
 /// Another mode, another working directory, or both: the first of these that is enough.

@@ -298,6 +298,38 @@ fn a_denial_names_the_least_permissive_mode_and_no_more() {
 }
 
 #[test]
+fn a_critical_removal_is_refused_in_every_mode() {
+    use windlass_protocol::{CommandFacts, FoundCommand};
+    let check = |mode, asking, path: &str, expected: &str| {
+        let naming = if path.contains(UNKNOWN_TEXT) { Naming::Unknown } else { Naming::Exact };
+        let removed = NamedPath { path: place(path, None), naming, redirected: false, recursive: true };
+        let found = vec![FoundCommand {
+            words: vec!["rm".into()],
+            reads: vec![],
+            writes: vec![],
+            removes: vec![removed],
+        }];
+        let line = "rm".into();
+        let commands = CommandFacts { line, plain: Ok(vec![]), found, unseen: None, hidden: false };
+        let facts = CallFacts { commands: Some(commands.into()), ..facts(CallKind::Execute, "") };
+        let permissions = permissions(mode, asking).with(Behaviour::Allow, "Bash");
+        assert_eq!(decide("Bash", &facts, &permissions).reason, expected);
+    };
+    for mode in [PermissionMode::Default, PermissionMode::BypassPermissions] {
+        check(mode, Asking::Person, "/", "This would delete `/`.");
+        let hand = "No rule or mode allows that; do it by hand.";
+        check(mode, Asking::Nobody, "/", &format!("Refused: this would delete `/`. {hand}"));
+        let unknown = "`$…/x`, which is only known at run time";
+        check(
+            mode,
+            Asking::Nobody,
+            "/srv/app/\0/x",
+            &format!("Refused: this would delete {unknown}. {hand}"),
+        );
+    }
+}
+
+#[test]
 fn a_session_is_offered_to_accept_edits_where_that_allows_the_call() {
     let check = |mode, path: &str, expected: bool| {
         let permissions = permissions(mode, Asking::Person);
