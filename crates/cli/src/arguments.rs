@@ -65,34 +65,34 @@ pub(crate) enum Request {
 #[command(name = "windlass", after_help = help::AFTER_FLAGS, disable_version_flag = true, args_override_self = true)]
 #[command(version = env!("CARGO_PKG_VERSION"))]
 pub(crate) struct Arguments {
-    /// The prompt; text on standard input is added to it
+    /// The prompt; windlass adds text on standard input to it
     prompt: Option<String>,
 
     /// Run the prompt, print the answer and exit
     #[arg(short = 'p', long)]
     pub(crate) print: bool,
 
-    /// What to print: the final text, one JSON result, or a line of JSON per message
+    /// Output format: the final text, one JSON result, or one JSON message per line
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) output_format: Format,
 
-    /// How prompts come in: as text, or as lines of JSON on standard input, which needs stream-json out as well
+    /// Input format: text, or one JSON message per line on standard input (needs --output-format stream-json)
     #[arg(long, value_enum, default_value = "text", value_name = "FORMAT")]
     pub(crate) input_format: InputFormat,
 
-    /// With stream-json in: print each prompt again when it is taken
+    /// With --input-format stream-json: repeat each prompt on standard output when it is accepted
     #[arg(long)]
     pub(crate) replay_user_messages: bool,
 
-    /// Say on standard error what is happening: with text this happens on a terminal anyway, with json only so; stream-json needs the flag, and says everything on standard output
+    /// Show progress on standard error. Always on for text at a terminal; needed with json; required with stream-json, where progress is on standard output
     #[arg(long)]
     pub(crate) verbose: bool,
 
-    /// With stream-json: also print the pieces of messages as they arrive
+    /// With stream-json: also print partial messages as they arrive
     #[arg(long)]
     pub(crate) include_partial_messages: bool,
 
-    /// With stream-json: also print when each hook begins, what it prints and how it ends; for hooks at the start of a session that is always printed
+    /// With stream-json: also print when each hook starts, its output and how it ends (always printed for SessionStart hooks)
     #[arg(long)]
     pub(crate) include_hook_events: bool,
 
@@ -100,39 +100,39 @@ pub(crate) struct Arguments {
     #[arg(long)]
     model: Option<String>,
 
-    /// Models that take over when the model is overloaded or out of reach, in order, separated by commas
+    /// Models to use, in this order, when the model is overloaded or unreachable; separated by commas
     #[arg(long, value_name = "MODELS")]
     fallback_model: Option<String>,
 
-    /// How hard the model tries: low, medium, high, xhigh or max
+    /// Effort level of the model: low, medium, high, xhigh or max
     #[arg(long, value_name = "LEVEL")]
     effort: Option<String>,
 
-    /// How the model thinks: adaptive, enabled or disabled
+    /// Thinking mode: adaptive, enabled or disabled
     #[arg(long, value_name = "MODE")]
     thinking: Option<String>,
 
-    /// Let the model think for so many tokens at most; 0 turns thinking off
+    /// Limit on thinking tokens; 0 turns thinking off
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_thinking_tokens: Option<String>,
 
-    /// What is shown of its thinking: summarized or omitted
+    /// How to show thinking: summarized or omitted
     #[arg(long, value_name = "FORM")]
     thinking_display: Option<String>,
 
-    /// The JSON schema that the final answer must match; a result holds the value itself too
+    /// JSON schema that the final answer must match; the json result also holds the value itself
     #[arg(long, value_name = "SCHEMA")]
     json_schema: Option<String>,
 
-    /// Stop when so much has been spent, in USD
+    /// Stop when this command has spent this much, in USD
     #[arg(long, value_name = "USD", allow_negative_numbers = true)]
     max_budget_usd: Option<String>,
 
-    /// Tell the model how many tokens the whole run has, from 20000 on
+    /// Token budget of the whole run, which the model is told; at least 20000
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     task_budget: Option<String>,
 
-    /// Compact as if the context window had so many tokens, such as 500k; or auto for the model's own
+    /// Compact as if the context window had this many tokens, such as 500k; auto uses the model's window
     #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
     autocompact: Option<String>,
 
@@ -140,7 +140,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = turns, allow_negative_numbers = true)]
     max_turns: Option<u32>,
 
-    /// What runs unasked: default (or manual), acceptEdits, plan, dontAsk, auto or bypassPermissions
+    /// What runs without asking: default (or manual), acceptEdits, plan, dontAsk, auto or bypassPermissions
     #[arg(long, value_name = "MODE")]
     permission_mode: Option<String>,
 
@@ -148,23 +148,23 @@ pub(crate) struct Arguments {
     #[arg(long)]
     dangerously_skip_permissions: bool,
 
-    /// Settings for this run: a file, or a JSON object; may be given several times
+    /// Settings for this run: a file or a JSON object; can be repeated
     #[arg(long, value_name = "FILE-OR-JSON")]
     settings: Vec<String>,
 
-    /// Which settings files count besides the administrator's: user, project and local, separated by commas. Naming project lets its parts act
+    /// Settings files to read beside the administrator's: user, project and local, separated by commas. Naming project trusts it for this run
     #[arg(long, value_name = "SOURCES")]
     setting_sources: Vec<String>,
 
-    /// Let the settings of this project act in this run: hooks, variables, rules that allow
+    /// Trust this project for this run: its hooks, variables and allow rules take effect
     #[arg(long)]
     trust_project: bool,
 
-    /// Tools or rules that run without permission, such as Read or 'Bash(npm test *)'; takes every word that follows
+    /// Tools or rules that need no approval, such as Read or 'Bash(npm test *)'; takes all following words
     #[arg(long = "allowedTools", visible_alias = "allowed-tools", value_name = "TOOLS", num_args = 1..)]
     allowed_tools: Vec<String>,
 
-    /// Tools that are not offered, or rules for what never runs; takes every word that follows
+    /// Tools to remove, or rules for calls to deny; takes all following words
     #[arg(long = "disallowedTools", visible_alias = "disallowed-tools", value_name = "TOOLS", num_args = 1..)]
     disallowed_tools: Vec<String>,
 
@@ -172,59 +172,59 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     system_prompt: Option<String>,
 
-    /// Replace the system prompt by the text of a file
+    /// Replace the system prompt with the text of a file
     #[arg(long, value_name = "PATH", conflicts_with = "system_prompt")]
     system_prompt_file: Option<PathBuf>,
 
-    /// Add to the end of the system prompt
+    /// Append to the system prompt
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     append_system_prompt: Option<String>,
 
-    /// Add the text of a file to the end of the system prompt
+    /// Append the text of a file to the system prompt
     #[arg(long, value_name = "PATH", conflicts_with = "append_system_prompt")]
     append_system_prompt_file: Option<PathBuf>,
 
-    /// More working directories; takes every word that follows
+    /// Additional working directories; takes all following words
     #[arg(long, value_name = "DIRS", num_args = 1..)]
     add_dir: Vec<PathBuf>,
 
-    /// Go on with the newest session of this directory
+    /// Continue the latest session of this directory
     #[arg(short = 'c', long = "continue")]
     continue_session: bool,
 
-    /// Go on with a session: its id, the beginning of it, its name, or words of its first prompt
+    /// Continue a session: its id or the beginning of it, its name, or words of its first prompt
     #[arg(short = 'r', long, value_name = "SESSION", num_args = 0..=1, default_missing_value = "")]
     resume: Option<String>,
 
-    /// With --resume or --continue: go on in a copy with an id of its own
+    /// With --resume or --continue: continue in a copy with a new id
     #[arg(long)]
     fork_session: bool,
 
-    /// With --resume or --continue: go on behind this message, by its uuid, as if nothing had followed
+    /// With --resume or --continue: continue after the message with this uuid and drop the later ones
     #[arg(long, value_name = "UUID")]
     resume_session_at: Option<String>,
 
-    /// With --resume-session-at: refuse unless only the turn of this prompt is left out
+    /// With --resume-session-at: refuse unless exactly the turn of this prompt is dropped
     #[arg(long, value_name = "UUID")]
     resume_drops_turn: Option<String>,
 
-    /// The id of the new session, a UUID
+    /// UUID for the new session
     #[arg(long, value_name = "UUID")]
     session_id: Option<String>,
 
-    /// A name for the session, to find it again
+    /// Name for the session, to find it again
     #[arg(short = 'n', long)]
     name: Option<String>,
 
-    /// With --resume or --continue: bring files back to how they were when this prompt was given, and exit; undo takes that back; without a value the prompts are listed
+    /// With --resume or --continue: restore files to their state at this prompt, and exit; undo reverts that; without a value, list the prompts
     #[arg(long, value_name = "UUID", num_args = 0..=1, default_missing_value = "")]
     rewind_files: Option<String>,
 
-    /// With --rewind-files: only say what would be done
+    /// With --rewind-files: only show what would change
     #[arg(long)]
     dry_run: bool,
 
-    /// Keep nothing of the session on disk
+    /// Do not save the session
     #[arg(long)]
     no_session_persistence: bool,
 

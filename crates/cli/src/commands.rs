@@ -15,15 +15,15 @@ pub(crate) const NAMES: [&str; 5] = ["compact", "context", "cost", "rewind", "us
 
 /// What `/help` says at the terminal.
 pub(crate) const HELP: &str = "\
-  /compact [focus]  Compact the conversation; the summary keeps what the words say
-  /context          Say how full the context is
-  /cost, /usage     Say what the session has cost
-  /rewind [N]       List the prompts, or go back to before one of them
+  /compact [focus]  Compact the conversation; the summary keeps what you name
+  /context          Show how full the context is
+  /cost, /usage     Show what the session has cost
+  /rewind [N]       List the prompts, or go back to before prompt N
   /help             List the commands
-  /exit, /quit      Leave, as Ctrl-D, exit and quit do
+  /exit, /quit      Leave (also Ctrl-D, exit, quit)
 
-What you type while a run goes on is queued: a prompt joins the run, a command waits for its end. Ctrl-C clears the line \
-you type; on an empty line it ends the run, and at the prompt, pressed twice, the session.
+What you type during a run is queued: a prompt joins the run, a command waits for its end. Ctrl-C clears the line \
+you type; on an empty line it interrupts the run, and at the prompt, pressed twice, it ends the session.
 ";
 
 /// What to say where compaction is turned off.
@@ -33,11 +33,11 @@ pub(crate) const COMPACT_OFF: &str =
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Compact the conversation; the summary keeps what the words say.
+    /// Compact the conversation; the summary keeps what you name.
     Compact(String),
-    /// Say how full the context is.
+    /// Show how full the context is.
     Context,
-    /// Say what the session has cost.
+    /// Show what the session has cost.
     Cost,
     /// List the commands.
     Help,

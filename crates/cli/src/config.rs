@@ -24,7 +24,7 @@ struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show each value that holds here, with the file and the line it comes from
+    /// Show each value in force, with its file and line
     Show(Wanted),
     /// Print the JSON schema of settings files, for editors
     Schema,
@@ -37,15 +37,15 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Wanted {
-    /// Only the values whose names begin so, such as permissions
+    /// Show only values whose names begin with this, such as permissions
     key: Option<String>,
-    /// With these settings besides: a file, or a JSON object
+    /// Additional settings: a file, or a JSON object
     #[arg(long, value_name = "FILE-OR-JSON")]
     settings: Vec<String>,
-    /// Only the settings of these: user, project, local
+    /// Settings to read: user, project, local
     #[arg(long, value_name = "SOURCES")]
     setting_sources: Vec<String>,
-    /// As if the project were trusted
+    /// Treat the project as trusted
     #[arg(long)]
     trust_project: bool,
     /// Print JSON

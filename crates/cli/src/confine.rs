@@ -33,15 +33,15 @@ struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a program in the sandbox that the settings of this directory describe, whether they turn it on or not
+    /// Run a program in the sandbox that the settings of this directory describe, even if it is off
     Run(Wanted),
-    /// Try the sandbox once, and say what it is made of here and where it has gaps
+    /// Try the sandbox once, and show what it enforces here and its gaps
     Status,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Wanted {
-    /// The program and its arguments, behind --
+    /// The program and its arguments, after --
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -134,8 +134,8 @@ pub(crate) fn prepare(config: &mut Config) -> Result<Option<Sandbox>, String> {
             Ok(Some(sandbox))
         }
         Err(unavailable) if must_be_there(config) => Err(format!(
-            "{unavailable} Commands do not run without the sandbox that the settings ask for; \
-             set sandbox.failIfUnavailable to false to let them."
+            "{unavailable} The settings require the sandbox, so no commands run; \
+             set sandbox.failIfUnavailable to false to run them without it."
         )),
         Err(unavailable) => {
             config.warnings.push(format!("commands run without a sandbox: {unavailable}"));
@@ -177,7 +177,7 @@ fn lost_bwrap(config: &Config) -> Option<String> {
     let named = config.files.sandbox.bwrap.as_ref().filter(|named| !named.value.is_file())?;
     let path = named.value.display();
     Some(format!(
-        "{}: sandbox.bwrapPath is {path}, which is no file. Correct it, or take it out to use the one that is installed.",
+        "{}: sandbox.bwrapPath is {path}, which is not a file. Correct it, or remove it to use the installed bwrap.",
         named.origin
     ))
 }
@@ -302,7 +302,7 @@ fn arbiter(config: &Config) -> Arbiter {
             windlass_engine::Reach::Allowed => Verdict::Allow,
             windlass_engine::Reach::Denied => Verdict::Deny("the settings deny this host".into()),
             windlass_engine::Reach::Unknown => {
-                Verdict::Deny(format!("no setting allows it; add {fact} to sandbox.network.allowedDomains"))
+                Verdict::Deny(format!("not an allowed host; add {fact} to sandbox.network.allowedDomains"))
             }
         };
         async move { verdict }

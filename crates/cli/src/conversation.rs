@@ -197,20 +197,20 @@ impl Conversation {
                 return true;
             }
             Ok(InputLine::Unsupported { request_id, subtype }) => {
-                let error = format!("the request {subtype} is not supported yet; interrupt is");
+                let error = format!("control request {subtype} is not supported yet; only interrupt is");
                 self.aside.leave(|out| control_error(&request_id, &error, out));
             }
             Ok(InputLine::Ignored) => {}
             Ok(InputLine::Unknown(kind)) => {
-                complain(&format!("a line of type {kind} on standard input is not known and was skipped."));
+                complain(&format!("skipped a line of the unknown type {kind} on standard input."));
             }
-            Err(problem) => self.give_up(&format!("a line on standard input cannot be used: {problem}")),
+            Err(problem) => self.give_up(&format!("invalid line on standard input: {problem}")),
         }
         false
     }
 
     fn give_up(&mut self, problem: &str) {
-        complain(&format!("{problem}. Nothing more is read; what was taken before is finished."));
+        complain(&format!("{problem}. Windlass stops reading and finishes the prompts it has."));
         self.ended = Some(Ended::Bad);
     }
 

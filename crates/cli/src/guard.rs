@@ -91,7 +91,7 @@ pub(crate) fn settings(count: usize) -> String {
 /// Where and as whom the process runs.
 pub(crate) fn place() -> Result<Place, String> {
     let cwd = std::env::current_dir().map_err(|error| {
-        format!("the current directory cannot be used: {error}. Change to one that exists and can be read.")
+        format!("cannot use the current directory: {error}. Change to one that exists and is readable.")
     })?;
     let is_root = rustix::process::geteuid().is_root();
     Ok(Place { cwd, is_root, home: std::env::home_dir(), managed: MANAGED.into() })
@@ -112,7 +112,7 @@ fn sources(said: Said<'_>) -> Result<SettingSources, String> {
     match said.sources {
         [] => Ok(SettingSources::default()),
         [names] => SettingSources::parse(names).map_err(|error| error.to_string()),
-        _ => Err("--setting-sources is given more than once, and it decides whose rules hold. \
+        _ => Err("--setting-sources is given more than once. \
                   Give it once, with all names separated by commas."
             .to_owned()),
     }
@@ -200,7 +200,7 @@ fn question(files: &SettingsFiles, state: &TrustState) -> String {
     let acting = Acting::of(files);
     match state {
         TrustState::Changed { added, removed, files } => format!(
-            "The project in {root} is not what you agreed to any more.\n{}",
+            "The project in {root} has changed since you trusted it.\n{}",
             acting.difference(added, removed, files)
         ),
         TrustState::NeverAsked | TrustState::Trusted => {

@@ -16,12 +16,12 @@ pub(crate) const AFTER_FLAGS: &str = "\
 Commands:
   demo              Fix a small sample project under a scripted model; needs no key
   sessions          List, show, search, export and remove sessions
-  trace SESSION     Draw a session as a page for a browser: timeline, context, cost
-  replay SESSION    Play a session again without a model, and find the first difference
-  config            Show the settings that hold here and where each comes from, and what settings there are
+  trace SESSION     Make a page for a browser: timeline, context, cost
+  replay SESSION    Replay a session without a model and report the first difference
+  config            Show the settings in force with file and line; list all settings
   permissions       Explain whether a tool call would be allowed, by which rule and why; nothing runs
-  trust             Show what this project's settings would make act, and agree to it or not
-  sandbox           Run a program in the sandbox, or say what the sandbox can hold here
+  trust             Show what this project's settings would run, and trust them or not
+  sandbox           Run a program in the sandbox, or show what the sandbox enforces here
   doctor            Check settings, trust, key, model, sandbox and sessions, and say what to do
   completions       Print completions for a shell: bash, zsh, fish and others
   man               Print the manual page
@@ -29,39 +29,39 @@ Commands:
   help environment  List the environment variables
 
 Output:
-  Standard output gets the result of the run in the chosen format and nothing else: the answer or, if the run \
-fails, what went wrong. Everything else goes to standard error: what is happening, warnings, and why no run begins.
-  At a terminal the text appears as it comes, and between it each call with its time, its output or its change.
+  Standard output gets only the result of the run in the chosen format: the answer or, if the run \
+fails, the error. Progress, warnings and start-up errors go to standard error.
+  At a terminal, text appears as it arrives, with each tool call, its time, and its output or diff.
 
 Input:
-  Text on standard input is added to the prompt. If the prompt is an argument and standard input stays open and \
-silent, windlass goes on without it after three seconds; redirect it from /dev/null to go on at once.
-  With --input-format stream-json each line is a prompt or a request of a host. A prompt that comes while a run goes \
-on joins it, an interrupt ends the run and not the process, and the end of input ends the process when all is done.
+  Windlass adds text on standard input to the prompt. If the prompt is an argument and standard input stays open and \
+silent, windlass continues without it after three seconds; redirect it from /dev/null to continue at once.
+  With --input-format stream-json each line is a prompt or a control request. A prompt that arrives during a run \
+joins it. An interrupt ends the run, not the process. At the end of input windlass finishes its work and exits.
 
 Prompts:
-  /compact [focus]  Compact the conversation; the summary keeps what the words say
-  /context          Say how full the context is
-  /cost, /usage     Say what the session has cost
-  /rewind [N]       List the prompts, or go back to before one of them
+  /compact [focus]  Compact the conversation; the summary keeps what you name
+  /context          Show how full the context is
+  /cost, /usage     Show what the session has cost
+  /rewind [N]       List the prompts, or go back to before prompt N
   /help             List the commands
-  /exit, /quit      At a terminal: leave, as Ctrl-D, exit and quit do
-  +500k             At the beginning or the end of a prompt: go on until so many output tokens are spent
-  An unknown command is refused, and no model is asked. A first word with a second slash or a dot, such as /etc/hosts, is a path \
-and no command.
+  /exit, /quit      At a terminal: leave (also Ctrl-D, exit, quit)
+  +500k             At the beginning or end of a prompt: continue until this many output tokens are used
+  Windlass refuses an unknown command without asking the model. A first word with a second slash or a dot, such as \
+/etc/hosts, is a path, not a command.
 
 At a terminal:
-  A prompt that you type while a run goes on is queued and joins it; a command waits for its end. Ctrl-C clears the line you type. On \
-an empty line it ends the run; at the prompt, pressed twice within two seconds, the session.
+  A prompt that you type during a run is queued and joins it; a command waits for its end. Ctrl-C clears the line you \
+type. On an empty line it interrupts the run; at the prompt, pressed twice within two seconds, it ends the session.
 
 Exit codes:
   0    The run succeeded
-  1    The run failed or was interrupted with Ctrl-C, or none began
-  129  The terminal went away (SIGHUP)
-  130  Ctrl-C came a second time and ended the process at once
+  1    The run failed, was interrupted with Ctrl-C, or did not start
+  129  The terminal was closed (SIGHUP)
+  130  A second Ctrl-C ended the process at once
   143  SIGTERM ended it
 
-A key goes into ANTHROPIC_API_KEY. Without a key and without a model of your own, try `windlass demo`.";
+Set ANTHROPIC_API_KEY to your key. Without a key, try `windlass demo`; `windlass doctor` checks your setup.";
 
 /// What `windlass help demo` and `windlass demo --help` say.
 const DEMO: &str = "\
@@ -71,10 +71,10 @@ Copies a small project with a failing test into a temporary folder and fixes it 
 scripted model. It needs no key, takes no arguments and leaves the folder for you to look at.
 
 Exit codes:
-  0    The test of the project passes in the end
-  1    It does not, or the demo was interrupted with Ctrl-C
-  129  The terminal went away (SIGHUP)
-  130  Ctrl-C came a second time and ended the process at once
+  0    The project's test passes at the end
+  1    It fails, or the demo was interrupted with Ctrl-C
+  129  The terminal was closed (SIGHUP)
+  130  A second Ctrl-C ended the process at once
   143  SIGTERM ended it
 ";
 
@@ -111,7 +111,7 @@ pub(crate) fn about(topic: Option<&str>) -> Result<String, String> {
             }
             let topics = TOPICS.map(|topic| format!("`windlass help {topic}`")).join(", ");
             let other = crate::display::line(other);
-            return Err(format!("there is no help about {other}. There is `windlass help`, and {topics}."));
+            return Err(format!("no help for {other}. Try `windlass help`, {topics}."));
         }
     };
     Ok(page(&text))
@@ -120,8 +120,8 @@ pub(crate) fn about(topic: Option<&str>) -> Result<String, String> {
 /// The environment variables by area.
 fn environment() -> String {
     let mut text = String::from(
-        "Environment variables are read once, at the start. An empty one counts as unset; a value that is not \
-         understood is an error.\n",
+        "Windlass reads environment variables once, at the start. An empty one counts as unset; an invalid value \
+         is an error.\n",
     );
     for area in Area::ALL {
         let _ = write!(text, "\n{}:\n", area.title());
@@ -134,8 +134,8 @@ fn environment() -> String {
         }
     }
     text.push_str(
-        "\nHTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, and SSL_CERT_FILE and SSL_CERT_DIR mean what they \
-         usually do.\n",
+        "\nHTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, and SSL_CERT_FILE and SSL_CERT_DIR have their \
+         usual meaning.\n",
     );
     text
 }

@@ -177,7 +177,7 @@ impl AskModel for OneQuestion {
                     return answer(*outcome);
                 }
             }
-            Err("the model did not answer".into())
+            Err("the model gave no answer".into())
         })
     }
 }

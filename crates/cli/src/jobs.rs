@@ -103,7 +103,7 @@ impl Stage {
 
     /// Says what there is to go back to, or goes back.
     async fn rewind(again: Option<&Again>, session: &mut Session, wanted: &str) -> Result<String, String> {
-        let again = again.ok_or("nothing of this session is kept, so there is nothing to go back to.")?;
+        let again = again.ok_or("this session is not saved, so it cannot be rewound.")?;
         match Wish::parse(wanted)? {
             None => rewound::listed(again),
             Some(wish) => rewound::rewind(again, session, &wish).await,
@@ -139,14 +139,14 @@ impl View for CompactView<'_> {
                 self.report = Some(commands::compaction_report(compaction));
             }
             Update::CompactionFailed(error) => {
-                self.report = Some(format!("The conversation was not compacted: {error}"));
+                self.report = Some(format!("Not compacted: {error}"));
             }
             _ => {}
         }
         let Update::Done(outcome) = update else { return self.inner.update(update, out) };
         let mut outcome = outcome.clone();
         if outcome.terminal.is_success() {
-            outcome.text = self.report.take().unwrap_or_else(|| "There was nothing to compact.".into());
+            outcome.text = self.report.take().unwrap_or_else(|| "Nothing to compact.".into());
             // The summariser is no iteration of a loop of its own.
             outcome.iterations = 0;
         }

@@ -87,7 +87,7 @@ impl Keys {
                         return Pressed::Gone(None);
                     }
                     Err(error) => {
-                        return Pressed::Gone(Some(format!("standard input cannot be read: {error}.")));
+                        return Pressed::Gone(Some(format!("cannot read standard input: {error}.")));
                     }
                 },
             }

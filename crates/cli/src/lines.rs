@@ -56,7 +56,7 @@ impl Lines {
                 Err(error) => {
                     self.ended = true;
                     self.buffer.clear();
-                    return Next::Bad(format!("standard input cannot be read: {error}"));
+                    return Next::Bad(format!("cannot read standard input: {error}"));
                 }
             }
         }

@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
     let (end, signals) = match block_on(converse(arguments.output_format, arguments.verbose, ready)) {
         Ok(ended) => ended,
         Err(error) => {
-            complain(&format!("the run cannot begin: {error}."));
+            complain(&format!("cannot start the run: {error}."));
             return 1;
         }
     };
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> i32 {
         End::Nothing => 0,
         End::Refused | End::Unread => 1,
         End::Unshown(error) => {
-            complain(&format!("the run cannot be shown: {error}."));
+            complain(&format!("cannot write the output: {error}."));
             1
         }
     };

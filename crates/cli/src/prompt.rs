@@ -48,7 +48,7 @@ fn read_input(has_argument: bool) -> Result<String, String> {
     }
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| format!("standard input cannot be read: {error}."))?;
+    read.map_err(|error| format!("cannot read standard input: {error}."))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
         return Err(format!(
             "standard input is longer than {INPUT_BYTES_MAX} bytes. Put the text into a file and name it in the prompt."

@@ -17,7 +17,7 @@ use crate::{complain, display, help};
 #[derive(Debug, Parser)]
 #[command(name = "windlass trust", disable_help_subcommand = true, args_override_self = true)]
 #[command(
-    after_help = "Agreement is bound to what the settings say now. When they change, it lapses, and what is different is told."
+    after_help = "Trust covers the settings as they are now. When they change, windlass shows the differences and asks again."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -29,14 +29,14 @@ struct Arguments {
 pub(crate) enum Command {
     /// Show what this project would do, and whether it is trusted
     Show,
-    /// Agree to what this project's settings say now
+    /// Trust the current settings of this project
     Add,
-    /// Take the agreement back
+    /// Stop trusting this project
     Remove {
         /// Of the project in this directory [default: this one]
         directory: Option<PathBuf>,
     },
-    /// List what was agreed to
+    /// List the trusted projects
     List,
 }
 
@@ -85,9 +85,8 @@ fn perform(command: &Command) -> Result<String, String> {
 
 fn project(place: &Place) -> Result<(SettingsFiles, TrustStore), String> {
     let (files, home) = guard::files(Said { headless: true, ..Said::default() }, place)?;
-    let path = home
-        .directory()
-        .ok_or("there is no home directory to remember trust in. Set WINDLASS_HOME to a directory.")?;
+    let path =
+        home.directory().ok_or("no home directory to store trust in. Set WINDLASS_HOME to a directory.")?;
     Ok((files, TrustStore::new(path)))
 }
 
@@ -104,17 +103,15 @@ fn status(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
     let acting = Acting::of(files);
     let word = match &state {
         TrustState::Trusted => "trusted".to_owned(),
-        TrustState::NeverAsked => "not trusted: these parts are left out".to_owned(),
+        TrustState::NeverAsked => "not trusted; windlass ignores these settings".to_owned(),
         TrustState::Changed { added, removed, files } => {
             let difference = acting.difference(added, removed, files);
-            format!("not trusted any more, since it changed after you agreed.\n{difference}It now says:")
+            format!("no longer trusted: it changed since you trusted it.\n{difference}Now:")
         }
     };
     let next = match state {
         TrustState::Trusted => "",
-        TrustState::NeverAsked | TrustState::Changed { .. } => {
-            "To agree to this, run `windlass trust add`.\n"
-        }
+        TrustState::NeverAsked | TrustState::Changed { .. } => "To trust it, run `windlass trust add`.\n",
     };
     let unread = unread(files);
     Ok(format!("{} is {word}\n{}{next}{unread}", root(files), acting.list(files)))
@@ -129,7 +126,7 @@ fn unread(files: &SettingsFiles) -> String {
 fn nothing_acts(files: &SettingsFiles) -> String {
     let start = display::line(&files.places().start.to_string_lossy());
     let unread = unread(files);
-    format!("No project settings in {start} would act.\n{unread}")
+    format!("The project in {start} has no settings that need trust.\n{unread}")
 }
 
 fn add(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
@@ -139,9 +136,7 @@ fn add(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
     }
     let granted = store.grant(files.places(), &parts).map_err(|error| error.to_string())?;
     if granted == Granted::ForThisSession {
-        return Err(
-            "a whole home directory cannot be trusted for good. Give --trust-project for one run.".into()
-        );
+        return Err("a home directory cannot be trusted permanently. Use --trust-project for one run.".into());
     }
     status(files, store)
 }
@@ -149,7 +144,7 @@ fn add(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
 fn remove(files: &SettingsFiles, store: &TrustStore) -> Result<String, String> {
     let was = store.revoke(files.places().root()).map_err(|error| error.to_string())?;
     let root = root(files);
-    Ok(if was { format!("{root} is not trusted any more.\n") } else { format!("{root} was not trusted.\n") })
+    Ok(if was { format!("{root} is no longer trusted.\n") } else { format!("{root} was not trusted.\n") })
 }
 
 fn list(store: &TrustStore) -> Result<String, String> {

@@ -242,7 +242,7 @@ fn fallbacks(config: &Config, main: &str) -> Result<Vec<String>, String> {
         let id = resolve_family(name, &config.settings.models.families).to_owned();
         if id == main || ids.contains(&id) {
             return Err(format!(
-                "--fallback-model {name} is {} already. Give another model.",
+                "--fallback-model {name} is already {}. Give another model.",
                 if id == main { "the model" } else { "among the fallback models" }
             ));
         }
@@ -314,8 +314,8 @@ pub(crate) fn assumption(card: &ModelCard) -> Option<String> {
         let families = FAMILIES.map(|(family, _)| family);
         let meant = closest(&card.id, &families).map(|family| format!(" Did you mean {family}?"));
         format!(
-            "{} is not a model we know.{} A context window of {} tokens is assumed. \
-             Set CLAUDE_CODE_MAX_CONTEXT_TOKENS to correct it.",
+            "Unknown model {}.{} Windlass assumes a context window of {} tokens; \
+             set CLAUDE_CODE_MAX_CONTEXT_TOKENS to correct it.",
             card.id,
             meant.unwrap_or_default(),
             crate::display::number(card.window_tokens)
@@ -357,8 +357,8 @@ fn unknown_tools(engine: &Engine, tools: &[Arc<dyn AnyTool>]) -> Vec<String> {
 fn unknown_tool(unknown: &UnknownTool, known: &[&str]) -> String {
     let (source, given) = (&unknown.rule.source, crate::display::line(&unknown.name));
     match closest(&given, known) {
-        Some(name) => format!("{source}: there is no tool {given}. Did you mean {name}?"),
-        None => format!("{source}: there is no tool {given}. The tools are {}.", known.join(", ")),
+        Some(name) => format!("{source}: unknown tool {given}. Did you mean {name}?"),
+        None => format!("{source}: unknown tool {given}. The tools are {}.", known.join(", ")),
     }
 }
 

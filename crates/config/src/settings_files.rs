@@ -271,11 +271,11 @@ fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, String> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if read::is_missing(&error) => return Ok(Vec::new()),
-        Err(error) => return Err(format!("it cannot be read ({error})")),
+        Err(error) => return Err(format!("cannot read it ({error})")),
     };
     let mut names = Vec::new();
     for entry in entries {
-        let name = entry.map_err(|error| format!("it cannot be read ({error})"))?.file_name();
+        let name = entry.map_err(|error| format!("cannot read it ({error})"))?.file_name();
         let is_settings = Path::new(&name).extension() == Some(OsStr::new("json"));
         if is_settings && !name.as_encoded_bytes().starts_with(b".") {
             names.push(name);

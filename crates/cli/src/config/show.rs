@@ -68,7 +68,7 @@ fn could_start(held: Guard, place: &Place) -> i32 {
             0
         }
         Err(error) => {
-            complain(&format!("no run can start: {error}"));
+            complain(&format!("runs cannot start: {error}"));
             1
         }
     }
@@ -115,8 +115,8 @@ fn tell_waiting(said: Said<'_>, place: &Place, holding: &PermissionSettings) -> 
             let file = rule.file.as_deref().map(|file| display::short_path(file, &files.places().start));
             let file = file.unwrap_or_else(|| "--settings".to_owned());
             complain(&format!(
-                "{file}:{}: the allow rule `{}`, which waits for trust, is not understood: {problem}. \
-                 Correct it or take it out.",
+                "{file}:{}: invalid allow rule `{}` (waiting for trust): {problem}. \
+                 Correct or remove it.",
                 rule.line, rule.text
             ));
         }
@@ -126,7 +126,7 @@ fn tell_waiting(said: Said<'_>, place: &Place, holding: &PermissionSettings) -> 
 
 /// What to say where nothing is set.
 fn nothing(key: Option<&str>, held: &Guard) -> String {
-    let Some(key) = key else { return "No settings file sets anything here.\n".to_owned() };
+    let Some(key) = key else { return "No settings are set here.\n".to_owned() };
     let set: Vec<String> = show(&held.effective).into_iter().map(|value| value.key).collect();
     let known: Vec<&str> = setting_names().collect();
     let mut names: Vec<&str> = set.iter().flat_map(|key| beginnings(key)).chain(known).collect();
@@ -134,13 +134,11 @@ fn nothing(key: Option<&str>, held: &Guard) -> String {
     names.dedup();
     let shown = display::line(key);
     if names.contains(&key) {
-        return format!(
-            "No settings file sets {shown} here. `windlass config list {shown}` says what it means.\n"
-        );
+        return format!("{shown} is not set here. `windlass config list {shown}` explains it.\n");
     }
     let meant = closest(key, &names).map(|meant| format!(" Did you mean {meant}?"));
-    let next = meant.unwrap_or_else(|| " `windlass config show` lists all that are set.".to_owned());
-    format!("No setting that is set begins with {shown}.{next}\n")
+    let next = meant.unwrap_or_else(|| " `windlass config show` lists all values.".to_owned());
+    format!("No value is set whose name begins with {shown}.{next}\n")
 }
 
 /// `a.b[0]` begins with `a` and with `a.b`.

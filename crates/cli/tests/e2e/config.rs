@@ -51,10 +51,7 @@ fn a_name_that_is_not_set_is_told_with_the_nearest() {
         assert_eq!((finished.code(), finished.stdout.trim()), (Some(0), expected), "{finished:?}");
     };
     check("permisions", "No setting that is set begins with permisions. Did you mean permissions?");
-    check(
-        "nothing",
-        "No setting that is set begins with nothing. `windlass config show` lists all that are set.",
-    );
+    check("nothing", "No setting that is set begins with nothing. `windlass config show` lists all values.");
     check("model", "No settings file sets model here. `windlass config list model` says what it means.");
 }
 

@@ -50,7 +50,7 @@ pub enum ChangeError {
     #[error(transparent)]
     File(#[from] SharedFileError),
     /// There is no place for it.
-    #[error("there is no home directory to keep settings in. Set WINDLASS_HOME to a directory.")]
+    #[error("no home directory to save settings in. Set WINDLASS_HOME to a directory.")]
     NoHome,
     /// What is in the file cannot be changed without losing something.
     #[error("{}: {problem}. Correct the file; nothing was changed.", .file.display())]
@@ -61,7 +61,7 @@ pub enum ChangeError {
         problem: String,
     },
     /// The file is not the user's own.
-    #[error("{} came with the project or lies behind a link. {advice}", .file.display())]
+    #[error("{} belongs to the project or is behind a symlink. {advice}", .file.display())]
     Foreign {
         /// The file.
         file: PathBuf,
@@ -69,7 +69,7 @@ pub enum ChangeError {
         advice: &'static str,
     },
     /// No file may start a session in this mode.
-    #[error("the mode {mode} cannot be kept in {what}. Use --permission-mode.")]
+    #[error("the mode {mode} cannot be saved in {what}. Use --permission-mode.")]
     Mode {
         /// The mode.
         mode: String,
@@ -102,7 +102,7 @@ fn check_doubles(file: &Path) -> Result<(), String> {
     let text = read::read(file, read::BYTES_MAX)?.unwrap_or_default();
     let node = json::parse(&text).map_err(|broken| broken.what)?;
     match node.doubled().first() {
-        Some((name, at)) => Err(format!("`{name}` is there twice (line {})", at.line)),
+        Some((name, at)) => Err(format!("`{name}` appears twice (line {})", at.line)),
         None => Ok(()),
     }
 }
@@ -150,10 +150,8 @@ impl SettingsPlaces {
             let mut after = before.clone();
             let applied = after.as_object_mut().map(|settings| apply(&rest, settings));
             if matches!(applied, Some(Ok(()))) && after != before {
-                notice = Some(format!(
-                    "some of it also stands in {}; change that file yourself.",
-                    other.display()
-                ));
+                notice =
+                    Some(format!("part of it is also in {}; change that file yourself.", other.display()));
             }
         }
         Ok(notice)
@@ -193,9 +191,9 @@ impl SettingsPlaces {
         let behind_link = is_link(file) || file.parent().is_some_and(is_link);
         let refused = match destination {
             Kept::User => None,
-            Kept::Project => behind_link.then_some("Replace the link by a file of its own."),
+            Kept::Project => behind_link.then_some("Replace the symlink with a file."),
             Kept::Local => (behind_link || (file.exists() && self.is_anothers(file)))
-                .then_some("Take it out of git, or replace the link by a file of its own."),
+                .then_some("Remove it from git, or replace the symlink with a file."),
         };
         match refused {
             Some(advice) => Err(ChangeError::Foreign { file: file.to_owned(), advice }),
@@ -211,12 +209,12 @@ impl SettingsPlaces {
         match excludes::add(file, &names) {
             Ok(false) => None,
             Ok(true) => Some(format!(
-                "So that git leaves local settings alone, {} were added to {}.",
+                "Added {} to {}, so that git ignores local settings.",
                 names.join(" and "),
                 file.display()
             )),
             Err(error) => Some(format!(
-                "local settings were written, but git may offer to add them: {} cannot be changed: {error}.",
+                "saved local settings, but git does not ignore them: cannot change {}: {error}.",
                 file.display()
             )),
         }

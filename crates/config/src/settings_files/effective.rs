@@ -203,7 +203,7 @@ fn masks(tree: &Tree) -> Vec<Problem> {
         file: item.origin.file.as_deref().map(Into::into),
         line: item.origin.line,
         column: item.origin.column,
-        what: format!("`{path}` with \"mask\" hides the secret and puts nothing in its place"),
+        what: format!("`{path}` with \"mask\" removes the secret without a placeholder"),
         advice: "Placeholders are not supported yet.".into(),
         severity: Severity::Notice,
     });

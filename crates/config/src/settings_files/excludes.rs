@@ -18,7 +18,7 @@ pub(crate) fn add(file: &Path, lines: &[String]) -> io::Result<bool> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let mut file = File::from(rustix::fs::open(file, flags, Mode::from_raw_mode(0o644))?);
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no ordinary file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     // Closing the file gives the lock back.
     while let Err(error) = rustix::fs::flock(&file, FlockOperation::LockExclusive) {

@@ -146,7 +146,7 @@ impl Reader<'_> {
     fn value(&mut self, depth: u32) -> Result<Node, Broken> {
         let at = self.place;
         if depth > DEPTH_MAX {
-            let what = format!("values lie more than {DEPTH_MAX} levels deep in each other");
+            let what = format!("values are nested more than {DEPTH_MAX} levels deep");
             return Err(Broken { at, what, advice: "Flatten them." });
         }
         let content = match self.peek() {
@@ -231,7 +231,7 @@ impl Reader<'_> {
         }
         self.skip_blanks();
         if self.peek() == Some(close) {
-            let what = "a comma stands behind the last value".into();
+            let what = "there is a comma after the last value".into();
             return Err(Broken { at: comma, what, advice: "Remove the comma." });
         }
         Ok(false)
@@ -246,7 +246,7 @@ impl Reader<'_> {
                 Some(b'"') => break,
                 Some(b'\\') => end += 2,
                 Some(b'\n') | None => {
-                    let what = "a text does not end".into();
+                    let what = "a string has no closing quote".into();
                     return Err(Broken {
                         at,
                         what,
@@ -259,7 +259,7 @@ impl Reader<'_> {
         let quoted = &self.text[self.at..=self.at + end];
         let text = serde_json::from_str(quoted).map_err(|_| Broken {
             at,
-            what: "a text holds an escape or a control character that JSON does not know".into(),
+            what: "a string contains an invalid escape or control character".into(),
             advice: "Write a backslash as \\\\ and a tab as \\t.",
         })?;
         self.pass(end + 1);
@@ -272,7 +272,7 @@ impl Reader<'_> {
         let length = rest.iter().take_while(is_part).count();
         let number = serde_json::from_str(&self.text[self.at..self.at + length]).map_err(|_| Broken {
             at: self.place,
-            what: "a number is not written as JSON writes it, or too large".into(),
+            what: "a number is invalid in JSON or too large".into(),
             advice: "Write it like 12, -0.5 or 1e6.",
         })?;
         self.pass(length);
@@ -283,14 +283,11 @@ impl Reader<'_> {
         let rest = &self.text[self.at..];
         let broken = |what, advice| Broken { at: self.place, what, advice };
         match rest.chars().next() {
-            None => broken(
-                format!("the file ends where {wanted} should be"),
-                "Close every bracket that was opened.",
-            ),
+            None => broken(format!("the file ends; expected {wanted}"), "Close all brackets."),
             Some('/') => broken("comments are not allowed in JSON".into(), "Remove the comment."),
-            Some('\'') => broken("texts stand in double quotes".into(), "Replace ' by \"."),
+            Some('\'') => broken("strings need double quotes".into(), "Replace ' with \"."),
             Some(found) => {
-                broken(format!("{wanted} should be here, not {}", found.escape_debug()), "Correct it.")
+                broken(format!("expected {wanted}, found {}", found.escape_debug()), "Correct it.")
             }
         }
     }
@@ -326,35 +323,26 @@ mod tests {
     fn mistakes_are_named_where_they_are() {
         check(
             "{\n  \"a\": [1,\n  2,\n  ]\n}",
-            "3:4: a comma stands behind the last value. Remove the comma.",
+            "3:4: there is a comma after the last value. Remove the comma.",
         );
-        check("{\"ä\": tru}", "1:7: a value should be here, not t. Correct it.");
+        check("{\"ä\": tru}", "1:7: expected a value, found t. Correct it.");
         check("{\n // x\n}", "2:2: comments are not allowed in JSON. Remove the comment.");
-        check("{'a': 1}", "1:2: texts stand in double quotes. Replace ' by \".");
-        check("{\"a\" 1}", "1:6: a colon should be here, not 1. Correct it.");
+        check("{'a': 1}", "1:2: strings need double quotes. Replace ' with \".");
+        check("{\"a\" 1}", "1:6: expected a colon, found 1. Correct it.");
+        check("{\"a\": 1 \"b\": 2}", "1:9: expected a comma or the closing bracket, found \\\". Correct it.");
+        check("[1", "1:3: the file ends; expected a comma or the closing bracket. Close all brackets.");
+        check("{} {}", "1:4: expected the end of the file, found {. Correct it.");
         check(
-            "{\"a\": 1 \"b\": 2}",
-            "1:9: a comma or the closing bracket should be here, not \\\". Correct it.",
+            "[\"a\nb\"]",
+            "1:2: a string has no closing quote. Close it with a quote; write a line feed as \\n.",
         );
-        check(
-            "[1",
-            "1:3: the file ends where a comma or the closing bracket should be. Close every bracket that was opened.",
-        );
-        check("{} {}", "1:4: the end of the file should be here, not {. Correct it.");
-        check("[\"a\nb\"]", "1:2: a text does not end. Close it with a quote; write a line feed as \\n.");
         check(
             r#"["\x"]"#,
-            "1:2: a text holds an escape or a control character that JSON does not know. Write a backslash as \\\\ and a tab as \\t.",
+            "1:2: a string contains an invalid escape or control character. Write a backslash as \\\\ and a tab as \\t.",
         );
-        check(
-            "[01]",
-            "1:2: a number is not written as JSON writes it, or too large. Write it like 12, -0.5 or 1e6.",
-        );
-        check(
-            "[1e999]",
-            "1:2: a number is not written as JSON writes it, or too large. Write it like 12, -0.5 or 1e6.",
-        );
-        check(&"[".repeat(100_000), "1:66: values lie more than 64 levels deep in each other. Flatten them.");
+        check("[01]", "1:2: a number is invalid in JSON or too large. Write it like 12, -0.5 or 1e6.");
+        check("[1e999]", "1:2: a number is invalid in JSON or too large. Write it like 12, -0.5 or 1e6.");
+        check(&"[".repeat(100_000), "1:66: values are nested more than 64 levels deep. Flatten them.");
     }
 
     #[test]

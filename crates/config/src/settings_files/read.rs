@@ -20,15 +20,13 @@ pub(crate) fn bytes(path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>, Stri
     let file = match open(path) {
         Ok(file) => file,
         Err(error) if is_missing(&error) => return Ok(None),
-        Err(error) => return Err(format!("it cannot be read ({error})")),
+        Err(error) => return Err(format!("cannot read it ({error})")),
     };
     if !file.metadata().is_ok_and(|facts| facts.is_file()) {
-        return Err("it is no ordinary file".into());
+        return Err("it is not a regular file".into());
     }
     let mut bytes = Vec::new();
-    file.take(bytes_max + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| format!("it cannot be read ({error})"))?;
+    file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|error| format!("cannot read it ({error})"))?;
     if bytes.len() as u64 > bytes_max {
         return Err(format!("it is larger than {} MiB", bytes_max / 1024 / 1024));
     }

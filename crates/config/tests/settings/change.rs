@@ -173,7 +173,7 @@ fn the_users_settings_for_other_agents_are_only_read() {
         change_permissions(&machine.places(), Destination::User, &change).unwrap().notice
     };
     let told = format!(
-        "some of it also stands in {}; change that file yourself.",
+        "part of it is also in {}; change that file yourself.",
         machine.path("home/.claude/settings.json").display()
     );
     assert_eq!(
@@ -240,7 +240,7 @@ fn what_cannot_be_changed_safely_is_refused() {
     };
     broken(
         r#"{"permissions":{"deny":["A"]},"permissions":{}}"#,
-        "work/app/.claude/settings.local.json: `permissions` is there twice (line 1). Correct the file; nothing was changed.",
+        "work/app/.claude/settings.local.json: `permissions` appears twice (line 1). Correct the file; nothing was changed.",
     );
     broken(
         r#"{"permissions":[]}"#,
@@ -258,8 +258,8 @@ fn what_cannot_be_changed_safely_is_refused() {
 
 #[test]
 fn nothing_is_written_through_links_or_into_files_of_the_project() {
-    let behind = "work/app/.claude/settings.local.json came with the project or lies behind a link. \
-                  Take it out of git, or replace the link by a file of its own.";
+    let behind = "work/app/.claude/settings.local.json belongs to the project or is behind a symlink. \
+                  Remove it from git, or replace the symlink with a file.";
     let machine = Machine::new(&[("home/x", "")]);
     symlink("../../home", machine.path("work/app/.claude")).unwrap();
     check_refused(&machine, Destination::Local, &add(&["A"]), behind);
@@ -267,8 +267,8 @@ fn nothing_is_written_through_links_or_into_files_of_the_project() {
         &machine,
         Destination::Project,
         &add(&["A"]),
-        "work/app/.claude/settings.json came with the project or lies behind a link. \
-         Replace the link by a file of its own.",
+        "work/app/.claude/settings.json belongs to the project or is behind a symlink. \
+         Replace the symlink with a file.",
     );
     assert_eq!(fs::read_dir(machine.path("home")).unwrap().count(), 1);
     let machine = Machine::new(&[("work/app/.claude/settings.local.json", "{}")]);
@@ -281,9 +281,9 @@ fn nothing_is_written_through_links_or_into_files_of_the_project() {
 fn modes_that_let_everything_run_are_not_kept() {
     let machine = Machine::new(&[]);
     let mode = |mode: &str| PermissionChange::SetMode(mode.into());
-    let bypass = "the mode bypassPermissions cannot be kept in settings. Use --permission-mode.";
+    let bypass = "the mode bypassPermissions cannot be saved in settings. Use --permission-mode.";
     check_refused(&machine, Destination::User, &mode("bypassPermissions"), bypass);
-    let auto = "the mode auto cannot be kept in files of a repository. Use --permission-mode.";
+    let auto = "the mode auto cannot be saved in files of a repository. Use --permission-mode.";
     check_refused(&machine, Destination::Local, &mode("auto"), auto);
     change_permissions(&machine.places(), Destination::User, &mode("auto")).unwrap();
     assert_eq!(machine.read(None).effective(false).settings.permissions.mode.unwrap().value, "auto");

@@ -130,7 +130,7 @@ fn settings_on_the_command_line_stand_at_the_start_directory() {
     let broken = machine.read(Some("{\"permissions\":")).effective(false);
     assert_eq!(
         broken.fatal().unwrap().to_string(),
-        "--settings:1:16: the file ends where a value should be. Close every bracket that was opened."
+        "--settings:1:16: the file ends; expected a value. Close all brackets."
     );
 }
 

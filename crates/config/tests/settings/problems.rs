@@ -156,7 +156,7 @@ fn a_file_that_cannot_be_used_stops_everything() {
         check_in(
             file,
             "{\"permissions\": {\n\"deny\": [\"Bash\",]}}",
-            &["Fatal 2:16: a comma stands behind the last value. Remove the comma."],
+            &["Fatal 2:16: there is a comma after the last value. Remove the comma."],
         );
     }
     let advice = "Correct the file or move it away: nothing starts while its rules cannot be known.";
@@ -328,7 +328,7 @@ fn a_mask_hides() {
     check(
         content,
         &[
-            "Notice 1:37: `sandbox.credentials.files` with \"mask\" hides the secret and puts nothing in its place. \
+            "Notice 1:37: `sandbox.credentials.files` with \"mask\" removes the secret without a placeholder. \
            Placeholders are not supported yet.",
         ],
     );
