@@ -116,6 +116,6 @@ mod tests {
         assert_eq!(said(true, true, true), "");
         assert_eq!(said(false, false, true), "node is not installed; no test needs it yet");
         assert_eq!(said(false, true, false), "node is not installed; the tests that need it will be skipped");
-        assert_eq!(said(false, true, true), "error: node is not installed, and tests need it: install it");
+        assert_eq!(said(false, true, true), "error: node is not installed; install it, tests need it");
     }
 }

@@ -211,7 +211,7 @@ fn a_directory_that_cannot_be_written_is_told() {
     fs::write(&path, "").unwrap();
     let error = SharedFile::new(path.join("shared.json")).update(|json| json["a"] = 1.into()).unwrap_err();
     assert!(
-        error.to_string().starts_with(&format!("{}/shared.json cannot be created: ", path.display())),
+        error.to_string().starts_with(&format!("cannot create {}/shared.json: ", path.display())),
         "{error}"
     );
 }

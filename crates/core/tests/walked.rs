@@ -269,7 +269,7 @@ fn another_model_is_asked_for_the_rest_of_words_that_were_paused() {
     run.fails(FailureClass::Overloaded);
     assert!(!run.is_repaired());
     let sent = run.sent().transcript.to_json();
-    assert!(sent.contains("so far") && sent.contains("Go on exactly where it stopped"), "{sent}");
+    assert!(sent.contains("so far") && sent.contains("Continue exactly where it stopped"), "{sent}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn bad_lines_say_what_is_wrong() {
         let line = format!(r#"{{"type":"user","message":{{"content":{empty}}}}}"#);
         check(&line, "the prompt is empty");
     }
-    check(r#"{"type":"user","message":{"content":[{"text":"x"}]}}"#, "a block of the prompt");
+    check(r#"{"type":"user","message":{"content":[{"text":"x"}]}}"#, "invalid block in the prompt");
     check(
         r#"{"type":"user","message":{"role":"assistant","content":"x"}}"#,
         "the role of a prompt must be `user`",

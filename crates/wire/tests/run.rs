@@ -377,7 +377,7 @@ fn huge_messages_are_shortened_and_stay_valid() {
     assert_eq!(users[0].get("tool_use_result"), None);
     assert_eq!(users[1]["message"]["content"][0]["content"][0]["text"], "see");
     for long in [&users[1], &users[2], &of_type("result")[0]] {
-        assert!(long.to_string().contains("left out to keep this line short"));
+        assert!(long.to_string().contains("omitted to keep this line short"));
     }
 }
 
@@ -424,7 +424,7 @@ fn no_line_is_ever_too_long() {
             let json: Value = serde_json::from_str(line).expect(what);
             json.pointer("/message/content").inspect(|content| check_blocks(content));
         }
-        let cut = text.contains("left out to keep this line short");
+        let cut = text.contains("omitted to keep this line short");
         assert!(cut || what == "denials", "{what} does not say that something is missing");
     }
 }

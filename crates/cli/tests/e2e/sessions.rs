@@ -170,7 +170,7 @@ fn mistakes_are_explained() {
     check_refused(&stage.sessions(&["list", "--wether"]), &["Unexpected argument --wether."]);
     check_refused(&stage.sessions(&["list", "--limit", "x"]), &["--limit x is not understood"]);
     check_refused(&stage.sessions(&["export", "a", "--format", "pdf"]), &["markdown"]);
-    check_refused(&stage.sessions(&["search", " "]), &["no words"]);
+    check_refused(&stage.sessions(&["search", " "]), &["missing search words"]);
     check_refused(&stage.sessions(&["show", "nothing"]), &["no session matches \"nothing\""]);
     for arguments in [&["--help"][..], &["list", "--help"]] {
         assert!(stage.printed(arguments).contains("Usage: windlass sessions"), "{arguments:?}");

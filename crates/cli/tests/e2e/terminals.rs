@@ -221,7 +221,7 @@ fn repeated_call() {
     told.failed("repeated_call", &["same call", "Tell it what to do instead."]);
     assert_eq!(stage.requests(), 6, "five are made, the sixth would have to be asked about");
     assert_eq!(stage.project.read("made").unwrap(), "x\n".repeat(5));
-    assert!(stage.newest(3).contains("made 3 times with the same input"), "{}", stage.newest(3));
+    assert!(stage.newest(3).contains("this call 3 times with the same input"), "{}", stage.newest(3));
     assert!(!stage.newest(2).contains("with the same input"), "{}", stage.newest(2));
 }
 

@@ -135,7 +135,7 @@ fn bound_thinking_survives_collapses() {
     ];
     is_never_refused(&stage, &[], &variables);
     let last = stage.server.exchanges().last().unwrap().prompt();
-    assert!(last.contains("A part of this conversation, in short"), "no span was replaced");
+    assert!(last.contains("Summary of an earlier part of this conversation"), "no span was replaced");
 }
 
 const CLEARING: [(&str, &str); 5] = [

@@ -188,7 +188,7 @@ fn empty_answer_nudge_asks_once() {
     let told = stage.told(&BASH, &[]);
     told.completed("");
     assert_eq!(stage.requests(), 3, "it is asked once");
-    assert!(told.notes().contains("last answer is empty"), "{}", told.notes());
+    assert!(told.notes().contains("last answer of the model is empty"), "{}", told.notes());
 }
 
 #[test]

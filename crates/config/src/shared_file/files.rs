@@ -38,7 +38,7 @@ pub(super) fn create_directory(path: &Path) -> Result<(), SharedFileError> {
     let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) else {
         return Ok(());
     };
-    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed(path, "created"))
+    DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed(path, "create"))
 }
 
 impl Place {

@@ -302,7 +302,10 @@ fn git_ignores_local_settings_from_their_first_day_on() {
         let saved = change_permissions(&places, Destination::Local, &add(&["A"])).unwrap();
         let notice = saved.notice.unwrap();
         assert!(
-            notice.ends_with(&format!(" were added to {}.", config.join("git/ignore").display())),
+            notice.ends_with(&format!(
+                " to {}, so that git ignores local settings.",
+                config.join("git/ignore").display()
+            )),
             "{notice}"
         );
         assert_eq!(fs::read_to_string(config.join("git/ignore")).unwrap(), after);

@@ -211,7 +211,7 @@ fn on_summary(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>,
     if can_wait {
         return fail(cx, compacting.trigger, &why);
     }
-    cx.emit(Update::Notice(format!("Compacted without a summary, because no model wrote one. {why}")));
+    cx.emit(Update::Notice(format!("Compacting without a model. {why}")));
     look(cx, work, compacting, Head::Mechanical)
 }
 

@@ -56,6 +56,6 @@ mod tests {
             "User: do it\n\nAssistant: [calls Bash] {\"command\":\"ls\"}\n\nUser: [result] 0123456789";
         assert_eq!(render(&list, 100, 1_000), expected);
         assert!(render(&list, 4, 1_000).ends_with("[result] 012\n[… 6 characters omitted …]\n9"));
-        assert!(render(&list, 100, 20).contains("characters left out"));
+        assert!(render(&list, 100, 20).contains("characters omitted"));
     }
 }

@@ -246,7 +246,7 @@ fn a_summariser_gets_only_what_fits_its_window() {
     assert_eq!(world.news().last_chunk().unwrap(), &["fork compact", "compacted", "request"]);
     let fork = &world.forks[0];
     assert!(fork.messages.len() < 13, "{}", fork.messages.len());
-    assert!(fork.messages.to_json().contains("is left out here"));
+    assert!(fork.messages.to_json().contains("is omitted here"));
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn a_summariser_that_keeps_failing_is_not_called_any_more() {
     assert_eq!(world.news(), ["compacting Auto", "fork compact", failed, "request"]);
     world.ends.push_back(Ends::With(Terminal::ApiError));
     world.turn("Read", "{}", "x", 168_000);
-    let notice = "notice: Compacted without a summary, because no model wrote one. The model wrote no summary: api error";
+    let notice = "notice: Compacting without a model. The model wrote no summary: api error";
     assert_eq!(
         world.news(),
         ["compacting Auto", "fork compact", notice, "compacted mechanically", "request"]

@@ -68,7 +68,7 @@ fn a_result_that_no_file_takes_stays_whole() {
     world.submit("go").turn("Bash", "{}", &"x".repeat(30_001), USED);
     let news = world.news();
     assert_eq!(news[..2], ["request", "store"]);
-    assert!(news[2].starts_with("notice: A result of 30001 characters (call t1) could not"), "{news:?}");
+    assert!(news[2].starts_with("notice: Cannot move a result of 30001 characters (call t1)"), "{news:?}");
     assert!(world.sent().len() > 30_000);
     // It was decided; a later request does not try again, not even the one after a refusal.
     world.fails(FailureClass::Overflow);

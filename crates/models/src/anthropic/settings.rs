@@ -260,10 +260,10 @@ mod tests {
         check_url("https://u:p@a/", "https://u:p@a/v1/messages at https://a");
         check_url(
             "localhost:8080",
-            "the base URL \"localhost:8080\" does not start with http:// or https://; set ANTHROPIC_BASE_URL to",
+            "the base URL \"localhost:8080\" does not start with http:// or https://. Set ANTHROPIC_BASE_URL to",
         );
-        check_url("", "the base URL \"\" has no http");
-        check_url("u:key@host", "the base URL \"host\" has no http");
+        check_url("", "the base URL \"\" does not start with http");
+        check_url("u:key@host", "the base URL \"host\" does not start with http");
         check_url("ftp://a", "the base URL \"ftp://a\" does not start with http:// or https://");
         check_url("http://", "the base URL \"http://\" is not a URL");
         check_url("http://k@a b/", "the base URL \"http://a b/\" is not a URL");
