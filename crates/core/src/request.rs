@@ -1,8 +1,7 @@
 //! Stage 2: the request itself.
 
 use windlass_protocol::{
-    ContextEdits, Effort, ModelCard, ModelRequest, Origin, Role, TaskBudget, Thinking, ThinkingDisplay,
-    ThinkingSupport,
+    ContextEdits, Effort, ModelCard, ModelRequest, TaskBudget, Thinking, ThinkingDisplay, ThinkingSupport,
 };
 
 use crate::config::{Config, ThinkingMode, ThinkingWish};
@@ -65,31 +64,11 @@ impl Cx<'_> {
         }
     }
 
-    /// How the next answer thinks. A model that thinks within a budget thinks from the beginning of an answer or not at
-    /// all, so one that takes over between a call and its result does not think before the next prompt.
+    /// How the next answer thinks.
     pub(crate) fn thinking(&self) -> Thinking {
         let (config, model) = (self.config, self.model());
         let caps = OutputCaps { now: self.output_cap(), first: first_cap(config, model) };
-        match thinking(&config.thinking, model.thinking, effort(config.effort, model), caps) {
-            Thinking::Budgeted { .. } if self.took_over() => Thinking::Disabled,
-            thinking => thinking,
-        }
-    }
-
-    /// Whether another model began the answer that the next request goes on with: it is open as long as every message of
-    /// the user's side brings results.
-    fn took_over(&self) -> bool {
-        let messages = &self.state.carry.messages;
-        let mut is_open = messages.last().is_some_and(|last| last.role == Role::Assistant);
-        let mut began = None;
-        for message in messages.iter().rev() {
-            match &message.origin {
-                Origin::Model(_) if !is_open => break,
-                Origin::Model(model) => (began, is_open) = (Some(model), false),
-                _ => is_open |= message.blocks.iter().any(|block| layers::answered(block).is_some()),
-            }
-        }
-        began.is_some_and(|model| *model != self.model().id)
+        thinking(&config.thinking, model.thinking, effort(config.effort, model), caps)
     }
 
     /// The cap on output tokens: what the user set, or the first cap, or the raised one; never above the model's own.

@@ -283,48 +283,6 @@ fn a_default_budget_for_thinking_stays_the_same_while_the_cap_is_raised() {
 }
 
 #[test]
-fn a_model_that_thinks_within_a_budget_begins_with_a_prompt() {
-    check(
-        Scenario::new()
-            .with(|config| {
-                config.model = new_model("first");
-                config.fallbacks = [old_model("second")].into();
-            })
-            .showing_requests(|request| format!("{} {:?}", request.model, request.thinking))
-            .submit("x")
-            .thinking("hm")
-            .call("read a")
-            .ended(StopReason::ToolUse)
-            .finished(1, "A")
-            .fails(FailureClass::NotFound)
-            .call("read b")
-            .ended(StopReason::ToolUse)
-            .finished(2, "B")
-            .text("Done.")
-            .ended(StopReason::EndTurn)
-            .submit("y")
-            .fails(FailureClass::NotFound),
-        "
-        > submit x                   preparing streaming | call-model #1 [user] first Adaptive { display: None }
-        < thinking hm
-        < call read a                examine c1
-        > c1 is read a               run c1
-        < end tool_use               settling
-        > c1 finished A              result c1 | preparing streaming | call-model #2 [user assistant(thinking,read) user(result)] first Adaptive { display: None }
-        < fails NotFound             thinking stripped from 1 | fall back from first to second | again model_fallback | settling preparing streaming | call-model #3 [user assistant(read) user(result)] second Disabled
-        < call read b                examine c2
-        > c2 is read b               run c2
-        < end tool_use               settling
-        > c2 finished B              result c2 | preparing streaming | call-model #4 [user assistant(read) user(result) assistant(read) user(result)] second Disabled
-        < text Done.
-        < end end_turn               settling done | = completed after 3
-        > submit y                   preparing streaming | call-model #5 [user assistant(read) user(result) assistant(read) user(result) assistant(text) user] first Adaptive { display: None }
-        < fails NotFound             fall back from first to second | again model_fallback | settling preparing streaming | call-model #6 [user assistant(read) user(result) assistant(read) user(result) assistant(text) user] second Budgeted { tokens: 4000, display: None }
-        ",
-    );
-}
-
-#[test]
 fn thinking_that_nothing_follows_is_not_kept() {
     check(
         Scenario::new()

@@ -119,6 +119,11 @@ impl Checker {
         self.doubt = Doubt::of(&facts.doubtful);
     }
 
+    /// Another process has opened the session.
+    pub(crate) fn on_opened(&mut self) {
+        self.account.on_opened();
+    }
+
     /// Everything that counts is in the log again.
     pub(crate) fn on_restated(&mut self) {
         self.witness.on_restated();

@@ -44,8 +44,9 @@ fn parts(facts: &Facts) -> [(&'static str, String); 11] {
     ]
 }
 
-/// The next request of both is the same, byte for byte.
-pub(crate) fn check_same_request(live: State, recalled: State, config: &Config) -> Verdict {
+/// The next request of both is the same, byte for byte. A cap in USD would begin anew.
+pub(crate) fn check_same_request(live: State, mut recalled: State, config: &Config) -> Verdict {
+    recalled.set_before_usd(live.before_usd());
     let next = |state: State| {
         let (_, effects) = step(state, Input::at(0, Event::Submit("go on".into())), config);
         effects.into_iter().collect::<Vec<Effect>>()

@@ -278,7 +278,7 @@ mod tests {
         check("a\nb\nc\n", "a\nB\nc\n", "Changed line 2 (was line 2):\n2\tB");
         check("a\nc\n", "a\nb1\nb2\nc\n", "New lines 2-3:\n2\tb1\n3\tb2");
         check("a\nb\nc\n", "a\nc\n", "Removed: line 2 you saw, before what is now line 2.");
-        check("", "a\n", "It has 2 bytes; the changed lines are unknown.");
+        check("", "a\n", "It now has 2 bytes; the changed lines are unknown.");
     }
 
     #[test]

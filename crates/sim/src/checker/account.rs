@@ -15,6 +15,8 @@ pub(super) struct Account {
     usd: f64,
     /// What the whole session has cost.
     session_usd: f64,
+    /// What it had cost when it was opened.
+    before_usd: f64,
     /// Reported at the start of a response that has not ended.
     begun: Option<Usage>,
     /// Retries of the current request that followed a stall, and whether the last failure was one.
@@ -34,12 +36,17 @@ type Verdict = Result<(), String>;
 impl Account {
     /// The books of the next run of the same session. A response that nobody reads any more is not booked.
     pub(super) fn next_run(&self) -> Self {
-        Self { session_usd: self.session_usd, ..Self::default() }
+        Self { session_usd: self.session_usd, before_usd: self.before_usd, ..Self::default() }
     }
 
     /// The session has cost this.
     pub(super) fn rebase(&mut self, usd: f64) {
         self.session_usd = usd;
+    }
+
+    /// Another process has opened the session: its cap counts from here on.
+    pub(super) fn on_opened(&mut self) {
+        self.before_usd = self.session_usd;
     }
 
     /// Books one update that was shown at this time.
@@ -93,9 +100,10 @@ impl Account {
 
     /// No request and no fork goes out once the cap is reached.
     pub(super) fn check_budget(&self, config: &Config, what: &str) -> Verdict {
+        let spent = self.session_usd - self.before_usd;
         match config.budget_usd {
-            Some(cap) if self.session_usd > cap * (1.0 + 1e-9) => {
-                Err(format!("{what} goes out after {} of {cap} USD", self.session_usd))
+            Some(cap) if spent > cap + 1e-9 * (cap + self.before_usd) => {
+                Err(format!("{what} goes out after {spent} of {cap} USD"))
             }
             _ => Ok(()),
         }
@@ -103,7 +111,7 @@ impl Account {
 
     /// A fork may spend what is left, and no more.
     pub(super) fn check_share(&self, own: &Config, config: &Config) -> Verdict {
-        let left = config.budget_usd.map(|cap| cap - self.session_usd);
+        let left = config.budget_usd.map(|cap| cap - (self.session_usd - self.before_usd));
         match (own.budget_usd, left) {
             (None, None) => Ok(()),
             (Some(own), Some(left)) if (own - left).abs() < 1e-9 * (1.0 + self.session_usd) => Ok(()),

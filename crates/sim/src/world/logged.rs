@@ -29,6 +29,7 @@ impl World {
         let recalled = self.journal.recall_all().finish();
         self.state = recalled.state;
         self.journal.reopen(recalled.results);
+        self.checker.on_opened();
         self.coverage.count("sight", "session opened again from its log");
     }
 
@@ -47,6 +48,7 @@ impl World {
         self.forget();
         self.crashed = true;
         self.rebase();
+        self.checker.on_opened();
         Ok(())
     }
 
