@@ -41,7 +41,7 @@ impl fmt::Display for HookProblem {
         }
         write!(f, "; {}", self.advice)?;
         if self.stops {
-            f.write_str("; \"onFailure\" is \"block\", so nothing starts")?;
+            f.write_str("; nothing starts without a hook whose \"onFailure\" blocks")?;
         }
         Ok(())
     }

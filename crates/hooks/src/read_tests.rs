@@ -278,7 +278,7 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
         let problem = problems.iter().find(|problem| problem.to_string().contains(what));
         let problem = problem.unwrap_or_else(|| panic!("{what:?} is not in {problems:?}"));
         assert_eq!(problem.stops, stops, "{hooks}");
-        let end = "; \"onFailure\" is \"block\", so nothing starts";
+        let end = "; nothing starts without a hook whose \"onFailure\" blocks";
         assert_eq!(problem.to_string().ends_with(end), stops, "{problem}");
     }
     let around = |around: fn(Value) -> Value, what: &str| {
@@ -308,17 +308,17 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
     hook("PreToolUse", &text, "\"timeout\" is a text", true);
     let misspelt = json!({"type": "command", "command": "exit 2", "timeout": "5", "on_failure": block});
     hook("PreToolUse", &misspelt, "\"timeout\" is a text", true);
-    hook("PreToolUse", &json!({"type": "comand", "onFailure": block}), "there is no type of hook", true);
+    hook("PreToolUse", &json!({"type": "comand", "onFailure": block}), "unknown hook type", true);
     hook("PreToolUse", &json!({"type": "mcp_tool", "onFailure": block}), "not supported yet", true);
     hook("PreToolUse", &json!({"type": "command", "command": "x", "onFailure": 5}), "is a number", true);
     hook("PreToolUse", &json!([{"onFailure": block}]), "a hook is a list", true);
     hook("PreToolUse", &json!("exit 2"), "a hook is a text", false);
-    hook("PreToolUse", &json!({"type": "comand"}), "there is no type of hook", false);
+    hook("PreToolUse", &json!({"type": "comand"}), "unknown hook type", false);
     for pace in ["async", "asyncRewake"] {
         let idle = json!({"type": "command", "command": "x", pace: true, "onFailure": block});
-        hook("PreToolUse", &idle, "a hook in the background decides nothing", true);
+        hook("PreToolUse", &idle, "a background hook cannot block", true);
     }
-    hook("Setup", &json!({"type": "comand", "onFailure": block}), "there is no type of hook", false);
+    hook("Setup", &json!({"type": "comand", "onFailure": block}), "unknown hook type", false);
 }
 
 /// It may be a guard, so it is not left out.
@@ -333,8 +333,8 @@ fn a_handler_whose_rule_cannot_be_read_is_told_and_stays() {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let expected = expected.map(|what| {
             format!(
-                "s:1 PreToolUse[0].hooks[0]: {what}; write one permission rule, such as \"Bash(git *)\"; until then this hook is \
-                 asked about every call that its matcher means, and what it allows does not count"
+                "s:1 PreToolUse[0].hooks[0]: {what}; write one permission rule, such as \"Bash(git *)\"; until then this hook \
+                 runs for every call that its matcher covers, and its permission to allow is ignored"
             )
         });
         assert_eq!(problems, Vec::from_iter(expected.clone()), "{condition}");

@@ -60,7 +60,7 @@ fn the_summariser_shares_the_prefix_and_runs_no_tools() {
     let stage = Stage::serving(
         &json!([
             {"when": {"contains": SUMMARY}, "blocks": [{"text": "Let me look."}, call]},
-            {"when": {"contains": "Tools are off here."}, "blocks": [{"text": "They spoke."}]},
+            {"when": {"contains": "Tools are not available here."}, "blocks": [{"text": "They spoke."}]},
             said("One."),
             said("Two."),
         ]),

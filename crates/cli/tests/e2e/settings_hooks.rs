@@ -93,7 +93,7 @@ fn nothing_starts_without_a_hook_that_blocks_on_failure() {
         check_refused(&finished, words);
         assert_eq!(stage.requests(), 0);
     };
-    let end = "\"onFailure\" is \"block\", so nothing starts";
+    let end = "nothing starts without a hook whose \"onFailure\" blocks";
     let hook = json!({"type": "comand", "command": "exit 2", "onFailure": "block"});
     check(
         &json!({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}),
