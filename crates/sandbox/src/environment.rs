@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn secrets_stay_behind() {
         check("HOME", &[], true);
-        check("LANG", &[], true);
+        check("LANGUAGE", &[], true);
         for name in OURS {
             check(name, &[name], false);
         }

@@ -75,7 +75,8 @@ mod tests {
             assert_eq!(found, seen.map(OsString::from).into_iter().collect::<Vec<_>>(), "{name}");
         };
         check("TEAM", Some("blue"), Some("blue"));
-        check("LANG", Some("de"), Some("de"));
+        check("LANG", Some("de_DE.UTF-8"), Some("de_DE.UTF-8"));
+        check("LANG", Some("zh_CN.GBK"), Some("C.UTF-8"));
         check("LANG", None, None);
         check("PASSED_KEY", Some("x"), Some("x"));
         check("OTHER_KEY", Some("x"), None);

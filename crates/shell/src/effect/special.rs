@@ -264,7 +264,7 @@ fn is_socket_list(arguments: &[&str]) -> bool {
 }
 
 /// What `ps` can be asked to print: anything but the environments of processes.
-const PROCESS_FIELDS: &str = "%cpu %mem args c cmd comm command cputime etime etimes euser group lstart lwp ni nice nlwp pcpu pgid pid pmem \
+const PROCESS_FIELDS: &str = "%cpu %mem args c cmd comm command cputime etime etimes euser group lstart lwp ni nlwp pcpu pgid pid pmem \
     ppid pri psr rss ruser s sid spid start start_time stat state stime sz tid time tt tty ucmd uid user vsz wchan";
 
 /// A list of processes without their environments. To `ps` the letter `e` means all processes behind a dash and environments

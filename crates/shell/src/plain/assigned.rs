@@ -71,14 +71,17 @@ impl Assigned {
     }
 
     /// Puts the value of a variable into the word in which that is the only unknown part.
-    pub(super) fn fill(&self, variable: &str, word: &mut Word) {
-        let Some((_, value)) = self.values.iter().find(|(name, _)| name == variable) else { return };
-        let may_change = value.contains([' ', '\t', '\n', '*', '?', '[', '\\']);
-        if word.is_pattern || (word.is_split && may_change) {
-            return;
+    pub(super) fn fill(&self, variable: &str, word: &mut Word) -> Result<()> {
+        let Some((_, value)) = self.values.iter().find(|(name, _)| name == variable) else { return Ok(()) };
+        if word.is_split && value.contains([' ', '\t', '\n']) {
+            return Err(no("a variable in it becomes several words"));
+        }
+        if word.is_pattern || (word.is_split && value.contains(['*', '?', '[', '\\'])) {
+            return Ok(());
         }
         word.text = word.text.replacen('\0', value, 1);
         (word.is_unknown, word.is_split, word.is_arbitrary) = (false, false, false);
+        Ok(())
     }
 }
 

@@ -158,7 +158,7 @@ impl Reader<'_> {
         let (Some(variable), [word]) = (variable, &mut words[..]) else { return Ok(words) };
         match self.bindings.iter().find(|binding| binding.name == variable) {
             Some(binding) => binding.choose(word, &self.here),
-            None => self.assigned.fill(&variable, word),
+            None => self.assigned.fill(&variable, word)?,
         }
         Ok(words)
     }

@@ -19,12 +19,6 @@ pub(super) struct Letter {
     pub(super) is_live: bool,
 }
 
-impl Letter {
-    fn pair(&self) -> WordLetter {
-        (self.c, self.is_live)
-    }
-}
-
 /// What a word begins with, if that is a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Root {
@@ -117,6 +111,10 @@ impl RawWord {
             && self.letters[at..].iter().any(|letter| letter.c == '=')
     }
 
+    fn pairs(&self) -> impl Iterator<Item = WordLetter> + Clone + '_ {
+        self.letters.iter().map(|letter| (letter.c, letter.is_live))
+    }
+
     /// The arguments that bash makes of the word.
     pub(super) fn expand(mut self) -> Result<Vec<Word>, NotPlain> {
         self.settle_root();
@@ -124,7 +122,7 @@ impl RawWord {
         if !live('{') || !live('}') || !(live(',') || live('.')) {
             return Ok(vec![self.argument()?]);
         }
-        if may_move_tilde(self.letters.iter().map(Letter::pair)) {
+        if may_move_tilde(self.pairs()) {
             return Err(NotPlain("it uses `~` with braces".to_owned()));
         }
         let mut words = Vec::new();
@@ -167,7 +165,7 @@ impl RawWord {
         let live = self.letters.iter().filter(|letter| letter.is_live && special(letter)).count();
         // A bracket alone is the name of a command.
         let is_pattern = live > 0 && !(self.letters.len() == 1 && self.letters[0].c == '[');
-        if is_pattern && is_unusual_pattern(self.letters.iter().map(Letter::pair)) {
+        if is_pattern && is_unusual_pattern(self.pairs()) {
             return Err(NotPlain("it uses an unusual glob pattern".to_owned()));
         }
         let text = self.text();

@@ -40,12 +40,11 @@ pub(crate) fn prints_no_option(command: &PlainCommand) -> bool {
             || word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_/.@~^{}".contains(&byte))
     };
     match &words[..] {
-        ["git", "branch", "--show-current"] => true,
+        ["git", "branch", "--show-current"] | ["date"] => true,
         ["git", "rev-parse" | "merge-base" | "symbolic-ref" | "describe", names @ ..] => {
             names.iter().all(is_name)
         }
         ["command", "-v", name] => is_name(name),
-        ["date"] => true,
         ["date", format] => is_date(format),
         [name, rest @ ..] => has_name(TAME, name) && rest.iter().all(|word| !word.contains('\0')),
         [] => false,
