@@ -36,7 +36,10 @@ fn flags_are_checked() {
     }
     check(&["-p", "go", "--permission-mode", "yolo"], &["yolo", "acceptEdits"]);
     check(&["-p", "go", "--allowedTools", "Bash(ls"], &["--allowedTools", "Bash(ls", "not closed"]);
-    check(&["-p", "go", "--disallowedTools", "Bash()"], &["--disallowedTools", "Bash()", "parentheses are empty"]);
+    check(
+        &["-p", "go", "--disallowedTools", "Bash()"],
+        &["--disallowedTools", "Bash()", "parentheses are empty"],
+    );
     check(&["-p", "go", "--setting-sources", "moon"], &["--setting-sources moon", "user, project and local"]);
     check(
         &["-p", "go", "--setting-sources", "user,project", "--setting-sources", ""],
