@@ -185,6 +185,38 @@ mod tests {
         check("rm -r to", false);
     }
 
+    /// Whether a letter of several bytes is one letter depends on the locale.
+    #[test]
+    fn what_fits_letters_beyond_ascii_is_not_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().canonicalize().unwrap();
+        let check = |line: &str, expected: Naming| {
+            let hidden = windlass_ports::Hidden::default();
+            let place = Surroundings { cwd: &cwd, root: &cwd, hidden: &hidden };
+            let facts = shared(line, place, Judged::ByWords);
+            assert_eq!(facts.plain.as_ref().unwrap()[0].reads[0].naming, expected, "{line}");
+        };
+        let lines = ["cat ?link", "cat ??link", "cat [!x]link", "cat [a-z]link"];
+        for line in lines {
+            check(line, Naming::Pattern);
+        }
+        std::os::unix::fs::symlink("/etc/hostname", cwd.join("élink")).unwrap();
+        for line in lines {
+            check(line, Naming::Unknown);
+        }
+        check("cat *link", Naming::Pattern);
+        assert_eq!(
+            read_outside(&cwd, "find . -name '?link' | xargs cat"),
+            Some(vec!["/etc/hostname".into()])
+        );
+        assert_eq!(
+            read_outside(&cwd, "find . -name '[[:lower:]]*' | xargs cat"),
+            Some(vec!["/etc/hostname".into()])
+        );
+        // A pattern that is none to us may be one to bash.
+        check("cat [z-a]*", Naming::Unknown);
+    }
+
     #[test]
     fn names_that_are_handed_on_may_lead_outside() {
         let dir = tempfile::tempdir().unwrap();
