@@ -135,7 +135,7 @@ impl Trace {
     fn happened(&mut self, event: &Event) {
         match event {
             Event::Steer(prompt) => {
-                self.mark(MarkKind::Steer, "message during the run", &prompt_text(prompt))
+                self.mark(MarkKind::Steer, "message during the run", &prompt_text(prompt));
             }
             Event::Interrupt(how) => {
                 let about = match how {
