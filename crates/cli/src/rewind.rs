@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(parse(""), Ok(None));
         assert_eq!(parse(" undo "), Ok(Some(Point::Undo)));
         assert_eq!(parse(uuid), Ok(Some(Point::Prompt(Uuid::parse_str(uuid).unwrap()))));
-        assert!(parse("yesterday").unwrap_err().contains("yesterday is not the uuid"));
+        assert!(parse("yesterday").unwrap_err().contains("yesterday is not the UUID"));
         assert!(Wanted::new(Source::New, uuid, false, false).unwrap_err().contains("--resume ID"));
     }
 }

@@ -128,7 +128,7 @@ mod tests {
         check("2 files", Ok(Some(("2", What::Files))));
         check("2 code", Ok(Some(("2", What::Files))));
         check("abc conversation", Ok(Some(("abc", What::Conversation))));
-        check("2 everything", Err("does not know everything"));
-        check("2 files now", Err("takes a prompt"));
+        check("2 everything", Err("unknown word \"everything\""));
+        check("2 files now", Err("too many words"));
     }
 }

@@ -146,6 +146,8 @@ impl Person {
         if !self.ended {
             self.say("");
             self.show(|screen, out| screen.prompting(true, out));
+            // What was typed during the last run and not sent.
+            self.show_draft();
         }
         let mut job = None;
         while job.is_none() && !self.ended {

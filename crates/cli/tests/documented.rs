@@ -305,7 +305,7 @@ fn asked_at_terminal(project: &Project) -> String {
     while let Ok(read @ 1..) = master.read(&mut piece) {
         screen.extend_from_slice(&piece[..read]);
         let shown = String::from_utf8_lossy(&screen);
-        if !answered && shown.contains("`n use tabs`)\r\n> ") {
+        if !answered && shown.contains("`n use tabs`)") && shown.ends_with("> ") {
             // The second line ends the session: it is the end of input.
             master.write_all(b"n\n\x04").unwrap();
             answered = true;

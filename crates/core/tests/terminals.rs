@@ -278,14 +278,14 @@ fn max_budget_usd_counts_from_when_the_session_was_opened() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
-        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! The budget is spent: 1.0000 USD so far. Raise it with --max-budget-usd.
+        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
         > cut off
         > submit y                   preparing streaming | call-model #1 [user assistant(text) user]
         < text Done.
         < end end_turn 0+400         settling done | = completed after 1 (well) Done.
         > submit z                   preparing streaming | call-model #2 [user assistant(text) user assistant(text) user]
         < text Done.
-        < end end_turn 0+600         settling done | = max_budget_usd after 1 (badly) Done. ! The budget is spent: 1.0000 USD since the session was resumed, 2.0000 USD in all. Raise it with --max-budget-usd.
+        < end end_turn 0+600         settling done | = max_budget_usd after 1 (badly) Done. ! The budget is used up: 1.0000 USD spent since the session was resumed, 2.0000 USD in all. Raise it with --max-budget-usd.
         ",
     );
 }

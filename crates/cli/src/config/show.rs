@@ -183,7 +183,7 @@ fn as_lines(value: &ShownValue, problems: &Problems, start: &Path) -> String {
         Some(file) => format!("{}:{}", display::short_path(file, start), value.line),
         None => "--settings".to_owned(),
     };
-    let problem = problems.get(&value.key).map(|problem| format!(" is not understood: {problem}"));
+    let problem = problems.get(&value.key).map(|problem| format!(" is invalid: {problem}"));
     let text = format!("{} = {}{}", value.key, value.value_json, problem.unwrap_or_default());
     let (text, origin) = (display::line(&text), format!("({}, {place})", value.level.name()));
     if layout::width(&text) + 2 + layout::width(&origin) <= COLUMNS_MAX {

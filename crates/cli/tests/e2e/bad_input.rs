@@ -112,8 +112,8 @@ fn limits_and_forms_that_cannot_be_meant() {
     check(&["--max-budget-usd", "0"], &["--max-budget-usd 0", "an amount above 0"]);
     check(&["--max-budget-usd=-1"], &["--max-budget-usd -1"]);
     check(&["--max-budget-usd", "1", "--model", "local-7b"], &["local-7b", "price", "unknown"]);
-    check(&["--fallback-model", "opus"], &["--fallback-model opus is the model already"]);
-    check(&["--fallback-model", "sonnet,sonnet"], &["among the fallback models already"]);
+    check(&["--fallback-model", "opus"], &["--fallback-model opus is already the model"]);
+    check(&["--fallback-model", "sonnet,sonnet"], &["already among the fallback models"]);
     check(&["--effort", "hard"], &["--effort hard", "low, medium, high, xhigh or max"]);
     check(&["--thinking", "lots"], &["--thinking lots"]);
     check(&["--thinking", "disabled", "--max-thinking-tokens", "5000"], &["contradicts"]);
@@ -279,8 +279,8 @@ fn tools_find_files_whose_names_are_not_utf_8() {
 fn a_tool_that_does_not_exist_is_warned_about() {
     let finished = Stage::hello().run(&["-p", "go", "--allowedTools", "Bsah,Frobnicate"]);
     assert_eq!((finished.code(), finished.stdout.as_str()), (Some(0), "Hello.\n"));
-    assert!(finished.stderr.contains("no tool Bsah. Did you mean Bash?"), "{}", finished.stderr);
-    assert!(finished.stderr.contains("no tool Frobnicate"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("unknown tool Bsah. Did you mean Bash?"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("unknown tool Frobnicate"), "{}", finished.stderr);
     let lines = Stage::hello().run(&[&STREAM[..], &["--disallowedTools", "Bsah"]].concat());
     assert_eq!(lines.stderr, "");
     assert_eq!(lines.json_lines().unwrap()[1]["subtype"], "informational");

@@ -160,5 +160,5 @@ fn a_cap_in_usd_holds_for_a_session_that_goes_back() {
     let log = logs(&stage).into_iter().max_by_key(|log| std::fs::metadata(log).unwrap().modified().unwrap());
     let id = log.unwrap().file_stem().unwrap().to_str().unwrap().to_owned();
     let replayed = stage.run(&["replay", &id]);
-    assert!(replayed.stdout.contains(", all equal. "), "{}", replayed.stdout);
+    assert!(replayed.stdout.contains(", no differences. "), "{}", replayed.stdout);
 }

@@ -23,17 +23,11 @@ fn rules_that_are_not_understood_are_marked() {
         assert!(finished.stdout.contains(stdout) && finished.stderr.contains(stderr), "{finished:?}");
     };
     let deny = r#"{"permissions": {"deny": ["Read", "Bash("]}}"#;
-    check(deny, &[], 1, "permissions.deny[1] = \"Bash(\" is not understood: ", "no run can start: ");
+    check(deny, &[], 1, "permissions.deny[1] = \"Bash(\" is invalid: ", "runs cannot start: ");
     check(deny, &["--json"], 1, "\"problem\":", "");
     let allow = r#"{"permissions": {"allow": ["Bash("]}}"#;
-    check(allow, &["--trust-project"], 0, "permissions.allow[0] = \"Bash(\" is not understood: ", "");
-    check(
-        allow,
-        &[],
-        0,
-        "",
-        ".claude/settings.json:1: the allow rule `Bash(`, which waits for trust, is not understood",
-    );
+    check(allow, &["--trust-project"], 0, "permissions.allow[0] = \"Bash(\" is invalid: ", "");
+    check(allow, &[], 0, "", ".claude/settings.json:1: invalid allow rule `Bash(` (waiting for trust)");
     check(
         r#"{"permissions": {"deny": ["Read"]}}"#,
         &[],
@@ -50,9 +44,12 @@ fn a_name_that_is_not_set_is_told_with_the_nearest() {
         let finished = windlass(&project, &["config", "show", key]);
         assert_eq!((finished.code(), finished.stdout.trim()), (Some(0), expected), "{finished:?}");
     };
-    check("permisions", "No setting that is set begins with permisions. Did you mean permissions?");
-    check("nothing", "No setting that is set begins with nothing. `windlass config show` lists all values.");
-    check("model", "No settings file sets model here. `windlass config list model` says what it means.");
+    check("permisions", "No value is set whose name begins with permisions. Did you mean permissions?");
+    check(
+        "nothing",
+        "No value is set whose name begins with nothing. `windlass config show` lists all values.",
+    );
+    check("model", "model is not set here. `windlass config list model` explains it.");
 }
 
 #[test]

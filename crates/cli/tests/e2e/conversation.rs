@@ -240,7 +240,7 @@ fn a_bad_line_is_told_and_ends_the_conversation() {
         assert!(finished.stderr.contains(words), "{}", finished.stderr);
         assert_eq!(finished.json_lines().unwrap().last().unwrap()["result"], "One.");
     };
-    check(b"hello\n", "a line on standard input cannot be used: invalid message: expected value");
+    check(b"hello\n", "invalid line on standard input: invalid message: expected value");
     check(b"{\"type\":\"user\"}\n", "missing field `message`");
     check(b"\xff\n", "not UTF-8 text");
 }

@@ -59,7 +59,7 @@ fn trust_is_given_once_and_lapses_with_the_content() {
     let new =
         "New:\n  allow rule Bash(touch *) (.claude/settings.json:1)\nGone:\n  allow rule Bash(touch made)\n";
     assert!(changed.contains("changed") && changed.contains(new), "{changed}");
-    assert!(stage.run(&["trust", "remove"]).stdout.contains("not trusted any more"));
+    assert!(stage.run(&["trust", "remove"]).stdout.contains("no longer trusted"));
 }
 
 #[test]

@@ -140,11 +140,7 @@ fn an_unknown_model_is_told_with_the_setting_to_correct() {
     assert!(finished.stderr.contains("CLAUDE_CODE_MAX_CONTEXT_TOKENS"), "{}", finished.stderr);
     assert!(!finished.stderr.contains("Did you mean"), "{}", finished.stderr);
     let finished = Stage::hello().run(&["-p", "go", "--model", "opsu"]);
-    assert!(
-        finished.stderr.contains("opsu is not a model we know. Did you mean opus?"),
-        "{}",
-        finished.stderr
-    );
+    assert!(finished.stderr.contains("Unknown model opsu. Did you mean opus?"), "{}", finished.stderr);
     let stage = Stage::hello();
     let command = stage.command(&["-p", "go", "--model", "local-7b"]);
     assert_eq!(command.env("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "32000").run().unwrap().stderr, "");

@@ -266,7 +266,12 @@ fn whoever_answers_always_hears_where_it_is_kept_and_what_else_changed() {
     talk.sees("tokens in");
     talk.types("/exit");
     let (_, screen) = talk.ends();
-    let expected = ["windlass: kept in ", "settings.local.json", "were added to ", "git/ignore."];
+    let expected = [
+        "windlass: kept in ",
+        "settings.local.json",
+        "Added ",
+        "git/ignore, so that git ignores local settings.",
+    ];
     check_order(&unwrapped(&screen), &expected);
 }
 
@@ -284,7 +289,7 @@ fn a_session_with_an_answer_that_holds_from_then_on_is_played_again() {
     assert!(unwrapped(&screen).contains("windlass: kept in "), "{screen:?}");
     let log = crate::resume::log(&stage);
     let replayed = stage.run(&["replay", log.file_stem().unwrap().to_str().unwrap()]);
-    assert!(replayed.stdout.contains(", all equal. "), "{}", replayed.stdout);
+    assert!(replayed.stdout.contains(", no differences. "), "{}", replayed.stdout);
 }
 
 /// Without a repository local settings wait for trust; what the user just said does not.

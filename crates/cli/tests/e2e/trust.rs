@@ -45,12 +45,12 @@ fn trust_shows_values_places_and_each_change_once() {
         .unwrap();
     let changed = windlass(&project, &["trust"]).stdout;
     let sections = [
-        "changed after you agreed",
+        "changed since you trusted it",
         "Changed:\n  hook on Stop: ./old → ./new (.claude/settings.json:3)\n",
         "  variable MODE (now \"full\") (.claude/settings.json:1)\n",
         "New:\n  variable PATH = \"/evil:/bin\" (.claude/settings.json:2)\n",
         "Gone:\n  variable API_TOKEN\n",
-        "It now says:\n",
+        "Now:\n",
         "run `windlass trust add`.\n",
     ];
     check_order(&changed, &sections);
@@ -133,7 +133,10 @@ fn settings_above_the_start_directory_are_told_and_not_read() {
     }
     check(&sub, &["config", "show", "--setting-sources", "user"], false);
     let seen = check(&sub, &["trust"], true);
-    assert!(seen.contains(&format!("No project settings in {} would act.", sub.display())), "{seen}");
+    assert!(
+        seen.contains(&format!("The project in {} has no settings that need trust.", sub.display())),
+        "{seen}"
+    );
 }
 
 #[test]

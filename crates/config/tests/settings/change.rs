@@ -326,7 +326,7 @@ fn git_ignores_local_settings_from_their_first_day_on() {
     machine.init_git("work");
     let notice =
         change_permissions(&machine.places(), Destination::Local, &add(&["A"])).unwrap().notice.unwrap();
-    assert!(notice.starts_with("local settings were written, but git may offer to add them: "), "{notice}");
+    assert!(notice.starts_with("saved local settings, but git does not ignore them: "), "{notice}");
 }
 
 #[test]

@@ -170,13 +170,13 @@ fn a_file_that_cannot_be_used_stops_everything() {
             format!("{}: {expected}. {advice}", file.display())
         );
     };
-    unusable(&|file| std::fs::create_dir(file).unwrap(), "it is no ordinary file");
-    unusable(&|file| symlink("/dev/zero", file).unwrap(), "it is no ordinary file");
+    unusable(&|file| std::fs::create_dir(file).unwrap(), "it is not a regular file");
+    unusable(&|file| symlink("/dev/zero", file).unwrap(), "it is not a regular file");
     unusable(&|file| std::fs::write(file, vec![b' '; 1024 * 1024 + 1]).unwrap(), "it is larger than 1 MiB");
     unusable(&|file| std::fs::write(file, b"{\"\xff\":1}").unwrap(), "it is not UTF-8 text");
     unusable(
         &|file| assert!(Command::new("mkfifo").arg(file).status().unwrap().success()),
-        "it is no ordinary file",
+        "it is not a regular file",
     );
 }
 
