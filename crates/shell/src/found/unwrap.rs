@@ -158,6 +158,9 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
         "sed" | "gsed" => edited(seen.arguments, &mut inside),
         "snap" => inside.runs_input = seen.arguments.iter().any(|word| word.text == "--shell"),
         "hash" | "enable" => inside.unseen = Some("it changes what a name means"),
+        "shopt" if seen.arguments.iter().any(|word| has("-s -u -su", &word.text)) => {
+            inside.unseen = Some("it changes how patterns are read");
+        }
         "read" | "mapfile" | "readarray" | "getopts" | "unset" | "declare" | "local" | "typeset"
         | "readonly" | "export" | "let" | "printf" | "wait" => {
             variables(seen, &mut inside);

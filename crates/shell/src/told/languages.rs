@@ -86,7 +86,7 @@ fn awk(telling: &mut Telling<'_>) {
         let taken =
             if has("-f -e -i -E --file --source --include --exec", word) { words.next() } else { None };
         let loads = short_option(word, "lW", "Fvfei").is_some() || long_option(word, "load").is_some();
-        let runs = |program: &str| program == "\0" || runs_in_awk(program);
+        let runs = |program: &str| program.contains('\0') || runs_in_awk(program);
         if loads {
             telling.tells(at + 1);
         } else if let Some((place, program)) = taken {

@@ -46,7 +46,7 @@ fn programs(arguments: &[Argument]) -> Vec<&str> {
 /// What programs of `awk` run.
 pub(super) fn interpreted(arguments: &[Argument], inside: &mut Inside) {
     for program in programs(arguments) {
-        if program == "\0" {
+        if program.contains('\0') {
             inside.unseen = Some("code in it is only known at run time");
         }
         if is_plain_awk(program) {

@@ -62,7 +62,13 @@ pub(super) fn scheduled(seen: &Seen<'_>, inside: &mut Inside) {
 
 /// Scripts of `sed` may hold the command `e`, or that flag of a replacement, and name files.
 pub(super) fn edited(arguments: &[Argument], inside: &mut Inside) {
-    for script in edit_scripts(arguments).into_iter().filter(|script| !is_plain_sed(script)) {
+    for script in edit_scripts(arguments) {
+        if script.contains('\0') {
+            inside.unseen = Some("code in it is only known at run time");
+        }
+        if is_plain_sed(script) {
+            continue;
+        }
         if has_command_e(script) {
             inside.unseen = Some("`sed` runs something");
         }
