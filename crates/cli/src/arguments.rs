@@ -92,7 +92,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) include_partial_messages: bool,
 
-    /// With stream-json: also print when each hook starts, its output and how it ends (always printed for SessionStart hooks)
+    /// With stream-json: also print when each hook starts, its output and how it ends (always printed for hooks at the start of a session)
     #[arg(long)]
     pub(crate) include_hook_events: bool,
 

@@ -129,7 +129,7 @@ pub(crate) struct Reading {
     pub(crate) files: SettingsFiles,
     pub(crate) home: Home,
     pub(crate) state: TrustState,
-    trusted: bool,
+    pub(crate) trusted: bool,
     pub(crate) effective: Effective,
 }
 

@@ -28,24 +28,33 @@ fn check(topic: &'static str, status: Status, text: impl Into<String>) -> Check 
 
 /// Every check, in the order of the report. Nothing of the project acts: its settings count as far as it is trusted already.
 pub(super) fn all(place: &Place) -> Vec<Check> {
-    let mut checks = programs(place);
-    match guard::read(Said { headless: true, ..Said::default() }, place, |_| false) {
-        Ok(reading) => checks.extend(of_settings(reading, place)),
-        Err(error) => checks.push(check(SETTINGS, Status::Problem, error)),
-    }
+    let mut checks = match guard::read(Said { headless: true, ..Said::default() }, place, |_| false) {
+        Ok(reading) => {
+            let mut checks = programs(reading.files.places().root(), reading.trusted);
+            checks.extend(of_settings(reading, place));
+            checks
+        }
+        Err(error) => {
+            let mut checks = programs(&place.cwd, false);
+            checks.push(check(SETTINGS, Status::Problem, error));
+            checks
+        }
+    };
     checks.sort_by_key(|check| TOPICS.iter().position(|topic| *topic == check.topic));
     checks
 }
 
-fn programs(place: &Place) -> Vec<Check> {
+/// Before trust programs are found and not run, as everywhere.
+fn programs(project: &Path, is_trusted: bool) -> Vec<Check> {
     let needs = [
         ("bash", Status::Problem, "The Bash tool needs it; install bash."),
         ("git", Status::Note, "The model often calls it; install git."),
         ("bwrap", Status::Note, "A complete sandbox needs it; install bubblewrap."),
     ];
-    let checked = needs.map(|(name, missing, advice)| match find_program(name, &place.cwd) {
+    let checked = needs.map(|(name, missing, advice)| match find_program(name, project) {
         Some(path) => {
-            let version = version(&path).unwrap_or_else(|| format!("{name}, version unknown"));
+            let version = is_trusted.then(|| version(&path)).flatten();
+            let version = version.unwrap_or_else(|| format!("{name}, version unknown"));
             check(PROGRAMS, Status::Ok, format!("{version} ({})", path.display()))
         }
         None => check(PROGRAMS, missing, format!("{name} is not found. {advice}")),
@@ -55,10 +64,15 @@ fn programs(place: &Place) -> Vec<Check> {
 
 /// A program in `PATH`, but none that the project brings along.
 fn find_program(name: &str, project: &Path) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
+    let (path, project) = (std::env::var_os("PATH")?, project.canonicalize().ok()?);
     let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-    let files = folders.filter(|folder| !folder.starts_with(project)).map(|folder| folder.join(name));
-    files.into_iter().find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
+    let mut files = folders.map(|folder| folder.join(name));
+    let is_outside = |file: &Path| {
+        [file, file.parent().unwrap_or(file)]
+            .iter()
+            .all(|path| path.canonicalize().is_ok_and(|real| !real.starts_with(&project)))
+    };
+    files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok() && is_outside(file))
 }
 
 fn version(program: &Path) -> Option<String> {

@@ -190,12 +190,18 @@ fn no_git_is_started_before_trust_and_none_of_the_project_ever() {
         assert!(!theirs.exists(), "{arguments:?}: {}", std::fs::read_to_string(&theirs).unwrap());
         log
     };
-    for arguments in
-        [&["-p", "go"][..], &["-p", "go", "--continue"], &["sessions"], &["trust"], &["config", "show"]]
-    {
+    for arguments in [
+        &["-p", "go"][..],
+        &["-p", "go", "--continue"],
+        &["sessions"],
+        &["trust"],
+        &["config", "show"],
+        &["doctor"],
+    ] {
         assert_eq!(run(arguments), None, "{arguments:?}");
     }
     run(&["trust", "add"]);
+    assert!(run(&["doctor"]).is_some());
     let environment = run(&["-p", "go"]).unwrap();
     for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "GH_TOKEN"] {
         assert!(!environment.contains(name), "{environment}");
