@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::value::to_raw_value;
 use windlass_config::{Config, Flags, RecordedSettings, Sync};
-use windlass_engine::Engine;
+use windlass_engine::{Asking, Engine};
 use windlass_ports::LogError;
 use windlass_protocol::{RawValueEq, SessionKey};
 use windlass_session::{
@@ -35,6 +35,8 @@ pub(crate) struct Origins {
     checkpoints: bool,
     repository: Option<Repository>,
     git: Option<GitProgram>,
+    /// A person answers questions.
+    is_interactive: bool,
 }
 
 impl Origins {
@@ -50,7 +52,19 @@ impl Origins {
             checkpoints: !home.no_checkpoints,
             repository: Repository::discover(&config.cwd),
             git,
+            is_interactive: config.permissions.asking == Asking::Person,
         }
+    }
+
+    /// The command line as a replay has to read it: where the answer of a prompt went decides whether anybody is asked, and only the
+    /// flag says so afterwards.
+    fn arguments(&self) -> Vec<String> {
+        let given = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+        let given: Vec<String> = given.collect();
+        let is_command = given.first().is_some_and(|first| first == "replay");
+        let says_so = is_command || given.iter().any(|argument| argument == "-p" || argument == "--print");
+        let print = (!self.is_interactive && !says_so).then(|| "--print".to_owned());
+        print.into_iter().chain(given).collect()
     }
 
     pub(super) fn header(&self, key: SessionKey, engine: &Engine) -> Header {
@@ -61,10 +75,7 @@ impl Origins {
             engine: env!("CARGO_PKG_VERSION").into(),
             entrypoint: self.entrypoint.as_str().into(),
             git_branch: self.repository.as_ref().and_then(Repository::branch).map(Into::into),
-            arguments: std::env::args_os()
-                .skip(1)
-                .map(|argument| argument.to_string_lossy().into_owned())
-                .collect(),
+            arguments: self.arguments(),
             variables: self.variables.clone(),
             settings,
             ..Header::new(key.seed, &self.cwd, wall_ms())

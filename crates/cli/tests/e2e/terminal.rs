@@ -114,6 +114,21 @@ fn an_answer_that_goes_to_a_file_needs_no_flag() {
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), b"Hello.\n".as_slice()));
 }
 
+/// Nobody was asked in such a run, so nobody is asked when it is played again.
+#[test]
+fn a_run_whose_answer_goes_to_a_file_replays_equal() {
+    let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+    let (_master, terminal) = terminal(80);
+    let mut command = stage.command(&["go on"]).into_command();
+    command.stdin(terminal.try_clone().unwrap()).stdout(Stdio::piped()).stderr(terminal);
+    let child = command.spawn().unwrap();
+    drop(command);
+    child.wait_with_output().unwrap();
+    let log = crate::resume::log(&stage);
+    let replayed = stage.run(&["replay", log.file_stem().unwrap().to_str().unwrap()]);
+    assert!(replayed.stdout.contains(", no differences. "), "{}", replayed.stdout);
+}
+
 #[test]
 fn a_denial_takes_one_line() {
     let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
