@@ -108,15 +108,14 @@ fn commit(cx: &mut Cx<'_>, threshold: u64) {
     }
     let (scale, messages) = (carry.tokens.scale(&carry.messages, cx.config), carry.messages.clone());
     let (mut spans, mut freed) = (Vec::new(), 0);
-    for (place, span) in oldest_first(std::mem::take(&mut carry.staged.ready), &messages) {
+    for (place, span) in oldest_first(&carry.staged.ready, &messages) {
         if total.saturating_sub(freed) < threshold {
-            carry.staged.ready.push(span);
-            continue;
+            break;
         }
         let old = messages.iter().skip(*place.start()).take(place.end() - place.start() + 1);
         let tokens = estimated(old.map(|message| &**message));
         freed += scale.real(tokens.saturating_sub(u64::from(span.summary.tokens())));
-        spans.push(span);
+        spans.push(span.clone());
     }
     if spans.is_empty() {
         return;
@@ -127,9 +126,12 @@ fn commit(cx: &mut Cx<'_>, threshold: u64) {
 
 /// The spans that are still there, with their places. Summaries need not be ready in the order of their spans: while a prompt is the
 /// last one, the rounds before it may be too few for a span, and those behind it are summarised first.
-fn oldest_first(spans: Vec<Collapse>, messages: &Transcript) -> Vec<(RangeInclusive<usize>, Collapse)> {
+fn oldest_first<'a>(
+    spans: &'a [Collapse],
+    messages: &Transcript,
+) -> Vec<(RangeInclusive<usize>, &'a Collapse)> {
     let mut placed: Vec<_> =
-        spans.into_iter().filter_map(|span| Some((place_of(&span, messages)?, span))).collect();
+        spans.iter().filter_map(|span| Some((place_of(span, messages)?, span))).collect();
     placed.sort_by_key(|(place, _)| *place.start());
     placed
 }

@@ -224,7 +224,7 @@ impl Calls {
         let Some(facts) = self.facts.get(&question.call) else { return Ok(()) };
         let free = |path: &PathFact| path.resolved.as_ref().is_some_and(|path| self.readable.contains(path));
         let hooked =
-            config.hooks.contains(&HookEvent::PreToolUse) || question.reason.contains("came to the same");
+            config.hooks.contains(&HookEvent::PreToolUse) || question.reason.contains("gave the same result");
         if !hooked && facts.kind == CallKind::Read && facts.paths.iter().all(free) {
             return Err(format!("{:?} reads what was made for reading, and is not free", question.call));
         }
