@@ -229,7 +229,7 @@ fn proxy_looks_at_addresses(backend: Choice) {
         );
         let (output, exit) = world.run(&script);
         assert_eq!(output, "403\n", "{host}: {exit:?}");
-        assert!(exit.refused[0].reason.contains("only a rule that names this very host"), "{exit:?}");
+        assert!(exit.refused[0].reason.contains("only a rule with this exact host"), "{exit:?}");
     }
     for host in ["127.1", "0x7f.1", "2130706433", "user@localhost"] {
         let request = format!("printf 'CONNECT {host}:{port} HTTP/1.1\\r\\n\\r\\n' >&3; head -1 <&3");

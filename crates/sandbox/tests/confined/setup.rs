@@ -115,7 +115,7 @@ fn failures_are_told(backend: Choice) {
         assert!(Sandbox::prepare(&world.policy).is_err(), "nothing is safe then, not even bwrap");
         world.policy.writable.pop();
         world.policy.protected.push(windlass_sandbox::Protected::new(world.path("project/../outside/x")));
-        check(&world.job("echo ran"), "its place is not certain");
+        check(&world.job("echo ran"), "its location is uncertain");
         // A place that is hidden cannot be entered.
         let mut job = World::new(backend).job("echo ran");
         job.cwd = world.path("home/.ssh");
