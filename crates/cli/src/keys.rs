@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use rustix::process::{Signal as Sent, getpid, getppid, getsid, kill_process};
+use rustix::process::{Pid, Signal as Sent, getpid, getppid, kill_process};
 use rustix::termios::{
     LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcsetattr,
 };
@@ -139,8 +139,8 @@ impl KeyMode {
     fn suspend(&self) {
         // Without a shell above it nobody could wake it again.
         let has_shell = getppid().is_some_and(|parent| {
-            let session = getsid(None).ok();
-            session != Some(getpid()) && getsid(Some(parent)).ok() == session
+            let session = session_of(getpid());
+            session != Some(getpid().as_raw_pid()) && session_of(parent) == session
         });
         if !has_shell {
             return;
@@ -149,6 +149,15 @@ impl KeyMode {
         let _ = kill_process(getpid(), Sent::STOP);
         self.set();
     }
+}
+
+/// The session of a process: 0 where its leader is out of sight, as in a container, and nothing where the system does
+/// not say. (`getsid` of rustix takes it for never 0.)
+fn session_of(process: Pid) -> Option<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program, in parentheses, can hold anything.
+    let (_, fields) = status.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(3)?.parse().ok()
 }
 
 impl Drop for KeyMode {
