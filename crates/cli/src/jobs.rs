@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_engine::{Outcome, Prompt, Session, Update};
-use windlass_protocol::Decision;
+use windlass_protocol::{Block, Decision};
 
 use crate::commands::{self, COMPACT_OFF, Command, Entry, HELP};
 use crate::drive::{End, Signals, Watch, drive, shown};
@@ -28,12 +28,15 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    /// What a text asks for that came as a whole prompt.
-    pub(crate) fn of_text(text: String) -> Self {
-        match Entry::parse(&text) {
+    /// What the texts of a whole prompt ask for.
+    pub(crate) fn of_texts(texts: &[String]) -> Self {
+        match Entry::parse(&texts.join("\n\n")) {
             Entry::Command(command) => Self::Command(command, None),
             Entry::Refused(why) => Self::Refuse(why, None),
-            Entry::Prompt => Self::Run(text.into()),
+            Entry::Prompt => {
+                let blocks = texts.iter().map(|text| Block::text(text)).collect();
+                Self::Run(Prompt { blocks, ..Prompt::default() })
+            }
         }
     }
 }

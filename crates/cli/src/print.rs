@@ -47,8 +47,8 @@ struct Ready {
 
 /// Where prompts come from.
 enum Input {
-    /// The command line, or standard input as text: one.
-    Prompt(String),
+    /// One: the texts of the command line and of standard input.
+    Prompt(Vec<String>),
     /// None: the session was cut off before the model had answered, and goes on.
     GoOn,
     /// A person at the terminal.
@@ -166,9 +166,9 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
         Input::Person { first: arguments.prompt().map(str::to_owned) }
     } else {
         match prompt::read(arguments.prompt())? {
-            Some(prompt) => Input::Prompt(prompt),
-            None if opened.session.awaits_answer() => Input::GoOn,
-            None => return Err(prompt::missing(arguments.swallowed_prompt())),
+            texts if !texts.is_empty() => Input::Prompt(texts),
+            _ if opened.session.awaits_answer() => Input::GoOn,
+            _ => return Err(prompt::missing(arguments.swallowed_prompt())),
         }
     };
     let is_for_host = arguments.output_format == Format::StreamJson;
@@ -282,8 +282,8 @@ async fn tell_rest(output: &mut Output, end: &End) {
 
 /// What a command line asks for.
 fn only_job(input: Input) -> Job {
-    let Input::Prompt(prompt) = input else { return Job::GoOn };
-    Job::of_text(prompt)
+    let Input::Prompt(texts) = input else { return Job::GoOn };
+    Job::of_texts(&texts)
 }
 
 /// Does what a person at the terminal asks for, until nothing more is asked.

@@ -17,24 +17,16 @@ const INPUT_WAIT: Duration = Duration::from_secs(3);
 const NO_PROMPT: &str = "there is no prompt. Give one as an argument (`windlass -p \"your prompt\"`) \
      or on standard input.";
 
-/// The whole prompt, if there is one. Text on standard input comes after the argument.
-pub(crate) fn read(argument: Option<&str>) -> Result<Option<String>, String> {
+/// The texts of the prompt: the argument, then standard input. There is at least one, or no prompt.
+pub(crate) fn read(argument: Option<&str>) -> Result<Vec<String>, String> {
     let input = if std::io::stdin().is_terminal() { String::new() } else { read_input(argument.is_some())? };
-    Ok(join(argument, &input))
+    let input = Some(input).filter(|input| !input.trim().is_empty());
+    Ok(argument.map(str::to_owned).into_iter().chain(input).collect())
 }
 
 /// What to say where there is no prompt. `lost` says what may have become of it.
 pub(crate) fn missing(lost: Option<String>) -> String {
     lost.map_or_else(|| NO_PROMPT.into(), |lost| format!("there is no prompt. {lost}"))
-}
-
-fn join(argument: Option<&str>, input: &str) -> Option<String> {
-    match (argument, input.trim().is_empty()) {
-        (None, true) => None,
-        (Some(argument), true) => Some(argument.to_owned()),
-        (None, false) => Some(input.to_owned()),
-        (Some(argument), false) => Some(format!("{argument}\n\n{input}")),
-    }
 }
 
 fn read_input(has_argument: bool) -> Result<String, String> {
@@ -71,21 +63,4 @@ fn arrives_soon() -> bool {
     let Ok(wait) = Timespec::try_from(INPUT_WAIT) else { return true };
     // An error here shows again, with its reason, when the input is read.
     poll(&mut watched, Some(&wait)).map_or(true, |ready| ready > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn argument_and_input_make_one_prompt() {
-        let check = |argument, input, expected: Option<&str>| {
-            assert_eq!(join(argument, input).as_deref(), expected);
-        };
-        check(Some("go"), "", Some("go"));
-        check(Some("go"), " \n", Some("go"));
-        check(None, "text\n", Some("text\n"));
-        check(Some("go"), "text", Some("go\n\ntext"));
-        check(None, " ", None);
-    }
 }

@@ -120,7 +120,7 @@ impl Person {
             "" => {}
             "/help" => self.say(&help::page(HELP)),
             word if leaves(word) => self.ended = true,
-            _ => return Some(Job::of_text(line.trim_end().to_owned())),
+            _ => return Some(Job::of_texts(&[line.trim_end().to_owned()])),
         }
         None
     }
@@ -135,7 +135,7 @@ impl Person {
         }
         let command = self.commands.pop_front()?;
         self.echo(&command);
-        Some(Job::of_text(command))
+        Some(Job::of_texts(&[command]))
     }
 
     /// The next thing to do; nothing when the person is done.

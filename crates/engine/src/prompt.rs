@@ -1,13 +1,14 @@
 //! What the model is told about itself and its surroundings.
 
 use std::fmt::Write as _;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_protocol::{Block, MemoryNote, RawValue, ToolSpec};
 
-/// A budget without `k` or `m` has at least this many digits.
-const PLAIN_DIGITS_MIN: usize = 4;
+/// How many digits a budget without `k` or `m` has: a shorter number is no budget, and a longer one is a telephone number.
+const PLAIN_DIGITS: RangeInclusive<usize> = 4..=8;
 
 /// The system prompt. It holds nothing that changes from day to day or place to place, so that it caches.
 #[must_use]
@@ -65,10 +66,10 @@ fn memory_note(memory: &[MemoryNote]) -> Block {
 }
 
 /// The budget of output tokens that a prompt names: a word such as `+500k`, `+2m` or `+750000` at its beginning or its end.
+/// Only the first text counts; the others are data that go with it, such as a diff.
 pub(crate) fn token_budget(blocks: &[Block]) -> Option<u64> {
-    let mut texts = blocks.iter().filter_map(|block| block.as_text());
-    let first = texts.clone().next()?.split_whitespace().next();
-    let last = texts.next_back()?.split_whitespace().next_back();
+    let mut words = blocks.iter().find_map(|block| block.as_text())?.split_whitespace();
+    let (first, last) = (words.next(), words.next_back());
     first.and_then(budget_in_word).or_else(|| last.and_then(budget_in_word))
 }
 
@@ -77,9 +78,8 @@ fn budget_in_word(word: &str) -> Option<u64> {
     let (number, factor) = match number.char_indices().next_back()? {
         (end, 'k' | 'K') => (&number[..end], 1_000),
         (end, 'm' | 'M') => (&number[..end], 1_000_000),
-        // A few tokens are no budget: such a number means something else.
-        _ if number.len() < PLAIN_DIGITS_MIN => return None,
-        _ => (number, 1),
+        _ if PLAIN_DIGITS.contains(&number.len()) => (number, 1),
+        _ => return None,
     };
     if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -165,8 +165,11 @@ mod tests {
         check("+99999999999999999999m go", None);
         check("+9999999999999999999k go", None);
         check("", None);
-        let parts = [Block::image("image/png", "AA=="), Block::text("see"), Block::text("all of it +5k")];
+        check("call +14155550123", None);
+        check("+99999999 go", Some(99_999_999));
+        let parts = [Block::image("image/png", "AA=="), Block::text("see it +5k"), Block::text("+6k\n+7k")];
         assert_eq!(token_budget(&parts), Some(5_000));
+        assert_eq!(token_budget(&[&parts[..1], &parts[2..]].concat()), Some(6_000));
         assert_eq!(token_budget(&parts[..1]), None);
     }
 

@@ -69,7 +69,7 @@ impl Session {
     /// Starts a run. Nothing happens until it is polled.
     ///
     /// What was steered during the last run and never reached the model goes in first, in order. A word such as `+500k` at
-    /// the beginning or the end of the prompt is a budget of output tokens.
+    /// the beginning or the end of the prompt's first text is a budget of output tokens.
     pub fn run(&mut self, prompt: impl Into<Prompt>) -> Run<'_> {
         let mut prompt = prompt.into();
         prompt.token_budget = prompt.token_budget.or_else(|| token_budget(&prompt.blocks));

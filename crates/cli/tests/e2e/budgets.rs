@@ -107,6 +107,20 @@ fn a_budget_is_a_word_of_its_own_at_the_beginning_or_the_end_of_a_prompt() {
     check("refactor this +500k", 4);
 }
 
+#[test]
+fn piped_data_names_no_budget() {
+    let check = |prompt: &str, data: &str, requests: usize| {
+        let responses: Vec<Value> = (0..9).map(|_| answer("Done.", 5)).collect();
+        let stage = Stage::serving(&Value::from(responses), |server| server);
+        let finished = stage.command(&["-p", prompt]).stdin(data).run().unwrap();
+        assert!(finished.code() == Some(0), "{finished:?}");
+        assert_eq!(stage.requests(), requests, "{prompt} | {data}");
+    };
+    check("review this", "+500k\n+4096\n", 1);
+    check("call +14155550123", "", 1);
+    check("review this +500k", "-1\n+2\n", 4);
+}
+
 /// Each answer costs the same.
 fn equally_dear() -> Stage {
     let usage = json!({"input_tokens": 10, "output_tokens": 1_000, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0});
