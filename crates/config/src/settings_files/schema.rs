@@ -32,7 +32,7 @@ pub fn settings_list() -> String {
     let idle: Vec<String> = idle.map(|key| format!("`{}`", key.path)).collect();
     let _ = write!(
         list,
-        "\nThese are known, checked, and have no effect yet; `windlass doctor` names those that are set:\n{}.\n",
+        "\nNot supported yet: these are checked and ignored; `windlass doctor` lists those that are set:\n{}.\n",
         idle.join(", ")
     );
     list
@@ -53,7 +53,7 @@ pub fn settings_page(prefix: &str) -> Option<String> {
     let wanted = KEYS.iter().filter(|key| !matches!(key.kind, Kind::Group)).filter(is_wanted);
     let mut page = String::new();
     for key in wanted {
-        let idle = if key.acts { "" } else { " It is known, and has no effect yet." };
+        let idle = if key.acts { "" } else { " Not supported yet; ignored." };
         let default = if key.default.is_empty() { "none" } else { key.default };
         let (about, accepts) = (key.about, key.kind.accepts());
         let _ = write!(
@@ -74,12 +74,12 @@ fn limits(key: &Key) -> &'static str {
         _ => key.allowed,
     };
     match allowed {
-        Allowed::Managed => " Only the administrator can set it.",
+        Allowed::Managed => " Managed settings only.",
         Allowed::OutsideRepositories => " Not in project or local settings.",
         Allowed::NotForeign => " Not in project settings.",
         Allowed::ForeignOnly(true) => " A project can only turn it on.",
         Allowed::ForeignOnly(false) => " A project can only turn it off.",
-        Allowed::Everywhere if key.waits => " From a project only with trust.",
+        Allowed::Everywhere if key.waits => " In project settings it needs trust.",
         Allowed::Everywhere => "",
     }
 }
@@ -88,7 +88,7 @@ fn group(path: &str) -> Value {
     let mut properties = Map::new();
     for key in KEYS.iter().filter(|key| key.is_in(path)) {
         let mut schema = kind(&key.kind, key.path);
-        let idle = if key.acts { "" } else { " It has no effect yet." };
+        let idle = if key.acts { "" } else { " Not supported yet; ignored." };
         schema["description"] = format!("{}{idle}{}", key.about, limits(key)).into();
         properties.insert(key.name().to_owned(), schema);
     }

@@ -12,302 +12,318 @@ const PORT: super::Kind = Whole(1, 65_535);
 
 /// Every key that is known, in the order of the documentation.
 pub(crate) static KEYS: &[Key] = &[
-    Key::new("$schema", Text, "The schema for editors; `docs/settings.schema.json`."),
+    Key::new("$schema", Text, "The JSON schema for editors: `docs/settings.schema.json`."),
     // Models.
     Key::new("model", Text, "The model, unless `--model` or `ANTHROPIC_MODEL` names one.").waits(),
     Key::new("availableModels", TEXTS, "The only models that may be chosen: ids, or names of families.")
         .or("all")
         .merged(ManagedReplaces),
-    Key::new("fallbackModel", TEXTS, "The models that take over when the model is overloaded, in order.")
+    Key::new("fallbackModel", TEXTS, "The models to try, in order, when the model is overloaded.")
         .merged(Merging::Whole)
         .waits(),
-    Key::idle("modelOverrides", Map(&Text), "What the provider calls a model.").waits(),
+    Key::idle("modelOverrides", Map(&Text), "Provider-specific model ids.").waits(),
     Key::new(
         "effortLevel",
         Choice(&["low", "medium", "high", "xhigh", "max"]),
-        "How hard the model tries, unless `--effort` or `CLAUDE_CODE_EFFORT_LEVEL` says it.",
+        "The effort level, unless `--effort` or `CLAUDE_CODE_EFFORT_LEVEL` sets it.",
     )
     .waits(),
     Key::idle(
         "maxEffortLevel",
         Choice(&["low", "medium", "high", "xhigh", "max"]),
-        "The most effort that may be chosen.",
+        "The highest effort level allowed.",
     ),
     Key::new(
         "alwaysThinkingEnabled",
         Switch,
-        "`false` turns thinking off, unless a flag or `MAX_THINKING_TOKENS` says more.",
+        "`false` turns thinking off, unless a flag or `MAX_THINKING_TOKENS` turns it on.",
     )
     .waits(),
-    Key::idle("showThinkingSummaries", Switch, "Whether summaries of thinking are shown."),
+    Key::idle("showThinkingSummaries", Switch, "Show summaries of thinking."),
     Key::idle("language", Text, "The language of answers."),
-    Key::idle("outputStyle", Text, "How answers are written."),
+    Key::idle("outputStyle", Text, "The output style of answers."),
     Key::new(
         "env",
         Map(&Text),
-        "Variables for the run and its commands; they win over the shell's. `\"\"` takes one away.",
+        "Environment variables for the run and its commands; they override the shell's. `\"\"` unsets one.",
     )
     .waits(),
     // Permissions.
-    Key::new("permissions", Group, "Who may do what.").forbids(),
-    Key::new("permissions.allow", TEXTS, "Rules for what runs unasked.").waits().anchored(),
-    Key::new("permissions.ask", TEXTS, "Rules for what is always asked about.").anchored().forbids(),
-    Key::new("permissions.deny", TEXTS, "Rules for what never runs.").anchored().forbids(),
-    Key::new("permissions.additionalDirectories", TEXTS, "Working directories beside the project's.")
+    Key::new("permissions", Group, "Permission rules and modes.").forbids(),
+    Key::new("permissions.allow", TEXTS, "Rules for calls that run without asking.").waits().anchored(),
+    Key::new("permissions.ask", TEXTS, "Rules for calls that always ask.").anchored().forbids(),
+    Key::new("permissions.deny", TEXTS, "Rules for calls that never run.").anchored().forbids(),
+    Key::new("permissions.additionalDirectories", TEXTS, "Additional working directories.")
         .waits()
         .anchored(),
     Key::new(
         "permissions.defaultMode",
         Choice(MODES),
-        "The mode at the start, unless `--permission-mode` says it.",
+        "The permission mode at the start, unless `--permission-mode` sets it.",
     )
     .or("`default`")
     .waits(),
     Key::new(
         "permissions.disableBypassPermissionsMode",
         Choice(DISABLE),
-        "Nobody can choose `bypassPermissions`.",
+        "`disable` forbids the mode `bypassPermissions`.",
     )
     .forbids(),
-    Key::new("permissions.disableAutoMode", Choice(DISABLE), "Nobody can choose `auto`.").forbids(),
+    Key::new("permissions.disableAutoMode", Choice(DISABLE), "`disable` forbids the mode `auto`.").forbids(),
     Key::new(
         "allowManagedPermissionRulesOnly",
         Switch,
-        "Only the administrator's rules allow anything. Rules of others still forbid and ask.",
+        "Only managed rules can allow calls. Other rules can still deny and ask.",
     )
     .only(Managed)
     .forbids(),
-    Key::idle("skipDangerousModePermissionPrompt", Switch, "`bypassPermissions` starts without a warning.")
-        .only(NotForeign),
-    Key::new("disableAutoMode", Choice(DISABLE), "Nobody can choose `auto`.").forbids(),
-    Key::idle("useAutoModeDuringPlan", Switch, "Whether commands may be judged by a model while planning.")
+    Key::idle(
+        "skipDangerousModePermissionPrompt",
+        Switch,
+        "Skip the warning when `bypassPermissions` starts.",
+    )
+    .only(NotForeign),
+    Key::new("disableAutoMode", Choice(DISABLE), "`disable` forbids the mode `auto`.").forbids(),
+    Key::idle("useAutoModeDuringPlan", Switch, "Let a model classify commands in plan mode.")
         .merged(Strict(false)),
-    Key::new("autoMode", Group, "What the model that judges commands is told.").only(OutsideRepositories),
+    Key::new("autoMode", Group, "Instructions for the model that classifies commands in auto mode.")
+        .only(OutsideRepositories),
     Key::new(
         "autoMode.environment",
         TEXTS,
-        "What it should know. `$defaults` stands for the built-in list, here and below.",
+        "Facts about the environment. `$defaults` stands for the built-in list, here and below.",
     ),
-    Key::new("autoMode.allow", TEXTS, "What it may let pass."),
-    Key::new("autoMode.soft_deny", TEXTS, "What it should stop unless the user asked for it."),
-    Key::new("autoMode.hard_deny", TEXTS, "What it must stop."),
-    Key::idle("autoMode.classifyAllShell", Switch, "It judges every command, also those that a rule allows."),
+    Key::new("autoMode.allow", TEXTS, "Actions it may allow."),
+    Key::new("autoMode.soft_deny", TEXTS, "Actions it denies unless the user asked for them."),
+    Key::new("autoMode.hard_deny", TEXTS, "Actions it always denies."),
+    Key::idle("autoMode.classifyAllShell", Switch, "Classify every command, even those that a rule allows."),
     // Hooks.
-    Key::new(
-        "hooks",
-        Map(&List(&Object)),
-        "Programs that are asked at fixed points: for each event a list of groups.",
-    )
-    .merged(Merging::AddUp)
-    .waits(),
-    Key::new(
-        "disableAllHooks",
-        Switch,
-        "No hook runs. Only the administrator can turn off the administrator's.",
-    )
-    .waits(),
-    Key::new("allowManagedHooksOnly", Switch, "Only the administrator's hooks run.").only(Managed).forbids(),
-    Key::new("allowedHttpHookUrls", TEXTS, "Addresses that hooks may call; `*` stands for anything.")
+    Key::new("hooks", Map(&List(&Object)), "Hooks: for each event a list of matcher groups.")
+        .merged(Merging::AddUp)
+        .waits(),
+    Key::new("disableAllHooks", Switch, "Run no hooks. Managed hooks run unless this is a managed setting.")
+        .waits(),
+    Key::new("allowManagedHooksOnly", Switch, "Run managed hooks only.").only(Managed).forbids(),
+    Key::new("allowedHttpHookUrls", TEXTS, "URLs that HTTP hooks may call; `*` matches anything.")
         .or("all")
         .waits(),
-    Key::new("httpHookAllowedEnvVars", TEXTS, "Variables that hooks may put into headers.")
+    Key::new("httpHookAllowedEnvVars", TEXTS, "Environment variables that HTTP hooks may put into headers.")
         .or("all that the hook lists")
         .waits(),
     // Sandbox.
-    Key::new("sandbox", Group, "What commands can reach.").forbids(),
-    Key::new("sandbox.enabled", Switch, "Commands run in a sandbox.")
+    Key::new("sandbox", Group, "The sandbox for commands.").forbids(),
+    Key::new("sandbox.enabled", Switch, "Run commands in a sandbox.")
         .or("false")
         .only(ForeignOnly(true))
         .forbids(),
     Key::new(
         "sandbox.failIfUnavailable",
         Switch,
-        "Nothing starts where the sandbox is on and cannot be made; `false` lets commands run without it.",
+        "Refuse to start when the sandbox is on and unavailable; `false` runs commands without it.",
     )
     .or("true")
     .only(ForeignOnly(true))
     .forbids(),
-    Key::new("sandbox.hooks", Switch, "Hooks that are programs run in the sandbox too.")
+    Key::new("sandbox.hooks", Switch, "Run command hooks in the sandbox too.")
         .or("false")
         .only(ForeignOnly(true))
         .forbids(),
-    Key::new("sandbox.autoAllowBashIfSandboxed", Switch, "Commands in the sandbox run unasked.")
+    Key::new("sandbox.autoAllowBashIfSandboxed", Switch, "Run sandboxed commands without asking.")
         .or("true")
         .only(ForeignOnly(false)),
-    Key::new("sandbox.excludedCommands", TEXTS, "Commands that run outside of the sandbox.").only(NotForeign),
-    Key::new("sandbox.allowUnsandboxedCommands", Switch, "The model may ask to leave the sandbox.")
-        .or("true")
-        .only(ForeignOnly(false)),
-    Key::new("sandbox.filesystem", Group, "Files that commands can reach.").forbids(),
-    Key::new("sandbox.filesystem.allowWrite", TEXTS, "Can be written.").anchored().only(NotForeign),
-    Key::new("sandbox.filesystem.denyWrite", TEXTS, "Cannot be written.").anchored().forbids(),
-    Key::new("sandbox.filesystem.denyRead", TEXTS, "Cannot be read.").anchored().forbids(),
-    Key::new("sandbox.filesystem.allowRead", TEXTS, "Can be read inside of what cannot.")
+    Key::new("sandbox.excludedCommands", TEXTS, "Commands that run outside the sandbox.").only(NotForeign),
+    Key::new(
+        "sandbox.allowUnsandboxedCommands",
+        Switch,
+        "Let the model ask to run a command outside the sandbox.",
+    )
+    .or("true")
+    .only(ForeignOnly(false)),
+    Key::new("sandbox.filesystem", Group, "File access in the sandbox.").forbids(),
+    Key::new("sandbox.filesystem.allowWrite", TEXTS, "Paths that commands can write.")
         .anchored()
         .only(NotForeign),
-    Key::new("sandbox.filesystem.disabled", Switch, "Files are not confined.")
+    Key::new("sandbox.filesystem.denyWrite", TEXTS, "Paths that commands cannot write.").anchored().forbids(),
+    Key::new("sandbox.filesystem.denyRead", TEXTS, "Paths that commands cannot read.").anchored().forbids(),
+    Key::new("sandbox.filesystem.allowRead", TEXTS, "Paths inside `denyRead` that commands can read.")
+        .anchored()
+        .only(NotForeign),
+    Key::new("sandbox.filesystem.disabled", Switch, "Turn off file restrictions in the sandbox.")
         .or("false")
         .only(OutsideRepositories),
     Key::new(
         "sandbox.filesystem.allowManagedReadPathsOnly",
         Switch,
-        "Of `allowRead` only the administrator's list counts.",
+        "Use only the managed `allowRead` list.",
     )
     .only(Managed)
     .forbids(),
-    Key::new("sandbox.network", Group, "Hosts that commands can reach.").forbids(),
-    Key::new("sandbox.network.allowedDomains", TEXTS, "Hosts that can be reached.").only(NotForeign),
-    Key::new("sandbox.network.deniedDomains", TEXTS, "Hosts that cannot be reached, whatever else is said.")
-        .forbids(),
-    Key::new("sandbox.network.strictAllowlist", Switch, "Other hosts are refused and not asked about.")
+    Key::new("sandbox.network", Group, "Network access in the sandbox.").forbids(),
+    Key::new("sandbox.network.allowedDomains", TEXTS, "Hosts that commands can reach.").only(NotForeign),
+    Key::new("sandbox.network.deniedDomains", TEXTS, "Hosts that commands can never reach.").forbids(),
+    Key::new("sandbox.network.strictAllowlist", Switch, "Deny other hosts without asking.")
         .or("false")
         .only(OutsideRepositories),
     Key::new(
         "sandbox.network.allowManagedDomainsOnly",
         Switch,
-        "Of `allowedDomains` only the administrator's list counts.",
+        "Use only the managed `allowedDomains` list.",
     )
     .only(Managed)
     .forbids(),
     Key::idle("sandbox.network.httpProxyPort", PORT, "A proxy of your own.").only(OutsideRepositories),
     Key::idle("sandbox.network.socksProxyPort", PORT, "A proxy of your own.").only(OutsideRepositories),
-    Key::idle("sandbox.network.tlsTerminate", Any, "Whether the proxy looks into TLS.")
-        .only(OutsideRepositories),
-    Key::idle("sandbox.network.allowUnixSockets", TEXTS, "Sockets that can be reached.").only(NotForeign),
-    Key::idle("sandbox.network.allowAllUnixSockets", Switch, "Every socket can be reached.").only(NotForeign),
-    Key::idle("sandbox.network.allowLocalBinding", Switch, "Commands may listen on local ports.")
+    Key::idle("sandbox.network.tlsTerminate", Any, "Let the proxy decrypt TLS.").only(OutsideRepositories),
+    Key::idle("sandbox.network.allowUnixSockets", TEXTS, "Unix sockets that commands can reach.")
         .only(NotForeign),
-    Key::idle("sandbox.network.allowMachLookup", TEXTS, "Services that can be reached.").only(NotForeign),
-    Key::new("sandbox.credentials", Group, "Secrets that commands do not see.").forbids(),
+    Key::idle("sandbox.network.allowAllUnixSockets", Switch, "Let commands reach every Unix socket.")
+        .only(NotForeign),
+    Key::idle("sandbox.network.allowLocalBinding", Switch, "Let commands listen on local ports.")
+        .only(NotForeign),
+    Key::idle("sandbox.network.allowMachLookup", TEXTS, "Mach services that commands can reach.")
+        .only(NotForeign),
+    Key::new("sandbox.credentials", Group, "Credentials hidden from commands.").forbids(),
     Key::new(
         "sandbox.credentials.files",
         List(&Fields(&[("path", Text, true), ("mode", Choice(CREDENTIAL), true)])),
-        "Files that are hidden. `mask` is not supported and hides too.",
+        "Files hidden from commands. `mask` is not supported and hides them too.",
     )
     .anchored()
     .forbids(),
     Key::new(
         "sandbox.credentials.envVars",
         List(&Fields(&[("name", Text, true), ("mode", Choice(CREDENTIAL), true)])),
-        "Variables that are hidden. `mask` is not supported and hides too.",
+        "Variables hidden from commands. `mask` is not supported and hides them too.",
     )
     .forbids(),
-    Key::idle("sandbox.ignoreViolations", Map(&TEXTS), "What is not told when it is refused.")
-        .only(NotForeign),
-    Key::idle("sandbox.enableWeakerNestedSandbox", Switch, "A weaker sandbox inside of containers.")
+    Key::idle("sandbox.ignoreViolations", Map(&TEXTS), "Violations that are not reported.").only(NotForeign),
+    Key::idle("sandbox.enableWeakerNestedSandbox", Switch, "Use a weaker sandbox inside containers.")
         .only(OutsideRepositories),
-    Key::idle("sandbox.enableWeakerNetworkIsolation", Switch, "A weaker sandbox for the network.")
+    Key::idle("sandbox.enableWeakerNetworkIsolation", Switch, "Use weaker network isolation.")
         .only(OutsideRepositories),
-    Key::idle("sandbox.allowAppleEvents", Switch, "Commands may steer other programs.")
+    Key::idle("sandbox.allowAppleEvents", Switch, "Let commands send Apple events.")
         .only(OutsideRepositories),
     Key::idle("sandbox.ripgrep", Object, "The search program of the sandbox.").only(OutsideRepositories),
-    Key::new("sandbox.bwrapPath", Text, "The program that makes the sandbox.").only(OutsideRepositories),
-    Key::idle("sandbox.socatPath", Text, "The program that bridges the network.").only(OutsideRepositories),
+    Key::new("sandbox.bwrapPath", Text, "The path of `bwrap`.").only(OutsideRepositories),
+    Key::idle("sandbox.socatPath", Text, "The path of `socat`.").only(OutsideRepositories),
     // Context, files, commands.
-    Key::new("autoCompactEnabled", Switch, "Compacts when the context passes its threshold.")
+    Key::new("autoCompactEnabled", Switch, "Compact automatically when the context passes its threshold.")
         .or("true")
         .waits(),
-    Key::new("autoCompactWindow", Whole(1, u64::MAX), "The window that thresholds follow from, in tokens.")
-        .or("the model's window")
-        .waits(),
+    Key::new(
+        "autoCompactWindow",
+        Whole(1, u64::MAX),
+        "The context window, in tokens, that the thresholds are computed from.",
+    )
+    .or("the model's window")
+    .waits(),
     Key::new(
         "claudeMdExcludes",
         TEXTS,
-        "Patterns of memory files that are not read; the administrator's are always read.",
+        "Patterns of memory files to skip; managed memory files are always read.",
     )
     .waits(),
-    Key::idle("claudeMd", Text, "Memory for everybody.").only(Managed),
-    Key::idle("autoMemoryEnabled", Switch, "Whether sessions remember things on their own."),
-    Key::idle("autoMemoryDirectory", Text, "Where they keep them.").only(OutsideRepositories),
-    Key::new("fileCheckpointingEnabled", Switch, "Keeps the former content of files that calls may change.")
-        .or("true"),
-    Key::idle("cleanupPeriodDays", Whole(1, u64::MAX), "After how many days old sessions go."),
-    Key::idle("plansDirectory", Text, "Where plans are kept.").waits(),
-    Key::idle("defaultShell", Choice(&["bash", "powershell"]), "The shell of lines that begin with `!`."),
+    Key::idle("claudeMd", Text, "Managed memory for all users.").only(Managed),
+    Key::idle("autoMemoryEnabled", Switch, "Let sessions save memories on their own."),
+    Key::idle("autoMemoryDirectory", Text, "The directory for such memories.").only(OutsideRepositories),
+    Key::new(
+        "fileCheckpointingEnabled",
+        Switch,
+        "Save the previous content of files before tool calls change them, for `/rewind`.",
+    )
+    .or("true"),
+    Key::idle("cleanupPeriodDays", Whole(1, u64::MAX), "Delete sessions after this many days."),
+    Key::idle("plansDirectory", Text, "The directory for plans.").waits(),
+    Key::idle("defaultShell", Choice(&["bash", "powershell"]), "The shell for lines that begin with `!`."),
     Key::new(
         "bashOutputMaxChars",
         Whole(1, u64::MAX),
-        "How much output of a command a result holds; at least 4000, at most 128000.",
+        "The most characters of a command's output in a tool result, from 4000 to 128000.",
     )
     .or("30000"),
-    Key::idle("bashEditDiffEnabled", Switch, "Shows what a command changed."),
+    Key::idle("bashEditDiffEnabled", Switch, "Show the file changes a command made."),
     Key::idle("processWrapper", Any, "A program that starts commands.").only(OutsideRepositories),
-    Key::idle("worktree", Group, "How work trees are made."),
-    Key::idle("worktree.baseRef", Choice(&["fresh", "head"]), "What they begin with."),
-    Key::idle("worktree.symlinkDirectories", TEXTS, "Directories that are linked into them.").waits(),
-    Key::idle("worktree.sparsePaths", TEXTS, "Paths that are checked out."),
-    Key::idle("worktree.bgIsolation", Any, "Whether background work has its own."),
+    Key::idle("worktree", Group, "How Git worktrees are created."),
+    Key::idle("worktree.baseRef", Choice(&["fresh", "head"]), "The commit they start from."),
+    Key::idle("worktree.symlinkDirectories", TEXTS, "Directories to symlink into them.").waits(),
+    Key::idle("worktree.sparsePaths", TEXTS, "Paths to check out."),
+    Key::idle("worktree.bgIsolation", Any, "Give background work its own worktree."),
     // Credentials.
-    Key::idle("apiKeyHelper", Text, "A program that prints the key.").only(OutsideRepositories),
-    Key::idle("awsAuthRefresh", Text, "A program that renews a login.").only(OutsideRepositories),
-    Key::idle("awsCredentialExport", Text, "A program that prints credentials.").only(OutsideRepositories),
-    Key::idle("gcpAuthRefresh", Text, "A program that renews a login.").only(OutsideRepositories),
-    Key::idle("otelHeadersHelper", Text, "A program that prints headers.").only(OutsideRepositories),
-    Key::idle("policyHelper", Any, "A program that prints managed settings.").only(Managed),
+    Key::idle("apiKeyHelper", Text, "A command that prints the API key.").only(OutsideRepositories),
+    Key::idle("awsAuthRefresh", Text, "A command that refreshes the login.").only(OutsideRepositories),
+    Key::idle("awsCredentialExport", Text, "A command that prints credentials.").only(OutsideRepositories),
+    Key::idle("gcpAuthRefresh", Text, "A command that refreshes the login.").only(OutsideRepositories),
+    Key::idle("otelHeadersHelper", Text, "A command that prints headers.").only(OutsideRepositories),
+    Key::idle("policyHelper", Any, "A command that prints managed settings.").only(Managed),
     // Agents, servers, plugins, skills.
     Key::idle("agent", Text, "The agent that the session runs as.").waits(),
-    Key::idle("enableAllProjectMcpServers", Switch, "Starts every server of `.mcp.json`.").waits(),
-    Key::idle("enabledMcpjsonServers", TEXTS, "Servers of `.mcp.json` that are started.").waits(),
-    Key::idle("disabledMcpjsonServers", TEXTS, "Servers of `.mcp.json` that are not started."),
-    Key::idle("allowedMcpServers", List(&Object), "The only servers that may be started.").waits(),
-    Key::idle("deniedMcpServers", List(&Object), "Servers that are never started."),
-    Key::idle("allowManagedMcpServersOnly", Switch, "Only the administrator's list of servers counts.")
+    Key::idle("enableAllProjectMcpServers", Switch, "Start every server in `.mcp.json`.").waits(),
+    Key::idle("enabledMcpjsonServers", TEXTS, "Servers in `.mcp.json` to start.").waits(),
+    Key::idle("disabledMcpjsonServers", TEXTS, "Servers in `.mcp.json` not to start."),
+    Key::idle("allowedMcpServers", List(&Object), "The only MCP servers allowed.").waits(),
+    Key::idle("deniedMcpServers", List(&Object), "MCP servers that never start."),
+    Key::idle("allowManagedMcpServersOnly", Switch, "Use only the managed list of allowed MCP servers.")
         .only(Managed),
-    Key::idle("enabledPlugins", Map(&Any), "Plugins that are loaded.").waits(),
-    Key::idle("extraKnownMarketplaces", Map(&Object), "Where plugins come from.").waits(),
-    Key::idle("pluginConfigs", Map(&Any), "What plugins are told.").only(OutsideRepositories),
-    Key::idle("strictKnownMarketplaces", Any, "The only places plugins may come from.").only(Managed),
-    Key::idle("strictPluginOnlyCustomization", Any, "Only plugins add anything.").only(Managed),
-    Key::idle("disableSideloadFlags", Any, "Flags that load plugins and servers are refused.").only(Managed),
-    Key::idle("requiredMinimumVersion", Text, "Older versions do not start.").only(Managed),
+    Key::idle("enabledPlugins", Map(&Any), "Plugins to load.").waits(),
+    Key::idle("extraKnownMarketplaces", Map(&Object), "Additional plugin marketplaces.").waits(),
+    Key::idle("pluginConfigs", Map(&Any), "Configuration of plugins.").only(OutsideRepositories),
+    Key::idle("strictKnownMarketplaces", Any, "The only plugin marketplaces allowed.").only(Managed),
+    Key::idle("strictPluginOnlyCustomization", Any, "Allow customization through plugins only.")
+        .only(Managed),
+    Key::idle("disableSideloadFlags", Any, "Refuse flags that load plugins and MCP servers.").only(Managed),
+    Key::idle("requiredMinimumVersion", Text, "The oldest version allowed to start.").only(Managed),
     Key::idle(
         "skillOverrides",
         Map(&Choice(&["on", "name-only", "user-invocable-only", "off"])),
-        "Which skills are offered.",
+        "How each skill is offered.",
     ),
-    Key::idle("disableBundledSkills", Switch, "Offers no built-in skills."),
-    Key::idle("disableSkillShellExecution", Switch, "Skills run no commands."),
+    Key::idle("disableBundledSkills", Switch, "Offer no built-in skills."),
+    Key::idle("disableSkillShellExecution", Switch, "Do not let skills run commands."),
     Key::idle(
         "skillListingBudgetFraction",
         Share(0.0, 1.0),
-        "How much of the window the list of skills takes.",
+        "The share of the context window for the list of skills.",
     ),
-    Key::idle("skillListingMaxDescChars", Whole(1, u64::MAX), "How much of a skill's description is listed."),
-    Key::idle("disableClaudeAiConnectors", Switch, "Offers no connectors of an account.")
+    Key::idle(
+        "skillListingMaxDescChars",
+        Whole(1, u64::MAX),
+        "The most characters of a skill's description in the list.",
+    ),
+    Key::idle("disableClaudeAiConnectors", Switch, "Offer no claude.ai connectors.").merged(Strict(true)),
+    Key::idle("syncClaudeAiSkills", Switch, "Sync skills from claude.ai.").merged(Strict(false)),
+    Key::idle("isolatePeerMachines", Switch, "Isolate this machine from the account's other machines.")
         .merged(Strict(true)),
-    Key::idle("syncClaudeAiSkills", Switch, "Takes over skills of an account.").merged(Strict(false)),
-    Key::idle("isolatePeerMachines", Switch, "Keeps machines of an account apart.").merged(Strict(true)),
-    Key::idle("remoteControlAtStartup", Switch, "Lets other devices steer the session.")
-        .merged(Strict(false)),
-    Key::idle("crossSessionInbound", Any, "What other sessions may send."),
+    Key::idle("remoteControlAtStartup", Switch, "Allow remote control of the session.").merged(Strict(false)),
+    Key::idle("crossSessionInbound", Any, "Messages accepted from other sessions."),
     // Git.
-    Key::idle("attribution", Group, "What commits and pull requests say about their author."),
-    Key::idle("attribution.commit", Text, "In commits."),
-    Key::idle("attribution.pr", Text, "In pull requests."),
-    Key::idle("attribution.sessionUrl", Any, "Whether the session is named."),
-    Key::idle("includeCoAuthoredBy", Switch, "An old name for `attribution`."),
-    Key::idle("includeGitInstructions", Switch, "Tells the model how to commit."),
-    Key::idle("prUrlTemplate", Text, "How addresses of pull requests look."),
+    Key::idle("attribution", Group, "Attribution in commits and pull requests."),
+    Key::idle("attribution.commit", Text, "The attribution in commits."),
+    Key::idle("attribution.pr", Text, "The attribution in pull requests."),
+    Key::idle("attribution.sessionUrl", Any, "Include the session's URL."),
+    Key::idle("includeCoAuthoredBy", Switch, "Deprecated; use `attribution`."),
+    Key::idle("includeGitInstructions", Switch, "Include Git instructions in the system prompt."),
+    Key::idle("prUrlTemplate", Text, "The URL template of pull requests."),
     // Screens.
-    Key::idle("statusLine", Object, "A program that prints the status line.").waits(),
-    Key::idle("subagentStatusLine", Object, "The same for agents.").waits(),
-    Key::idle("fileSuggestion", Object, "A program that suggests files.").waits(),
+    Key::idle("statusLine", Object, "A command that prints the status line.").waits(),
+    Key::idle("subagentStatusLine", Object, "A command that prints the status line of subagents.").waits(),
+    Key::idle("fileSuggestion", Object, "A command that suggests files.").waits(),
     Key::idle("footerLinksRegexes", Any, "Links below the input.").only(OutsideRepositories),
-    Key::idle("spellcheck", Any, "Marks misspelt words.").only(OutsideRepositories),
-    Key::idle("spinnerVerbs", Any, "Words while the model works."),
-    Key::idle("spinnerTipsEnabled", Switch, "Tips while the model works."),
-    Key::idle("theme", Text, "Colours."),
-    Key::idle("tui", Any, "How the screen is drawn."),
-    Key::idle("viewMode", Text, "How much is shown."),
-    Key::idle("verbose", Switch, "Shows more."),
-    Key::idle("editorMode", Text, "Keys of the input."),
-    Key::idle("vimInsertModeRemaps", Any, "Keys of the input.").only(OutsideRepositories),
-    Key::idle("keybindingFlavor", Text, "Keys of the input."),
-    Key::idle("preferredNotifChannel", Text, "How notifications arrive."),
-    Key::idle("prefersReducedMotion", Switch, "Nothing moves on the screen."),
-    Key::idle("axScreenReader", Switch, "For screen readers."),
-    Key::idle("respectGitignore", Switch, "Suggests no ignored files."),
-    Key::idle("respondToBashCommands", Switch, "The model sees lines that begin with `!`."),
-    Key::idle("showTurnDuration", Switch, "Shows how long turns take."),
-    Key::idle("askUserQuestionTimeout", Any, "How long a question waits.").only(OutsideRepositories),
+    Key::idle("spellcheck", Any, "Check the spelling of prompts.").only(OutsideRepositories),
+    Key::idle("spinnerVerbs", Any, "The words shown while the model works."),
+    Key::idle("spinnerTipsEnabled", Switch, "Show tips while the model works."),
+    Key::idle("theme", Text, "The colour theme."),
+    Key::idle("tui", Any, "The terminal UI."),
+    Key::idle("viewMode", Text, "How much detail is shown."),
+    Key::idle("verbose", Switch, "Show full tool output."),
+    Key::idle("editorMode", Text, "Key bindings of the input."),
+    Key::idle("vimInsertModeRemaps", Any, "Key bindings of the input.").only(OutsideRepositories),
+    Key::idle("keybindingFlavor", Text, "Key bindings of the input."),
+    Key::idle("preferredNotifChannel", Text, "The channel for notifications."),
+    Key::idle("prefersReducedMotion", Switch, "Reduce animations."),
+    Key::idle("axScreenReader", Switch, "Optimize output for screen readers."),
+    Key::idle("respectGitignore", Switch, "Leave Git-ignored files out of suggestions."),
+    Key::idle("respondToBashCommands", Switch, "Let the model respond to commands entered with `!`."),
+    Key::idle("showTurnDuration", Switch, "Show how long each turn took."),
+    Key::idle("askUserQuestionTimeout", Any, "The timeout of questions to the user.")
+        .only(OutsideRepositories),
 ];
