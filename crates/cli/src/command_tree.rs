@@ -3,16 +3,19 @@
 //! The tree is built from the definitions that `--help` shows, and only when somebody asks for it.
 
 use std::ffi::OsString;
+use std::io;
 
+use clap::builder::PossibleValuesParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory, Parser};
 use clap_complete::Shell;
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::arguments::{Arguments, Request};
 use crate::{config, confine, display, doctor, help, permissions, replay, sessions, trace, trust, usage};
 
-/// Prints completions for a shell
+/// Print completions for a shell
 #[derive(Debug, Parser)]
 #[command(name = "windlass completions", args_override_self = true)]
 #[command(after_help = "\
@@ -25,7 +28,7 @@ struct Completions {
     shell: Shell,
 }
 
-/// Prints the manual page of windlass or of one of its commands
+/// Print the manual page of windlass or of one of its commands
 #[derive(Debug, Parser)]
 #[command(name = "windlass man", args_override_self = true)]
 #[command(after_help = "\
@@ -63,13 +66,34 @@ pub(crate) fn definition(name: &str) -> Option<Command> {
 /// The whole command line.
 pub(crate) fn whole() -> Command {
     let demo = Command::new("demo").about("Fix a small sample project under a scripted model; needs no key");
-    let topic = Arg::new("topic").value_parser(help::TOPICS).help("What about");
+    let topic = Arg::new("topic").value_parser(help::topics()).help("What about");
     let help = Command::new("help").about("Show help about flags, a command or the environment").arg(topic);
     // The page lists the commands by itself.
     let (_, after_commands) = help::AFTER_FLAGS.split_once("\n\n").unwrap_or_default();
     let whole = Arguments::command().after_help(after_commands).disable_help_subcommand(true);
-    let whole = whole.subcommand(demo).subcommand(help);
-    DEFINED.iter().fold(whole, |whole, (name, define)| whole.subcommand(define().name(*name)))
+    let whole = with_values(whole).subcommand(demo).subcommand(help);
+    DEFINED.iter().fold(whole, |whole, (name, define)| whole.subcommand(with_values(define().name(*name))))
+}
+
+/// The same command, with the words that the help of a flag lists as the values to complete. (Lines are parsed without
+/// them: the errors of the settings say more.)
+fn with_values(command: Command) -> Command {
+    let command = command.mut_args(|arg| {
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        let takes_word =
+            arg.get_value_names().is_some_and(|names| matches!(&*names[0], "MODE" | "LEVEL" | "FORM"));
+        match help.split_once(": ") {
+            Some((_, words)) if takes_word => {
+                let words = words.split(|c: char| !c.is_alphanumeric());
+                let words = words.filter(|word| !word.is_empty() && *word != "or");
+                // The parser keeps only texts that live as long as the process, which ends after printing them.
+                let words: Vec<&'static str> = words.map(|word| &*word.to_owned().leak()).collect();
+                arg.value_parser(PossibleValuesParser::new(words))
+            }
+            _ => arg,
+        }
+    });
+    command.mut_subcommands(with_values)
 }
 
 /// Reads what stands behind `windlass completions`. Each error is for the user.
@@ -97,11 +121,46 @@ pub(crate) fn parse_man(rest: &[OsString]) -> Result<Request, String> {
             format!("There is no command `windlass {path}`. `windlass help` lists the commands.")
         })?;
     }
-    let mut page = Vec::new();
+    let page = page(command).map_err(|error| format!("Cannot make the manual page: {error}."))?;
+    Ok(Request::Show(String::from_utf8_lossy(&page).into_owned()))
+}
+
+/// The manual page of a command. Each paragraph behind the flags becomes a section.
+fn page(command: &Command) -> io::Result<Vec<u8>> {
     let name = command.get_bin_name().unwrap_or("windlass").replace(' ', "-");
     let manual = Man::new(command.clone()).title(name).manual("Windlass");
-    manual.render(&mut page).map_err(|error| format!("the page cannot be made: {error}."))?;
-    Ok(Request::Show(String::from_utf8_lossy(&page).into_owned()))
+    let mut page = Vec::new();
+    manual.render_title(&mut page)?;
+    manual.render_name_section(&mut page)?;
+    manual.render_synopsis_section(&mut page)?;
+    manual.render_description_section(&mut page)?;
+    manual.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        manual.render_subcommands_section(&mut page)?;
+    }
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let mut sections = Roff::new();
+    for paragraph in after.split("\n\n") {
+        add_section(&mut sections, paragraph);
+    }
+    sections.to_writer(&mut page)?;
+    Ok(page)
+}
+
+/// Adds a paragraph of help: its title, then tables, examples and sentences.
+fn add_section(sections: &mut Roff, paragraph: &str) {
+    let (title, lines) = paragraph.split_once(":\n").unwrap_or(("", paragraph));
+    if !title.is_empty() {
+        sections.control("SH", [title.to_uppercase().as_str()]);
+    }
+    for line in lines.lines().map(str::trim) {
+        match line.split_once("  ") {
+            Some((term, about)) if !line.starts_with("windlass ") => {
+                sections.control("TP", []).text([bold(term)]).text([roman(about.trim())])
+            }
+            _ => sections.control("PP", []).text([roman(line)]),
+        };
+    }
 }
 
 /// What a line says, or the help that it asks for.

@@ -13,7 +13,7 @@ use crate::arguments::Request;
 use crate::suggest::closest;
 use crate::{complain, help};
 
-/// Shows the settings that hold, and what settings there are
+/// Show the settings in force with file and line; list all settings
 #[derive(Debug, Parser)]
 #[command(name = "windlass config", disable_help_subcommand = true, args_override_self = true)]
 struct Arguments {

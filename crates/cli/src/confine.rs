@@ -22,7 +22,7 @@ use crate::{complain, help};
 /// Entries of the working directories that are looked through for what may not be read.
 const ENTRIES_MAX: usize = 20_000;
 
-/// Tries the sandbox in which commands run
+/// Run a program in the sandbox, or show what the sandbox enforces here
 #[derive(Debug, Parser)]
 #[command(name = "windlass sandbox", disable_help_subcommand = true, args_override_self = true)]
 struct Arguments {

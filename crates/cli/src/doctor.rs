@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::arguments::Request;
 use crate::{complain, display, guard, help};
 
-/// Checks settings, trust, key, model, sandbox and sessions, and says what to do where something is wrong
+/// Check settings, trust, key, model, sandbox and sessions, and say what to do where something is wrong
 #[derive(Debug, Parser)]
 #[command(name = "windlass doctor", args_override_self = true)]
 #[command(

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::CommandFactory as _;
 use windlass_config::{Area, VARIABLES};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, COMMANDS};
 use crate::{command_tree, layout};
 
 /// Lines longer than this are hard to read.
@@ -61,7 +61,8 @@ Exit codes:
   130  A second Ctrl-C ended the process at once
   143  SIGTERM ended it
 
-Set ANTHROPIC_API_KEY to your key. Without a key, try `windlass demo`; `windlass doctor` checks your setup.";
+Setup:
+  Set ANTHROPIC_API_KEY to your key. Without a key, try `windlass demo`; `windlass doctor` checks your setup.";
 
 /// What `windlass help demo` and `windlass demo --help` say.
 const DEMO: &str = "\
@@ -78,40 +79,32 @@ Exit codes:
   143  SIGTERM ended it
 ";
 
-/// The topics beside the flags.
-pub(crate) const TOPICS: [&str; 12] = [
-    "completions",
-    "config",
-    "demo",
-    "doctor",
-    "environment",
-    "man",
-    "permissions",
-    "replay",
-    "sandbox",
-    "sessions",
-    "trace",
-    "trust",
-];
+/// The topics beside the flags: every command, and the environment.
+pub(crate) fn topics() -> [&'static str; COMMANDS.len()] {
+    COMMANDS.map(|command| if command == "help" { "environment" } else { command })
+}
 
-/// A text for the terminal on standard output.
+/// A text for the terminal on standard output. Examples stay whole, to be copied.
 pub(crate) fn page(text: &str) -> String {
-    layout::wrap(text, layout::columns(std::io::stdout()).min(COLUMNS_MAX))
+    let columns = layout::columns(std::io::stdout()).min(COLUMNS_MAX);
+    let is_example = |line: &str| line.starts_with("  windlass ");
+    let fit = |line| if is_example(line) { line.to_owned() } else { layout::wrap(line, columns) };
+    text.split('\n').map(fit).collect::<Vec<_>>().join("\n")
 }
 
 /// What there is to say about a topic; about the flags if there is none.
 pub(crate) fn about(topic: Option<&str>) -> Result<String, String> {
     let text = match topic {
-        None => Arguments::command().render_help().to_string(),
+        None | Some("help") => Arguments::command().render_help().to_string(),
         Some("demo") => DEMO.to_owned(),
         Some("environment") => environment(),
         Some(other) => {
             if let Some(mut command) = command_tree::definition(other) {
                 return Ok(page(&command.render_help().to_string()));
             }
-            let topics = TOPICS.map(|topic| format!("`windlass help {topic}`")).join(", ");
+            let topics = topics().map(|topic| format!("`windlass help {topic}`")).join(", ");
             let other = crate::display::line(other);
-            return Err(format!("no help for {other}. Try `windlass help`, {topics}."));
+            return Err(format!("No help for {other}. Try `windlass help`, {topics}."));
         }
     };
     Ok(page(&text))
@@ -157,7 +150,7 @@ mod tests {
 
     #[test]
     fn there_are_pages_for_the_topics_and_no_others() {
-        for topic in TOPICS {
+        for topic in topics() {
             assert!(about(Some(topic)).is_ok(), "{topic}");
         }
         assert!(about(None).is_ok_and(|text| text.contains("--model")));

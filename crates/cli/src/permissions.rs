@@ -48,7 +48,7 @@ pub(crate) struct Wanted {
     /// Its input, as a JSON object
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub(crate) input: String,
-    /// Permission mode, instead of the one in the settings
+    /// Permission mode, instead of the settings: default (or manual), acceptEdits, plan, dontAsk, auto or bypassPermissions
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<String>,
     /// Additional rules that allow

@@ -19,8 +19,8 @@ use crate::sessions::{Ground, print};
 use crate::{complain, display, help, print as prompts};
 use play::{End, Played};
 
-/// Replays a session offline, without calling models or tools: feeds the recorded events to the engine again and compares
-/// every decision with the log. Stops at the first difference.
+/// Replay a session offline, without calling models or tools: feed the recorded events to the engine again and compare
+/// every decision with the log. Replay stops at the first difference.
 #[derive(Debug, Parser)]
 #[command(name = "windlass replay", args_override_self = true)]
 #[command(

@@ -17,7 +17,7 @@ use crate::{complain, display, help};
 /// As much of a file tells whether it is a trace.
 const BEGINNING_BYTES: u64 = 512;
 
-/// Writes a session as one HTML page: a timeline, the context by part, and the cost. The page needs no network, and secrets
+/// Make an HTML page of a session: a timeline, the context by part, and the cost. The page needs no network, and secrets
 /// are redacted.
 #[derive(Debug, Parser)]
 #[command(name = "windlass trace", args_override_self = true)]

@@ -13,7 +13,7 @@ use crate::arguments::Request;
 use crate::guard::{self, Said};
 use crate::{complain, display, help};
 
-/// Lets the settings of a project act, or not: hooks, servers, variables and rules that allow
+/// Show what this project's settings would run (hooks, servers, variables, allow rules), and trust them or not
 #[derive(Debug, Parser)]
 #[command(name = "windlass trust", disable_help_subcommand = true, args_override_self = true)]
 #[command(

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::arguments::Request;
 use crate::help;
 
-/// Lists, shows, searches, exports and removes sessions
+/// List, show, search, export and remove sessions
 #[derive(Debug, Parser)]
 #[command(name = "windlass sessions", disable_help_subcommand = true, args_override_self = true)]
 #[command(

@@ -64,6 +64,12 @@ fn bash_completes_commands_and_flags() {
     check(&["windlass", "config", "sh"], &["show"]);
     check(&["windlass", "config", "show", "--js"], &["--json"]);
     check(&["windlass", "--output-format", "stream"], &["stream-json"]);
+    check(&["windlass", "--permission-mode", "a"], &["acceptEdits", "auto"]);
+    check(&["windlass", "--effort", ""], &["low", "medium", "high", "xhigh", "max"]);
+    check(&["windlass", "--thinking", "d"], &["disabled"]);
+    check(&["windlass", "--thinking-display", ""], &["summarized", "omitted"]);
+    check(&["windlass", "permissions", "explain", "--permission-mode", "p"], &["plan"]);
+    check(&["windlass", "help", "env"], &["environment"]);
 }
 
 #[test]
@@ -82,9 +88,17 @@ fn every_flag_and_command_of_the_help_is_in_completions_and_page() {
     for name in flags.iter().chain(&commands) {
         assert!(page.contains(name), "{name} is not in the page");
     }
-    for section in [".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS", ".SH SUBCOMMANDS", ".SH VERSION"] {
-        assert!(page.contains(section), "{section} is not in the page");
+    for section in ["NAME", "SYNOPSIS", "OPTIONS", "SUBCOMMANDS", "\"EXIT CODES\"", "SETUP"] {
+        assert!(page.contains(&format!(".SH {section}\n")), "{section} is not in the page");
     }
+    assert!(!page.contains("EXTRA"), "{page}");
+}
+
+#[test]
+fn examples_can_be_copied() {
+    let help = windlass(&["completions", "--help"]);
+    let example = "  windlass completions bash > ~/.local/share/bash-completion/completions/windlass\n";
+    assert!(help.contains(example), "{help}");
 }
 
 #[test]

@@ -152,5 +152,5 @@ fn help_says_what_there_is() {
     for arguments in [&["demo", "--help"], &["help", "demo"]] {
         check(arguments, &["Usage: windlass demo", "needs no key"]);
     }
-    check_refused(&stage.run(&["help", "wether"]), &["no help for wether", "windlass help environment"]);
+    check_refused(&stage.run(&["help", "wether"]), &["No help for wether", "windlass help environment"]);
 }
