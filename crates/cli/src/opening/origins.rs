@@ -35,8 +35,7 @@ pub(crate) struct Origins {
     checkpoints: bool,
     repository: Option<Repository>,
     git: Option<GitProgram>,
-    /// A person answers questions.
-    is_interactive: bool,
+    asks_person: bool,
 }
 
 impl Origins {
@@ -52,30 +51,22 @@ impl Origins {
             checkpoints: !home.no_checkpoints,
             repository: Repository::discover(&config.cwd),
             git,
-            is_interactive: config.permissions.asking == Asking::Person,
+            asks_person: config.permissions.asking == Asking::Person,
         }
-    }
-
-    /// The command line as a replay has to read it: where the answer of a prompt went decides whether anybody is asked, and only the
-    /// flag says so afterwards.
-    fn arguments(&self) -> Vec<String> {
-        let given = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
-        let given: Vec<String> = given.collect();
-        let is_command = given.first().is_some_and(|first| first == "replay");
-        let says_so = is_command || given.iter().any(|argument| argument == "-p" || argument == "--print");
-        let print = (!self.is_interactive && !says_so).then(|| "--print".to_owned());
-        print.into_iter().chain(given).collect()
     }
 
     pub(super) fn header(&self, key: SessionKey, engine: &Engine) -> Header {
         let mut settings = Saved::new(&self.flags, &engine.model().id, engine.system_prompt()).write();
-        Recorded::new(self.settings.clone(), engine).write(&mut settings);
+        Recorded::new(self.settings.clone(), self.asks_person, engine).write(&mut settings);
         settings.extend(sums(engine).map(|sums| (SUMS.to_owned(), sums)));
         Header {
             engine: env!("CARGO_PKG_VERSION").into(),
             entrypoint: self.entrypoint.as_str().into(),
             git_branch: self.repository.as_ref().and_then(Repository::branch).map(Into::into),
-            arguments: self.arguments(),
+            arguments: std::env::args_os()
+                .skip(1)
+                .map(|given| given.to_string_lossy().into_owned())
+                .collect(),
             variables: self.variables.clone(),
             settings,
             ..Header::new(key.seed, &self.cwd, wall_ms())

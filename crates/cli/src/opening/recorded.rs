@@ -16,14 +16,16 @@ const RECORDED: &str = "held";
 /// Under this name a log keeps what the session had cost when the process opened it, where that is not what it cost so far.
 const BEFORE_USD: &str = "beforeUsd";
 
-/// What held: settings, hooks and the sandbox.
+/// What held: settings, hooks and the sandbox, and who was asked.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub(crate) struct Recorded {
     settings: RecordedSettings,
     /// The events that hooks were there for.
     hooks: Vec<String>,
     sandbox: Option<RecordedSandbox>,
+    /// Whether a person answered questions, which the command line alone does not say: it depends on where the answer went.
+    asks_person: Option<bool>,
 }
 
 /// How commands were confined.
@@ -36,13 +38,14 @@ struct RecordedSandbox {
 }
 
 impl Recorded {
-    pub(super) fn new(settings: RecordedSettings, engine: &Engine) -> Self {
+    pub(super) fn new(settings: RecordedSettings, asks_person: bool, engine: &Engine) -> Self {
         let sandbox = engine.sandboxing().map(|sandboxing| RecordedSandbox {
             auto_allow: sandboxing.auto_allow,
             may_leave: sandboxing.may_leave,
             excluded: sandboxing.excluded.iter().map(|pattern| pattern.text().to_owned()).collect(),
         });
-        Self { settings, hooks: engine.hook_events().map(|event| event.name().to_owned()).collect(), sandbox }
+        let hooks = engine.hook_events().map(|event| event.name().to_owned()).collect();
+        Self { settings, hooks, sandbox, asks_person: Some(asks_person) }
     }
 
     /// Adds it to what a log says about a process.
@@ -57,6 +60,11 @@ impl Recorded {
 
     pub(crate) fn files(&self) -> FileSettings {
         self.settings.clone().restore()
+    }
+
+    /// Whether a person answered questions; none if the log does not say it.
+    pub(crate) fn asks_person(&self) -> Option<bool> {
+        self.asks_person
     }
 
     /// Makes hooks and sandbox hold. Nothing is run in a replay, so no hook has to answer and no command is confined.

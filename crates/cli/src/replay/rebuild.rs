@@ -43,11 +43,12 @@ pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, String> {
     let settings = files.settings(&files.environment(variables)).map_err(|error| error.to_string())?;
     let mut config =
         Config::with_files(settings, &flags, &place, files).map_err(|error| error.to_string())?;
+    let asks_person = recorded.as_ref().and_then(Recorded::asks_person);
+    if asks_person.unwrap_or_else(|| given.is_interactive()) {
+        config.permissions.asking = Asking::Person;
+    }
     if let Some(recorded) = recorded {
         recorded.apply(&mut config);
-    }
-    if given.is_interactive() {
-        config.permissions.asking = Asking::Person;
     }
     let form = Form {
         partial_messages: given.include_partial_messages,

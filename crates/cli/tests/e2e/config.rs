@@ -83,7 +83,11 @@ fn settings_are_listed_for_a_terminal() {
     assert!(!all.contains('|') && all.lines().all(|line| line.chars().count() <= 80), "{all}");
     check_order(
         &all,
-        &["\nenv\n    Variables", "permissions.allow\n    Rules", "Value: a list of texts. Default: none.\n"],
+        &[
+            "\nenv\n    Environment variables",
+            "permissions.allow\n    Rules",
+            "Value: a list of texts. Default: none.\n",
+        ],
     );
     let some = list(&["sandbox"]).stdout;
     assert!(some.starts_with("sandbox.") && !some.contains("permissions.allow\n"), "{some}");
