@@ -171,6 +171,7 @@ mod tests {
             },
             facts: CallFacts::new(CallKind::Execute),
             reason: "No rule allows `make`.".into(),
+            repeated: false,
             each_time: offers.is_empty().then(|| "it changes a protected file".into()),
             offers,
         }

@@ -221,6 +221,8 @@ pub struct Question {
     pub facts: CallFacts,
     /// Why it is asked.
     pub reason: String,
+    /// Whether the same call keeps giving the same result, which is asked about whatever allows it.
+    pub repeated: bool,
     /// What would spare the question.
     pub offers: Offers,
     /// Where nothing is offered, why, in a few words.

@@ -224,8 +224,15 @@ impl Call {
         let case = self.case(&facts, cx);
         let offers = permission::offers(&case);
         let each_time = offers.is_empty().then(|| permission::why_each_time(&case));
-        let question = Question { call: self.id, tool_use, facts: facts.clone(), reason, offers, each_time };
-        cx.emit(Update::Question(question));
+        cx.emit(Update::Question(Question {
+            call: self.id,
+            tool_use,
+            facts: facts.clone(),
+            reason,
+            repeated,
+            offers,
+            each_time,
+        }));
         self.stage = Stage::Asking { facts, repeated };
     }
 

@@ -223,9 +223,8 @@ impl Calls {
     fn check_asked(&self, question: &Question, config: &Config) -> Verdict {
         let Some(facts) = self.facts.get(&question.call) else { return Ok(()) };
         let free = |path: &PathFact| path.resolved.as_ref().is_some_and(|path| self.readable.contains(path));
-        let hooked =
-            config.hooks.contains(&HookEvent::PreToolUse) || question.reason.contains("gave the same result");
-        if !hooked && facts.kind == CallKind::Read && facts.paths.iter().all(free) {
+        let may_be_asked = config.hooks.contains(&HookEvent::PreToolUse) || question.repeated;
+        if !may_be_asked && facts.kind == CallKind::Read && facts.paths.iter().all(free) {
             return Err(format!("{:?} reads what was made for reading, and is not free", question.call));
         }
         Ok(())
