@@ -12,7 +12,7 @@ mod word;
 
 pub(crate) use unwrap::runs_in_awk;
 
-use crate::places::Places;
+use crate::places::{self, Places};
 use crate::{FoundCommand, NamedPath, PlainCommand};
 use made::{Made, Streams};
 use variables::Variables;
@@ -52,12 +52,14 @@ fn pass(line: &str, variables: Variables) -> Walk {
         made: Made::default(),
         input: Input::default(),
         is_fed: false,
+        changes_patterns: false,
     };
     if line.contains('\0') {
         walk.note_unseen("it contains a NUL");
     }
     scan::commands(line, &Places::default(), &mut walk);
     walk.run_made();
+    walk.doubt_removals();
     walk
 }
 
@@ -81,6 +83,8 @@ pub(crate) struct Walk {
     input: Input,
     /// Something is piped into the script that is read next.
     is_fed: bool,
+    /// Patterns may mean other files than they seem to.
+    changes_patterns: bool,
 }
 
 /// What commands do with what comes in.
@@ -216,7 +220,7 @@ impl Walk {
         }
         let item = |argument: Argument| {
             let is_plain = !argument.text.contains(['\0', '~', ' ', '\t', '\n', '\\'])
-                && (argument.is_pattern || !argument.text.contains(['*', '?', '[']));
+                && (argument.is_pattern || !argument.text.contains(['*', '?', '[', '(']));
             is_plain.then_some(argument.text)
         };
         let items: Option<Vec<String>> = items.iter().flat_map(Draft::expand).map(item).collect();
@@ -302,8 +306,22 @@ impl Walk {
         self.nested(text, |walk| walk.take_in(inside, places));
     }
 
+    /// Where patterns may mean anything, a removal by a pattern may remove anything.
+    fn doubt_removals(&mut self) {
+        for command in self.commands.iter_mut().filter(|_| self.changes_patterns) {
+            // Behind the parenthesis of a pattern the words of a command are not seen any more.
+            let is_search = |name: &String| name.ends_with("find") || name.ends_with("fd");
+            let is_cut = command.words.first().is_some_and(is_search)
+                && command.words.iter().any(|word| word.contains('\0'));
+            if is_cut || command.removes.iter().any(|path| path.is_pattern || path.is_unknown()) {
+                command.removes.extend(places::named("\0", false, &Places::default()));
+            }
+        }
+    }
+
     /// Takes in what was found in a text that is no command.
     fn take_in(&mut self, inside: unwrap::Inside, places: &Places) {
+        self.changes_patterns |= inside.changes_patterns;
         if let Some(why) = inside.unseen {
             self.note_unseen(why);
         }
@@ -384,6 +402,7 @@ impl Walk {
                 consequence.input.add(self.fed_script(&script, places, is_fed));
             }
             self.sets_anything |= inner.sets_anything;
+            self.changes_patterns |= inner.changes_patterns;
             self.sets.extend(inner.sets);
             consequence.enters = consequence.enters.or(inner.enters);
             // Of several guesses, one that is known is right, and the others know nothing about its words.

@@ -5,6 +5,7 @@
 
 mod quote;
 
+use super::unwrap::PATTERNS;
 use super::word::Draft;
 use super::{Input, Target, Walk, Way};
 use crate::effect::FROM_COMMAND;
@@ -404,12 +405,25 @@ impl Scanner<'_, '_> {
         if self.top().in_pattern {
             return self.end_word();
         }
+        self.pattern_group();
         let is_doubled = self.rest().starts_with('(') || self.top().is_doubled;
         let is_piped = self.top().is_piped && self.top().words.is_empty();
         self.end_command();
         self.open(Kind::Commands);
         self.top().is_doubled = is_doubled;
         self.top().is_piped = is_piped;
+    }
+
+    /// A word such as `!(a|b)`, which `extglob` makes a pattern.
+    fn pattern_group(&mut self) {
+        let level = self.top();
+        let Some(word) = level.word.as_mut().filter(|word| word.may_open_group()) else { return };
+        // There it is arithmetic, or the opposite of a subshell.
+        if !level.words.is_empty() || !(level.is_doubled || word.is_bare("!")) {
+            word.push_unknown();
+            self.walk.changes_patterns = true;
+            self.walk.note_unseen(PATTERNS);
+        }
     }
 
     fn close_parenthesis(&mut self) {

@@ -57,8 +57,21 @@ pub(super) struct Inside {
     /// What comes in is code of this language.
     pub(super) code_input: Option<&'static Language>,
     pub(super) unseen: Option<&'static str>,
+    /// Patterns may mean other files than they seem to.
+    pub(super) changes_patterns: bool,
     /// Texts in code that may name files.
     pub(super) mentions: Mentions,
+}
+
+/// What is unseen where a pattern may stand for other files than it seems to.
+pub(super) const PATTERNS: &str = "it changes how patterns are read";
+
+impl Inside {
+    /// An option of the shell says which files a pattern stands for.
+    fn change_patterns(&mut self) {
+        self.changes_patterns = true;
+        self.unseen = Some(PATTERNS);
+    }
 }
 
 /// A program that runs the command in its arguments.
@@ -158,8 +171,8 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
         "sed" | "gsed" => edited(seen.arguments, &mut inside),
         "snap" => inside.runs_input = seen.arguments.iter().any(|word| word.text == "--shell"),
         "hash" | "enable" => inside.unseen = Some("it changes what a name means"),
-        "shopt" if seen.arguments.iter().any(|word| has("-s -u -su", &word.text)) => {
-            inside.unseen = Some("it changes how patterns are read");
+        "shopt" if seen.arguments.iter().any(|word| sets_shell_options(&word.text)) => {
+            inside.change_patterns();
         }
         "read" | "mapfile" | "readarray" | "getopts" | "unset" | "declare" | "local" | "typeset"
         | "readonly" | "export" | "let" | "printf" | "wait" => {
@@ -170,6 +183,10 @@ pub(super) fn inside(seen: &Seen<'_>) -> Inside {
     inside.sets_anything |= matches!(base, "eval" | "source" | ".");
     run_options(seen.arguments, &mut inside);
     inside
+}
+
+fn sets_shell_options(word: &str) -> bool {
+    (word.starts_with('-') && word.contains(['s', 'u'])) || word.contains('\0')
 }
 
 /// Builtins that set the variables they are told.
@@ -220,8 +237,14 @@ fn shell(seen: &Seen<'_>, inside: &mut Inside) {
             if text.to_ascii_lowercase().starts_with("-enc") || text == "-ec" {
                 inside.unseen = Some("a shell runs a script that is encoded");
             }
+            if text.contains('O') {
+                inside.change_patterns();
+            }
             if text.ends_with(['o', 'O']) {
                 words.next();
+            } else if text.contains(['o', 'O']) {
+                // Which of the next words is the script depends on the spelling of the whole group.
+                inside.scripts.extend(words.clone().map(|word| word.text.clone()));
             }
         } else if text != "-" && text != "--" {
             reads_input = false;

@@ -106,7 +106,7 @@ impl Variables {
     pub(super) fn get(&self, name: &str, in_quotes: bool) -> Option<&str> {
         let value = self.values.get(name).map(String::as_str)?;
         let stays =
-            !value.contains(['*', '?', '[', '\\']) && !value.trim_matches([' ', '\t', '\n']).is_empty();
+            !value.contains(['*', '?', '[', '(', '\\']) && !value.trim_matches([' ', '\t', '\n']).is_empty();
         (in_quotes || stays).then_some(value)
     }
 

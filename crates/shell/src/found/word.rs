@@ -132,6 +132,11 @@ impl Draft {
         self.letters.last() == Some(&('=', true)) && self.assignment().is_some()
     }
 
+    /// Whether a parenthesis behind it would make it a pattern.
+    pub(super) fn may_open_group(&self) -> bool {
+        matches!(self.letters.last(), Some(('!' | '@' | '+' | '*' | '?', true)))
+    }
+
     /// The name and the value, if the word is an assignment of any kind.
     pub(super) fn assignment(&self) -> Option<(String, String)> {
         let equals = self.letters.iter().position(|letter| *letter == ('=', true))?;

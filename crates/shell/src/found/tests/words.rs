@@ -247,3 +247,36 @@ fn names_inside_words_of_known_programs() {
         assert!(reads.iter().any(|(path, _)| path == ".env"), "{line:?} reads {reads:?}");
     }
 }
+
+#[test]
+fn a_removal_by_a_pattern_may_mean_anything_where_patterns_are_read_in_another_way() {
+    let check = |line: &str, expected: bool| {
+        let analysis = analyse(line);
+        let is_any = |path: &crate::NamedPath| path.text == "\0";
+        let removes = analysis.found.iter().flat_map(|command| &command.removes).any(is_any);
+        assert_eq!((removes, analysis.unseen.is_some()), (expected, expected), "{line:?}");
+    };
+    for line in [
+        "rm ~/!(x)",
+        "rm -r @(/)",
+        "rm a+(*)",
+        "rm a*(x|y)/b",
+        "rm \"a\"?(x)",
+        "shopt -s dotglob; rm *",
+        "shopt -qs dotglob; rm *",
+        "shopt -s dotglob; cd a; rm *",
+        "bash -O dotglob -c 'rm *'",
+        "bash +O globskipdots -c 'rm *'",
+        "bash -cO dotglob 'rm *'",
+        "bash -Oc dotglob 'rm *'",
+        "GLOBIGNORE=x; rm *",
+        "find @(/) -delete",
+    ] {
+        check(line, true);
+    }
+    for line in
+        ["rm *", "rm a@b 'x!(y)'", "shopt nullglob; rm *", "!(rm a)", "echo $((a*(b))); rm *", "a=(b); rm *"]
+    {
+        check(line, false);
+    }
+}

@@ -258,6 +258,9 @@ pub(in crate::found) fn variable(name: &str, value: &str, inside: &mut Inside) {
     if is_locale(name) && !is_plain_locale(value) {
         inside.unseen = Some("another locale changes how text is read");
     }
+    if matches!(name, "BASHOPTS" | "GLOBIGNORE") && !value.is_empty() {
+        inside.change_patterns();
+    }
     if has(LOADS, name) && !matches!(value, "" | "/dev/null") {
         inside.unseen = Some("a variable says what programs load");
     }
