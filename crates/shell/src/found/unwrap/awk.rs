@@ -2,6 +2,7 @@
 
 use super::super::word::Argument;
 use super::Inside;
+use super::texts::code_in_files;
 use crate::effect::is_plain_awk;
 use crate::names::has_name as has;
 
@@ -45,6 +46,7 @@ fn programs(arguments: &[Argument]) -> Vec<&str> {
 
 /// What programs of `awk` run.
 pub(super) fn interpreted(arguments: &[Argument], inside: &mut Inside) {
+    code_in_files(arguments, ("fEilW", "file exec include load"), "Fve", inside);
     for program in programs(arguments) {
         if program.contains('\0') {
             inside.unseen = Some("code in it is only known at run time");

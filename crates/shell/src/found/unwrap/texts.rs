@@ -62,6 +62,7 @@ pub(super) fn scheduled(seen: &Seen<'_>, inside: &mut Inside) {
 
 /// Scripts of `sed` may hold the command `e`, or that flag of a replacement, and name files.
 pub(super) fn edited(arguments: &[Argument], inside: &mut Inside) {
+    code_in_files(arguments, ("f", "file"), "eil", inside);
     for script in edit_scripts(arguments) {
         if script.contains('\0') {
             inside.unseen = Some("code in it is only known at run time");
@@ -73,6 +74,29 @@ pub(super) fn edited(arguments: &[Argument], inside: &mut Inside) {
             inside.unseen = Some("`sed` runs something");
         }
         inside.mentions.read_edits(script);
+    }
+}
+
+/// A program that is in a file, or part of one, by the letters and names of the options that say so. Behind a letter with a value of
+/// another kind there are no others.
+pub(super) fn code_in_files(
+    arguments: &[Argument],
+    (letters, names): (&str, &str),
+    valued: &str,
+    inside: &mut Inside,
+) {
+    let is_one = |word: &Argument| match word.text.strip_prefix("--") {
+        Some(option) => {
+            let name = option.split('=').next().unwrap_or_default();
+            !name.is_empty() && names.split(' ').any(|full| full.starts_with(name))
+        }
+        None => word.text.strip_prefix('-').is_some_and(|group| {
+            let first = group.find(|c| letters.contains(c) || valued.contains(c));
+            first.is_some_and(|at| group[at..].starts_with(|c| letters.contains(c)))
+        }),
+    };
+    if arguments.iter().take_while(|word| word.text != "--").any(is_one) {
+        inside.unseen = Some("code in a file is run");
     }
 }
 
