@@ -192,8 +192,10 @@ pub(super) fn judge(arguments: &[Word], context: &Context<'_>) -> Option<Facts> 
     let parsed = parse(literal(subcommand)?, rest)?;
     // Signatures are checked by another program; and what looks like an option is one, if git knows no value there.
     let is_option = |value: &str| value.starts_with('-') && rest.iter().any(|word| word.text == *value);
-    let is_other = |value: &String| checks_signature(value) || is_option(value);
-    if parsed.options.iter().any(|(_, value)| value.as_ref().is_some_and(is_other)) {
+    let is_open = |name: &str, value: &str| has_name("format pretty", name) && value.contains('\0');
+    let is_other =
+        |name: &str, value: &str| checks_signature(value) || is_option(value) || is_open(name, value);
+    if parsed.options.iter().any(|(name, value)| value.as_ref().is_some_and(|value| is_other(name, value))) {
         return None;
     }
     // What to look for is no path.

@@ -138,6 +138,10 @@ fn options(telling: &mut Telling<'_>, at: usize, subcommand: &str) {
         if let Some(value) = long_option(word, OPTIONS) {
             telling.tells_value(place, value, harmless::remote_git);
         }
+        // A format may have a signature checked, which another program does.
+        if let Some(value) = long_option(word, "format pretty") {
+            telling.tells_value(place, value, harmless::literal);
+        }
         // A transport that is a command.
         if word.starts_with("ext::") || word.contains("=ext::") {
             telling.tells(place);

@@ -42,6 +42,11 @@ pub(super) fn never(_: &str) -> bool {
     false
 }
 
+/// Code or a format is taken as it stands where all of it is known.
+pub(super) fn literal(value: &str) -> bool {
+    !value.contains('\0')
+}
+
 pub(super) fn compressor(value: &str) -> bool {
     is_simple(value, COMPRESSORS)
 }

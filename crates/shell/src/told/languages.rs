@@ -1,6 +1,7 @@
 //! Programs with a language inside that can run other programs.
 
 use super::{Telling, Value, long_option, short_option};
+use crate::Word;
 use crate::effect::runs_in_sed;
 use crate::found::runs_in_awk;
 use crate::names::{find_text, has_name as has};
@@ -17,7 +18,10 @@ pub(super) fn look(telling: &mut Telling<'_>) {
         "sed" | "gsed" => sed(telling),
         base if has(AWKS, base) => awk(telling),
         base if has(VIMS, base) => vim(telling),
-        "sqlite3" => each(telling, runs_in_sqlite),
+        "sqlite3" => {
+            each(telling, runs_in_sqlite);
+            statements(telling);
+        }
         "psql" => each(telling, runs_in_psql),
         "mysql" | "mariadb" => each(telling, runs_in_mysql),
         "dc" => each(telling, |word| word.contains('!')),
@@ -30,6 +34,14 @@ fn each(telling: &mut Telling<'_>, runs: fn(&str) -> bool) {
         if runs(word) {
             telling.tells(at);
         }
+    }
+}
+
+/// The first operand is the database, the others are run.
+fn statements(telling: &mut Telling<'_>) {
+    let operands = telling.arguments().filter(|(_, word)| !word.starts_with('-'));
+    if let Some((at, _)) = operands.skip(1).filter(|(_, word)| word.contains('\0')).last() {
+        telling.tells(at);
     }
 }
 
@@ -62,14 +74,18 @@ fn sed(telling: &mut Telling<'_>) {
         scripts.extend(operands.get(empty));
     }
     let script = scripts.iter().map(|(_, script)| *script).collect::<Vec<_>>().join("\n");
-    // What another command prints into a script may be any command of it.
-    let is_open = |(at, script): &(usize, &str)| script.contains('\0') && telling.words[*at].is_arbitrary;
-    let is_any = scripts.iter().any(is_open);
+    // What is only known at run time may be any command of a script.
+    let is_any = scripts.iter().any(|(at, script)| script.contains('\0') && is_open(&telling.words[*at]));
     if let Some((at, _)) = scripts.last()
         && (is_any || runs_in_sed(&script))
     {
         telling.tells(*at);
     }
+}
+
+/// Whether it is not even known what a word may be. Each word of a loop is looked at by itself, unless it stands for names of files.
+fn is_open(word: &Word) -> bool {
+    word.is_arbitrary || word.choices.is_empty() || word.choices.iter().any(|choice| choice.is_pattern)
 }
 
 /// A program may stand in any word that is not known to be something else.

@@ -50,6 +50,21 @@ const ROWS: &[Row] = &[
     },
     Row { names: "bat batcat delta ag ack", long: "pager", is_harmless: harmless::pager, ..NONE },
     Row { names: "mysql mariadb", long: "pager", is_harmless: harmless::pager, ..NONE },
+    Row {
+        names: "mysql mariadb",
+        letters: "e",
+        valued: "hDPpuS",
+        long: "execute",
+        is_harmless: harmless::literal,
+    },
+    Row {
+        names: "psql",
+        letters: "c",
+        valued: "dfhoPRTUvFLp",
+        long: "command",
+        is_harmless: harmless::literal,
+    },
+    Row { names: "dc", letters: "e", valued: "f", long: "expression", is_harmless: harmless::literal },
     // The programs differ in what other letters mean; what is not a setting is harmless anyway.
     Row {
         names: "ssh scp sftp autossh sshfs ssh-copy-id",
@@ -127,6 +142,7 @@ const WORDS: &[Words] = &[
     Words { names: "bazel bazelisk", options: "run_under shell_executable", is_harmless: harmless::shell },
     Words { names: "helm", options: "post-renderer", is_harmless: never },
     Words { names: "npm pnpm yarn", options: "script-shell", is_harmless: harmless::shell },
+    Words { names: "sqlite3", options: "cmd", is_harmless: harmless::literal },
     Words { names: "svn", options: "diff-cmd diff3-cmd editor-cmd config-option", is_harmless: never },
 ];
 

@@ -324,6 +324,11 @@ fn languages_inside_programs_are_read() {
             "sed -e p -e \"s/a/$(cat f)/\" a",
             "x=$(cat f); sed --expression=\"s/a/$x/\" a",
             "for s in 'e ./x'; do sed \"$s\" a; done",
+            "for s in *.c; do sed \"/$s/d\" a; done",
+            "sed -n \"${A},${B}p\" a",
+            "sed \"p;#$X\" a",
+            "sed -i \"s/VERSION/$(date)/\" a",
+            "sed -i \"s/VERSION/$(date +%F)/\" a",
             "awk '{print | \"./x\"}' a",
             "awk 'BEGIN{\"./x\" | getline}' a",
             "awk 'BEGIN{f=\"system\"; @f(\"./x\")}'",
@@ -345,6 +350,11 @@ fn languages_inside_programs_are_read() {
             "sqlite3 a.db '.shell ./x'",
             "sqlite3 a.db '.sh ./x'",
             "sqlite3 a.db '.output |./x'",
+            "sqlite3 a.db \"$X\"",
+            "sqlite3 -cmd \"$X\" a.db",
+            "psql -tAc \"$X\"",
+            "mysql -e \"select $X\"",
+            "dc -e \"$X\"",
             "psql -c '\\! ./x'",
             "mysql -e 'system ./x'",
         ],
@@ -365,9 +375,7 @@ fn scripts_that_run_nothing_need_no_spelling_out() {
             "sed '\\|/e|d' a",
             "sed -i '' 's/a/b/' a",
             "sed -f script a",
-            "sed -n \"${A},${B}p\" a",
-            "sed -i \"s/VERSION/$(date)/\" a",
-            "sed -i \"s/VERSION/$(date +%F)/\" a",
+            "for v in a b; do sed \"s/VERSION/$v/\" a; done",
             "awk '{print $1}' a",
             "awk -F'|' '{print $1 > \"out\"}' a",
             "awk -F '|' '{print $1}' a",
@@ -382,7 +390,8 @@ fn scripts_that_run_nothing_need_no_spelling_out() {
             "vim -c 'set ff=unix' -c 'wq!' file",
             "sqlite3 a.db 'select a || b from t'",
             "sqlite3 a.db .schema",
-            "psql -c 'select 1'",
+            "sqlite3 \"$DB\" 'select 1'",
+            "psql -h \"$H\" -c 'select 1'",
             "psql -c '\\dt'",
             "mysql -e 'select * from system'",
         ],
@@ -402,6 +411,9 @@ fn what_may_turn_out_to_be_an_option_has_to_be_spelled_out() {
     check("cat f | xargs rg y", 3);
     check("git ls-files | xargs rg y", 3);
     check("git log --format=$(cat f)", 3);
+    check("git log --format=\"$X\" a", 3);
+    check("git log a --pretty \"$X\"", 5);
+    check("git log --format=%s a", None);
     check("cargo test $(cat f)", 3);
     check("rg -- $(cat f) y", None);
     check("rg $o y", None);
