@@ -5,6 +5,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use super::git_index;
+
 /// A longer file is not looked through.
 const BYTES_MAX: u64 = 256 * 1024;
 /// A larger index is not looked through.
@@ -89,25 +91,23 @@ fn may_set(file: &Path, keys: &[&str]) -> bool {
 /// Whether a repository may hold others, by the mode that its index gives them. What cannot be read may.
 pub(super) fn may_hold_others(dot_git: &Path) -> bool {
     const LINK: [u8; 4] = 0o160_000_u32.to_be_bytes();
-    // The rest of an index that is split is elsewhere.
-    const SPLIT: &[u8] = b"link";
-    index_has(dot_git, &[&LINK[..], SPLIT])
+    index_has(dot_git, &LINK)
 }
 
 /// Whether a repository may track settings of others inside of it. What cannot be read may.
 fn may_track_modules(dot_git: &Path) -> bool {
     // Where a name is told by how it differs from the one before, only its end is there.
-    index_has(dot_git, &[b"modules", b"link"]) && may_hold_others(dot_git)
+    index_has(dot_git, b"modules") && may_hold_others(dot_git)
 }
 
-/// Whether one of some marks is in the index. What cannot be read may hold it.
-fn index_has(dot_git: &Path, marks: &[&[u8]]) -> bool {
+/// Whether a mark is in the index. What cannot be read, or is elsewhere, may hold it.
+fn index_has(dot_git: &Path, mark: &[u8]) -> bool {
     let Some(index) = directory(dot_git).map(|directory| directory.join("index")) else { return true };
     let read = |found: fs::Metadata| {
         if found.len() > INDEX_MAX { Err(ErrorKind::FileTooLarge.into()) } else { fs::read(&index) }
     };
     match fs::metadata(&index).and_then(read) {
-        Ok(bytes) => marks.iter().any(|mark| memchr::memmem::find(&bytes, mark).is_some()),
+        Ok(bytes) => memchr::memmem::find(&bytes, mark).is_some() || git_index::is_split(&bytes),
         Err(error) => error.kind() != ErrorKind::NotFound,
     }
 }

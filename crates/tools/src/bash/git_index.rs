@@ -11,6 +11,9 @@ const BYTES_MAX: u64 = 16 * 1024 * 1024;
 const MODE_AT: usize = 24;
 const FLAGS_AT: usize = 60;
 const NAME_AT: usize = 62;
+/// The length of the checksum at the end, of the usual kind and of the other one.
+const CHECKSUM: usize = 20;
+const LONG_CHECKSUM: usize = 32;
 
 /// A file that git tracks.
 pub(super) struct Entry {
@@ -55,8 +58,34 @@ fn entries(index: &[u8], top: &Path) -> Option<Vec<Entry>> {
         // Every entry is filled up to a multiple of eight with one to eight NULs.
         rest = rest.get((start + length) / 8 * 8 + 8..)?;
     }
-    // The rest of an index that is split is elsewhere.
-    (!rest.starts_with(b"link")).then_some(entries)
+    (!is_split(index)).then_some(entries)
+}
+
+/// Whether the rest of an index is elsewhere: behind its entries it has the extension `link`, and from there on one extension
+/// follows the other to the end. In the name of a file these letters are followed by something else.
+pub(super) fn is_split(index: &[u8]) -> bool {
+    memchr::memmem::find_iter(index, b"link").any(|at| {
+        // It begins with the checksum of the other file.
+        let length = number(index, at + 4).and_then(|length| usize::try_from(length).ok());
+        let Some(length) = length.filter(|length| *length >= CHECKSUM) else { return false };
+        ends_in_extensions(index, at + 8 + length)
+    })
+}
+
+/// Whether nothing but extensions and the checksum stands behind a place. Git knows some and skips what begins with a capital letter.
+fn ends_in_extensions(index: &[u8], mut at: usize) -> bool {
+    loop {
+        let Some(rest) = index.get(at..).filter(|rest| rest.len() >= CHECKSUM) else { return false };
+        if rest.len() < CHECKSUM + 8 {
+            return true;
+        }
+        let is_known = rest[0].is_ascii_uppercase() || rest.starts_with(b"link") || rest.starts_with(b"sdir");
+        match number(rest, 4).and_then(|length| usize::try_from(length).ok()) {
+            Some(length) if is_known && length < rest.len() => at += 8 + length,
+            // Git stops there and complains of nothing.
+            _ => return is_known || rest.len() == LONG_CHECKSUM,
+        }
+    }
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {

@@ -17,6 +17,7 @@ pub(super) fn trials() -> Vec<Trial> {
         trial("looking_runs_no_program_of_the_project", looking_runs_no_program_of_the_project),
         trial("looking_with_git_runs_nothing_that_a_repository_names", looking_with_git),
         trial("looking_with_git_enters_no_repository_inside", looking_at_repositories_inside),
+        trial("looking_with_git_knows_an_index_that_is_split", looking_at_an_index),
         trial("looking_follows_no_link_that_was_swapped", looking_follows_no_link_that_was_swapped),
         trial("a_forged_directory_leads_nowhere", a_forged_directory_leads_nowhere),
         trial("the_working_directory_carries_over_inside_the_roots", the_working_directory_carries_over),
@@ -138,6 +139,41 @@ fn looking_at_repositories_inside() {
     check_git_looks(&session, "a submodule", true);
     fs::write(project.join(".gitmodules"), format!("{modules}\tignore = none\n")).unwrap();
     check_git_looks(&session, "a submodule to be looked into", false);
+}
+
+/// A file may be called like the part of an index that says that the rest is elsewhere.
+fn looking_at_an_index() {
+    for version in ["2", "4"] {
+        let session = Session::new();
+        let project = session.project();
+        let git = |arguments: &[&str]| {
+            let mut command = std::process::Command::new("git");
+            command.current_dir(&project).args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(arguments);
+            assert!(
+                command.env("GIT_CONFIG_GLOBAL", "/dev/null").status().unwrap().success(),
+                "{arguments:?}"
+            );
+        };
+        git(&["init", "-q"]);
+        fs::create_dir(project.join("src")).unwrap();
+        fs::write(project.join("file"), "one\n").unwrap();
+        // Behind each of these stands another number of NULs.
+        for number in 0..100 {
+            let name = "a".repeat(number % 8);
+            for name in [format!("src/{number}{name}link"), format!("src/{number}{name}linked.rs")] {
+                fs::write(project.join(name), "one\n").unwrap();
+            }
+        }
+        fs::write(project.join("links.md"), "one\n").unwrap();
+        git(&["add", "."]);
+        git(&["commit", "-qm", "one"]);
+        git(&["update-index", "--index-version", version]);
+        check_git_looks(&session, &format!("files called link in version {version}"), true);
+        git(&["update-index", "--split-index"]);
+        check_git_looks(&session, &format!("a split index of version {version}"), false);
+        git(&["update-index", "--no-split-index"]);
+        check_git_looks(&session, &format!("an index of version {version} in one piece"), true);
+    }
 }
 
 fn looking_with_git() {
