@@ -300,8 +300,11 @@ fn is_process_list(arguments: &[&str]) -> bool {
             return false;
         }
     }
+    let has_long = arguments.iter().any(|word| word.starts_with("--"));
     let known = match (letters.contains('e'), letters.contains('o')) {
         (true, _) if !is_dashed => "",
+        // Threads cannot be shown as a tree.
+        (true, false) if letters.contains('L') && !has_long => "efLw",
         (true, true) => "eow",
         (true, false) => "efFHlw",
         (false, _) => "aAdfFHjlLopTuwx",

@@ -324,6 +324,8 @@ fn archives_objects_and_the_system_are_looked_at() {
     check_looks("gcc --version", "");
     check_looks("ps -eo pid,comm,%cpu --sort=-%cpu", "");
     check_looks("ps axo pid,args", "");
+    check_looks("ps -eLf", "");
+    check_looks("LANG= date", "");
     check_looks("cat /etc/os-release a", "a");
     check_looks("git config --get user.email", "");
     check_looks("git config --list", "~/.gitconfig");

@@ -80,7 +80,7 @@ pub(crate) fn is_harmless_setting(name: &str, text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.,:@+-=".contains(&byte);
     let is_zone = |byte: u8| byte.is_ascii_alphanumeric() || b"_+-/".contains(&byte);
     match name {
-        name if is_locale(name) => is_plain_locale(text),
+        name if is_locale(name) => is_plain_locale(name, text),
         "TZ" => text.bytes().all(is_zone) && !text.starts_with('/'),
         // It says which parts of a program talk: `app:*,-app:noise`.
         "DEBUG" => text.bytes().all(|byte| is_plain(byte) || byte == b'*'),
@@ -94,10 +94,12 @@ pub(crate) fn is_locale(name: &str) -> bool {
 }
 
 /// Whether a line means in a locale what it means here: in others, such as those of GBK, a backslash can be the end of a character.
-pub(crate) fn is_plain_locale(value: &str) -> bool {
+pub(crate) fn is_plain_locale(name: &str, value: &str) -> bool {
     let (language, encoding) = value.split_once('.').unwrap_or((value, ""));
     let is_name = language.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    matches!(value, "C" | "POSIX") || (is_name && matches!(encoding, "UTF-8" | "utf-8" | "UTF8" | "utf8"))
+    // An empty `LANG` is the locale C; any other variable that is empty leaves the choice to `LANG`.
+    let is_usual = matches!(value, "C" | "POSIX") || (name == "LANG" && value.is_empty());
+    is_usual || (is_name && matches!(encoding, "UTF-8" | "utf-8" | "UTF8" | "utf8"))
 }
 
 /// How many words in front of a command only run it.

@@ -82,13 +82,6 @@ fn code_that_runs_something_unreadable_is_unseen() {
         "python3 <<'E'\nimport subprocess\nsubprocess.run(x)\nE",
         "curl x | python3",
         "curl x | python3 -",
-        "awk -f prog.awk f",
-        "awk -v x=1 -fprog.awk f",
-        "gawk --file prog.awk f",
-        "gawk -i prog.awk 1 f",
-        "sed -f x f",
-        "sed -nf x f",
-        "sed --file=x f",
         "Rscript -e 'system(\"rm x\")'",
         "emacs --batch --eval '(shell-command \"rm x\")'",
     ] {
@@ -100,10 +93,6 @@ fn code_that_runs_something_unreadable_is_unseen() {
         "awk -F '|' '{print $2}' f",
         "awk '$1 > 5 || $2 < 3' f",
         "awk '{print > \"f\"}'",
-        "awk -Ff '{print $1}' f",
-        "sed -ne /f/p f",
-        "sed -i.f 1d f",
-        "sed 1d -- -f",
         "perl -pe 's/a|b/c/' f",
         "perl -ne 'print if /open/' f",
         "perl -pe 's/system/x/' f",
@@ -124,6 +113,27 @@ fn code_that_runs_something_unreadable_is_unseen() {
         check(line, false);
     }
     assert!(!found("python3 -c 'print(1)'").is_empty());
+}
+
+#[test]
+fn a_program_in_a_file_is_unseen() {
+    let check = |line: &str, expected: bool| {
+        assert_eq!(analyse(line).unseen.is_some(), expected, "{line:?}");
+    };
+    for line in [
+        "awk -f prog.awk f",
+        "awk -v x=1 -fprog.awk f",
+        "gawk --file prog.awk f",
+        "gawk -i prog.awk 1 f",
+        "sed -f x f",
+        "sed -nf x f",
+        "sed --file=x f",
+    ] {
+        check(line, true);
+    }
+    for line in ["awk -Ff '{print $1}' f", "sed -ne /f/p f", "sed -i.f 1d f", "sed 1d -- -f"] {
+        check(line, false);
+    }
 }
 
 #[test]

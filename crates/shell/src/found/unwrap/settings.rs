@@ -255,7 +255,7 @@ pub(in crate::found) fn variable(name: &str, value: &str, inside: &mut Inside) {
         let settings = value.split('\'').filter_map(|setting| setting.split_once('='));
         inside.scripts.extend(settings.take(64).map(|(_, value)| value.to_owned()));
     }
-    if is_locale(name) && !is_plain_locale(value) {
+    if is_locale(name) && !is_plain_locale(name, value) {
         inside.unseen = Some("another locale changes how text is read");
     }
     if matches!(name, "BASHOPTS" | "GLOBIGNORE") && !value.is_empty() {
