@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use windlass_protocol::PathFact;
+use windlass_protocol::{Offers, PathFact};
 
 use super::{Case, MANAGED_ONLY, can_ask, offer};
 use crate::config::{Asking, PermissionMode, Permissions};
@@ -11,6 +11,8 @@ use crate::config::{Asking, PermissionMode, Permissions};
 pub(super) enum Remedy {
     /// Each of these would; fits behind "To allow it:".
     Any(Vec<String>),
+    /// No rule for just this command, but each of these.
+    Wider(Vec<String>),
     /// Rules of the administrator, and no others.
     Administrator,
     /// No rule and no mode, here.
@@ -36,6 +38,10 @@ pub(super) fn denial(case: &Case<'_>, reason: &str, remedy: Remedy) -> String {
     let reason = format!("{reason}{end}");
     match remedy {
         Remedy::Any(ways) => format!("{reason} Denied: {why}. To allow it: {}.", ways.join(", or ")),
+        Remedy::Wider(ways) => format!(
+            "{reason} Denied: {why}, and no rule can allow just this command. To allow it: {}.",
+            ways.join(", or ")
+        ),
         Remedy::Administrator => format!("{reason} Denied: {why}, and {MANAGED_ONLY}."),
         Remedy::Nothing => format!("{reason} Denied: {why}, and no rule or mode allows it."),
         Remedy::Hand => format!("{reason} No rule or mode allows that; do it by hand."),
@@ -54,24 +60,32 @@ pub(super) fn being_asked(case: &Case<'_>) -> String {
     ways.join(" and ")
 }
 
-/// The narrowest rules and the least permissive mode that let the same call pass. What lets more pass is named only where
-/// nothing narrower does.
+/// The rules that a question would offer and the least permissive mode that lets the same call pass. What lets more pass is named
+/// only where nothing narrower does.
 pub(super) fn remedy(case: &Case<'_>) -> Remedy {
     let managed = case.permissions.managed_only;
-    let rules = offer::sufficient(case);
-    let named = (!managed && !rules.is_empty()).then(|| allowed_tools(&rules));
-    let ways: Vec<String> = named.into_iter().chain(elsewhere(case)).collect();
+    let Offers { rules, prefix_rules, .. } = offer::offers(case);
+    let named = (!rules.is_empty()).then(|| allowed_tools(&rules));
+    let wider = (!prefix_rules.is_empty())
+        .then(|| format!("{} for other arguments too", allowed_tools(&prefix_rules)));
+    let ways: Vec<String> = named.into_iter().chain(wider).chain(elsewhere(case)).collect();
     if !ways.is_empty() {
         return Remedy::Any(ways);
     }
     let whole_tool = [case.tool.to_owned()];
     let by_tool =
         || offer::with(case, &whole_tool).is_some_and(|permissions| offer::passes(case, &permissions));
-    if !rules.is_empty() || by_tool() {
-        return if managed { Remedy::Administrator } else { Remedy::one(allowed_tools(&whole_tool)) };
-    }
     let bypass = PermissionMode::BypassPermissions;
-    if passes_in(case, bypass) { Remedy::one(mode_flag(bypass)) } else { Remedy::Nothing }
+    let by_mode = passes_in(case, bypass).then(|| mode_flag(bypass));
+    match () {
+        () if managed && (!offer::sufficient(case).is_empty() || by_tool()) => Remedy::Administrator,
+        // Every other command would be allowed as well.
+        () if case.facts.commands.is_some() && by_tool() => {
+            Remedy::Wider(std::iter::once(being_asked(case)).chain(by_mode).collect())
+        }
+        () if by_tool() => Remedy::one(allowed_tools(&whole_tool)),
+        () => by_mode.map_or(Remedy::Nothing, Remedy::one),
+    }
 }
 
 /// Another mode, another working directory, or both: the first of these that is enough.
