@@ -91,7 +91,7 @@ fn problems(permissions: &PermissionSettings, places: &SettingsPlaces) -> Proble
     problems
 }
 
-/// Why a rule is not understood, if so.
+/// Why a rule is invalid, if so.
 fn problem(behaviour: Behaviour, rule: &RuleText, home: Option<&Path>) -> Option<String> {
     let settings = rule.anchor.clone();
     let anchors = Anchors {

@@ -23,7 +23,7 @@ pub struct RuleError {
 impl std::fmt::Display for RuleError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { text, source, behaviour, problem } = self;
-        write!(f, "{source}: the {} rule `{text}` is not understood: {problem}", behaviour.name())
+        write!(f, "{source}: the {} rule `{text}` is invalid: {problem}", behaviour.name())
     }
 }
 
@@ -103,11 +103,11 @@ fn known(name: &str, behaviour: Behaviour) -> Result<&str, String> {
 
 fn split(text: &str) -> Result<(&str, Option<&str>), String> {
     if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
-        return Err("it contains a control character".into());
+        return Err("it contains a control character; remove it".into());
     }
     let Some((name, rest)) = text.split_once('(') else {
         if text.contains(')') {
-            return Err("a closing parenthesis has no opening one".into());
+            return Err("the closing parenthesis has no opening one; write Tool or Tool(pattern)".into());
         }
         return Ok((text, None));
     };
@@ -115,7 +115,7 @@ fn split(text: &str) -> Result<(&str, Option<&str>), String> {
         let problem = if rest.contains(')') {
             "text follows the closing parenthesis; write Tool or Tool(pattern)"
         } else {
-            "the parenthesis is not closed"
+            "the parenthesis is not closed; write Tool(pattern), such as Bash(npm test)"
         };
         return Err(problem.into());
     };
@@ -146,7 +146,9 @@ fn what(name: &str, inside: &str, behaviour: Behaviour, anchors: &Anchors) -> Re
         if let Some(parameter) = parameter(inside, |key| COMMAND_PARAMETERS.contains(&key)) {
             return restricted(parameter, behaviour);
         }
-        return CommandPattern::parse(inside).map(What::Commands).ok_or_else(|| "it names no command".into());
+        return CommandPattern::parse(inside)
+            .map(What::Commands)
+            .ok_or_else(|| "it names no command; write a pattern such as Bash(npm test)".into());
     }
     if let Some((_, access)) = FILE_TOOLS.iter().find(|(tool, _)| *tool == name) {
         if let Some(parameter) = parameter(inside, |key| FILE_PARAMETERS.contains(&key)) {
@@ -184,7 +186,7 @@ fn web_fetch(inside: &str, behaviour: Behaviour) -> Result<What, String> {
     }
     match parameter(inside, |key| key == "prompt") {
         Some(parameter) => restricted(parameter, behaviour),
-        None => Err("write WebFetch(domain:example.com)".into()),
+        None => Err("it names no host; write WebFetch(domain:example.com)".into()),
     }
 }
 
@@ -208,7 +210,10 @@ fn parameter(inside: &str, may_be: impl Fn(&str) -> bool) -> Option<What> {
 /// What a model writes into a parameter says too little about a call to allow it.
 fn restricted(parameter: What, behaviour: Behaviour) -> Result<What, String> {
     match behaviour {
-        Behaviour::Allow => Err("a rule about a parameter can only deny or ask".into()),
+        Behaviour::Allow => Err(
+            "a rule about a parameter can only deny or ask; move it to that list, or leave out the parameter"
+                .into(),
+        ),
         Behaviour::Ask | Behaviour::Deny => Ok(parameter),
     }
 }

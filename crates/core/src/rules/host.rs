@@ -78,7 +78,9 @@ fn labels(text: &str) -> Result<Vec<String>, &'static str> {
     };
     let labels: Vec<String> = name.split('.').map(str::to_owned).collect();
     if labels.iter().any(String::is_empty) {
-        return Err("a label of the host is empty");
+        return Err(
+            "a label of the host is empty; write it with one dot between labels, such as example.com",
+        );
     }
     Ok(labels)
 }

@@ -164,10 +164,10 @@ fn places<'a>(
     anchors: &Anchors,
 ) -> Result<(Vec<PathBuf>, &'a str), &'static str> {
     if text.is_empty() || text == "/" {
-        return Err("it names no path");
+        return Err("it names no path; write a pattern such as Read(src/**)");
     }
     if text.contains(UNKNOWN_TEXT) {
-        return Err("a path cannot contain a NUL character");
+        return Err("a path cannot contain a NUL character; remove it");
     }
     if let Some(rest) = text.strip_prefix("//") {
         return Ok((vec!["/".into()], rest));

@@ -145,9 +145,13 @@ fn what_is_no_rule_is_refused_with_the_reason() {
     };
     check(Deny, "", "names no tool");
     check(Deny, "(x)", "names no tool");
-    check(Deny, "Bash(", "not closed");
-    check(Deny, "Bash(npm", "not closed");
-    check(Deny, "Bash)", "no opening one");
+    check(
+        Deny,
+        "Bash(",
+        "this session: the deny rule `Bash(` is invalid: the parenthesis is not closed; write ",
+    );
+    check(Deny, "Bash(npm", "not closed; write Tool(pattern), such as Bash(npm test)");
+    check(Deny, "Bash)", "no opening one; write Tool or Tool(pattern)");
     check(Deny, "Bash(a) b", "follows the closing parenthesis");
     check(Deny, "Bash()", "parentheses are empty");
     check(Deny, "Bash( )", "parentheses are empty");
@@ -155,12 +159,13 @@ fn what_is_no_rule_is_refused_with_the_reason() {
     check(Allow, "*", "after the name of a server");
     check(Allow, "mcp__*", "after the name of a server");
     check(Allow, "B*h", "after the name of a server");
-    check(Allow, "WebFetch(example.com)", "domain:");
+    check(Allow, "WebFetch(example.com)", "it names no host; write WebFetch(domain:example.com)");
+    check(Deny, "WebFetch(domain:a..b)", "is empty; write ");
     check(Ask, "WebFetch(domain:https://x)", "without scheme");
-    check(Allow, "Bash(timeout:5)", "can only deny or ask");
+    check(Allow, "Bash(timeout:5)", "can only deny or ask; move it ");
     check(Allow, "WebSearch(cats)", "takes no pattern");
     check(Deny, "Read(a/../b)", "beginning");
-    check(Deny, "Bash(a\u{1b}b)", "control character");
+    check(Deny, "Bash(a\u{1b}b)", "control character; remove it");
 }
 
 #[test]
