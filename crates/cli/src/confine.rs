@@ -95,7 +95,7 @@ pub(crate) fn run(command: &Command) -> i32 {
 fn config() -> Result<Config, String> {
     let place = guard::place()?;
     let held = guard::load(Said { headless: true, ..Said::default() }, &place, |_| false)?;
-    held.notices.untrusted.iter().chain(&held.notices.news()).for_each(|notice| complain(notice));
+    held.notices.untrusted_news().iter().chain(&held.notices.news()).for_each(|notice| complain(notice));
     let config = Config::with_files(held.settings, &Flags::default(), &place, held.effective.settings);
     let mut config = config.map_err(|error| error.to_string())?;
     config.environment = held.environment;

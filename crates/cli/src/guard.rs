@@ -49,14 +49,32 @@ pub(crate) struct Guard {
 
 /// What the user should know about settings files that stops nothing.
 pub(crate) struct SettingsNotices {
-    /// What of the project waits for trust: that belongs on standard error whoever reads the rest.
-    pub(crate) untrusted: Option<String>,
+    untrusted: Option<Untrusted>,
     problems: Vec<Problem>,
     files: SettingsFiles,
     store: Option<ReportStore>,
 }
 
+/// What of a project waits for trust.
+struct Untrusted {
+    notice: String,
+    /// The project and the settings that wait: the notice is new whenever one of them is.
+    settings: String,
+}
+
 impl SettingsNotices {
+    /// What of the project waits for trust.
+    pub(crate) fn untrusted(&self) -> Option<&str> {
+        self.untrusted.as_ref().map(|untrusted| untrusted.notice.as_str())
+    }
+
+    /// The same, if it was not said yet. It belongs on standard error whoever reads the rest.
+    pub(crate) fn untrusted_news(&self) -> Option<String> {
+        let Untrusted { notice, settings } = self.untrusted.as_ref()?;
+        let is_news = |store: &ReportStore| store.report_once(&format!("{notice}\n{settings}"));
+        self.store.as_ref().is_none_or(is_news).then(|| notice.clone())
+    }
+
     /// The problems that a person did not read yet: once per change of a file, and ignored keys as one line.
     pub(crate) fn news(&self) -> Vec<String> {
         let new = match &self.store {
@@ -79,7 +97,8 @@ impl SettingsNotices {
 
     /// Says everything, where people look for it.
     pub(crate) fn complain(&self) {
-        self.untrusted.iter().chain(&self.all()).for_each(|notice| crate::complain(notice));
+        self.untrusted().into_iter().for_each(crate::complain);
+        self.all().iter().for_each(|notice| crate::complain(notice));
     }
 }
 
@@ -151,8 +170,16 @@ impl Reading {
         let environment = effective.settings.environment(std::env::vars_os());
         let settings = effective.settings.settings(&environment).map_err(|error| error.to_string())?;
         let problems = effective.problems.iter().cloned().chain(unread(&files)).collect();
-        let (untrusted, store) =
-            (untrusted(&effective.skipped, &state), home.directory().map(ReportStore::new));
+        let root = files.places().root().display().to_string();
+        let untrusted = untrusted(&effective.skipped, &state).map(|notice| Untrusted {
+            notice,
+            settings: std::iter::once(&root)
+                .chain(&effective.skipped)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join("\n"),
+        });
+        let store = home.directory().map(ReportStore::new);
         let git = if trusted { git::program(&files) } else { None };
         let places = files.places().clone();
         let notices = SettingsNotices { untrusted, problems, files, store };

@@ -34,7 +34,7 @@ const REST_TIME: Duration = Duration::from_secs(2);
 /// Everything that is settled before the first request.
 struct Ready {
     wired: Wired,
-    /// What of the project waits for trust.
+    /// What of the project waits for trust, if that was not said yet.
     untrusted: Option<String>,
     /// Where changes of the permissions are kept.
     keeper: Keeper,
@@ -171,9 +171,14 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
             _ => return Err(prompt::missing(arguments.swallowed_prompt())),
         }
     };
-    let is_for_host = arguments.output_format == Format::StreamJson;
-    wired.warnings.extend(if is_for_host { held.notices.all() } else { held.notices.news() });
-    let (untrusted, hook_events) = (held.notices.untrusted, arguments.include_hook_events);
+    let notices = held.notices;
+    if arguments.output_format == Format::StreamJson {
+        wired.warnings.splice(0..0, notices.untrusted().map(str::to_owned));
+        wired.warnings.extend(notices.all());
+    } else {
+        wired.warnings.extend(notices.news());
+    }
+    let (untrusted, hook_events) = (notices.untrusted_news(), arguments.include_hook_events);
     let keeper = Keeper { places: held.places, home: held.home };
     Ok(Ready { wired, untrusted, keeper, key, opened, input, hook_events })
 }
@@ -197,7 +202,6 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     warnings.extend(notices);
     let told = warnings.iter().filter(|_| format != Format::StreamJson);
     ready.untrusted.iter().chain(told).for_each(|warning| complain(warning));
-    warnings.splice(0..0, ready.untrusted);
     let translator = Translator::new(key, setup).resumed(session.spent());
     let screens = Screens::new();
     let mut view: Box<dyn View> = match format {

@@ -42,6 +42,35 @@ fn ignored_settings_are_one_line_per_change_of_the_file() {
 }
 
 #[test]
+fn what_waits_for_trust_is_said_once_per_change() {
+    let stage = with_user_settings("{}");
+    let project = |rules: &str| {
+        let settings = format!(r#"{{"permissions": {{"allow": [{rules}]}}}}"#);
+        stage.project.write(".claude/settings.json", settings).unwrap();
+    };
+    let one = "Project not trusted: 1 setting ignored. Review it with `windlass trust`.";
+    project(r#""Bash(make)""#);
+    check(&stage, &["-p", "go"], &format!("windlass: {one}\n"));
+    check(&stage, &["-p", "go"], "");
+    check(&stage, &["-p", "go", "--output-format", "json"], "");
+    // Who asks for it, and every host, reads it each time.
+    assert!(stage.run(&["doctor"]).stdout.contains(one));
+    assert_eq!(stage.run(&["config", "show"]).stderr, format!("windlass: {one}\n"));
+    let told = stage.told(&[], &[]);
+    assert_eq!((told.notes().contains(one), told.finished.stderr.as_str()), (true, ""));
+    project(r#""Bash(make all)""#);
+    check(&stage, &["-p", "go"], &format!("windlass: {one}\n"));
+    check(&stage, &["-p", "go"], "");
+    let other = Stage::hello();
+    let run = stage.command(&["-p", "go"]).current_dir(other.project.path());
+    other
+        .project
+        .write(".claude/settings.json", r#"{"permissions": {"allow": ["Bash(make all)"]}}"#)
+        .unwrap();
+    assert_eq!(run.run().unwrap().stderr, format!("windlass: {one}\n"), "another project");
+}
+
+#[test]
 fn a_memory_that_cannot_be_written_is_no_error() {
     let stage = with_user_settings(SHARED);
     std::fs::create_dir_all(stage.project.home().join(".windlass/reported.json")).unwrap();

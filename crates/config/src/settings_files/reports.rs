@@ -1,4 +1,4 @@
-//! Which problems of settings files were reported, so that each is reported once per change of its file.
+//! Which notices about settings files were reported, so that each is reported once per change.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -41,14 +41,26 @@ impl ReportStore {
         if by_file.is_empty() {
             return Vec::new();
         }
+        let states = by_file.into_iter().map(|(file, problems)| (files.state(file, &problems), problems));
+        self.take_new(states).into_iter().flatten().collect()
+    }
+
+    /// Whether this was not reported yet, such as a notice with everything that it depends on. It counts as reported from now on.
+    #[must_use]
+    pub fn report_once(&self, notice: &str) -> bool {
+        !self.take_new([(hash(notice.as_bytes()), ())]).is_empty()
+    }
+
+    /// What belongs to states that are not remembered. They are from now on.
+    fn take_new<T>(&self, states: impl IntoIterator<Item = (String, T)>) -> Vec<T> {
         let known = self.file.read().unwrap_or_default();
         let is_known = |state: &String| list(&known).iter().any(|known| known == state);
-        let states = by_file.into_iter().map(|(file, problems)| (files.state(file, &problems), problems));
-        let (states, new): (Vec<String>, Vec<_>) = states.filter(|(state, _)| !is_known(state)).unzip();
+        let (states, new): (Vec<String>, Vec<T>) =
+            states.into_iter().filter(|(state, _)| !is_known(state)).unzip();
         if !states.is_empty() {
             let _ = self.file.update(|json| remember(json, states));
         }
-        new.into_iter().flatten().collect()
+        new
     }
 }
 
