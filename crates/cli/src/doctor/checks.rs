@@ -211,13 +211,17 @@ fn without_secrets(url: &str) -> String {
 
 fn of_sandbox(config: &Config) -> Vec<Check> {
     let is_on = confine::is_wanted(config);
+    let off = match config.files.sandbox.enabled {
+        Some(_) => "Off in the settings (`sandbox.enabled`)",
+        None => "Off by default (to turn it on, set `sandbox.enabled` to true in your settings.json)",
+    };
     let sandbox = match confine::available(config) {
         Ok(sandbox) => sandbox,
         Err(unavailable) if is_on && confine::must_be_there(config) => {
             return vec![check(SANDBOX, Status::Problem, unavailable)];
         }
         Err(unavailable) => {
-            let off = if is_on { "Commands run without it" } else { "Off in the settings" };
+            let off = if is_on { "Commands run without it" } else { off };
             return vec![check(
                 SANDBOX,
                 Status::Note,
@@ -225,8 +229,9 @@ fn of_sandbox(config: &Config) -> Vec<Check> {
             )];
         }
     };
-    let state = if is_on { "On" } else { "Off in the settings (`sandbox.enabled`); it would be" };
-    let mut checks = vec![check(SANDBOX, Status::Ok, format!("{state}: {}.", sandbox.backend()))];
+    let backend = sandbox.backend();
+    let state = if is_on { format!("On: {backend}.") } else { format!("{off}; it would be: {backend}.") };
+    let mut checks = vec![check(SANDBOX, Status::Ok, state)];
     checks.extend(sandbox.active_layers().iter().map(|layer| {
         let text = format!("{}: {}", layer.layer.name(), layer.by);
         match &layer.gap {

@@ -40,6 +40,7 @@ fn a_place_where_runs_work() {
         "  ok       ANTHROPIC_API_KEY is set (environment).\n",
         "  ok       The model is claude-",
         "\nSandbox\n",
+        "Off by default (to turn it on, set `sandbox.enabled` to true in your settings.json); it ",
         "\nSessions\n",
         &sessions,
         " are free there.\n",
@@ -47,6 +48,9 @@ fn a_place_where_runs_work() {
     ];
     check(&project, 0, &lines);
     assert!(!home.join(".windlass").exists(), "it only looks");
+    std::fs::create_dir_all(home.join(".claude")).unwrap();
+    std::fs::write(home.join(".claude/settings.json"), r#"{"sandbox": {"enabled": false}}"#).unwrap();
+    check(&project, 0, &["\nSandbox\n", "Off in the settings (`sandbox.enabled`); it ", "\nSessions\n"]);
 }
 
 #[test]
