@@ -42,6 +42,11 @@ fn a_home_that_cannot_be_written_ends_the_run_and_says_what_to_do() {
     assert_eq!(stage.requests(), 0, "nothing is asked before the prompt is in the log");
     let finished = stage.run(&["-p", "--no-session-persistence", "go"]);
     assert_eq!(finished.stdout.trim(), "Hello.");
+    // No directory can be made there.
+    let nowhere = Stage::hello();
+    let lost = nowhere.told(&[], &[("WINDLASS_HOME", "/proc/windlass")]);
+    lost.ended("error_during_execution", "store_failed", 1);
+    lost.says(&["/proc/windlass", "WINDLASS_HOME", "--no-session-persistence"]);
     let home = std::fs::metadata(stage.project.home()).unwrap();
     assert_ne!(home.permissions().mode() & 0o700, 0);
 }

@@ -63,9 +63,10 @@ fn explain(error: &io::Error) -> String {
             "the file has reached the size limit",
             "Raise the limit on file sizes, or continue in a copy of the session (--fork-session)",
         ),
-        ErrorKind::NotFound => {
-            ("its directory no longer exists", "Send the prompt again; windlass creates it")
-        }
+        ErrorKind::NotFound => (
+            "its directory does not exist",
+            "Send the prompt again, and windlass tries to create it; or set WINDLASS_HOME to another directory, or keep no log with --no-session-persistence",
+        ),
         ErrorKind::NotADirectory => (
             "a file exists where its directory should be",
             "Move it away, set WINDLASS_HOME to another directory, or keep no log with --no-session-persistence",
@@ -115,7 +116,7 @@ mod tests {
         check(Errno::ACCESS, &["permission denied", "WINDLASS_HOME", "--no-session-persistence"]);
         check(Errno::PERM, &["permission denied", "WINDLASS_HOME"]);
         check(Errno::FBIG, &["reached the size limit", "copy"]);
-        check(Errno::NOENT, &["no longer exists", "again"]);
+        check(Errno::NOENT, &["does not exist", "again", "WINDLASS_HOME", "--no-session-persistence"]);
         check(Errno::NOTDIR, &["where its directory should be", "WINDLASS_HOME"]);
         check(io::ErrorKind::WriteZero, &["accepts no more", "Free some space"]);
         check(Errno::STALE, &["Solve that"]);
