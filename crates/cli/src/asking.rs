@@ -9,6 +9,9 @@ use windlass_protocol::{Destination, Offers, PermissionChange, PermissionUpdate}
 use crate::terminal::leaves;
 use crate::visible::{visible, visible_command, visible_content};
 
+/// What diffs say of a file whose last line does not end.
+const NO_LAST_LINE_END: &str = "\\ No newline at end of file";
+
 /// What a person said to a question.
 #[derive(Debug)]
 pub(crate) enum Said {
@@ -79,11 +82,22 @@ fn subject(question: &Question) -> Vec<String> {
             // And what is changed before how.
             "file_path" => drop(others.splice(0..0, field(name, &text(value)))),
             "old_string" => removed.extend(marked(&text(value), "-")),
-            "new_string" | "content" => added.extend(marked(&text(value), "+")),
+            "new_string" => added.extend(marked(&text(value), "+")),
+            "content" => added.extend(written(&text(value))),
             _ => others.extend(field(name, &text(value))),
         }
     }
     [first, others, removed, added].concat()
+}
+
+/// A whole file. That its last line ends goes without saying, as in every diff.
+fn written(content: &str) -> Vec<String> {
+    match content.strip_suffix('\n') {
+        Some("") => vec!["+ ".to_owned()],
+        Some(lines) => marked(lines, "+"),
+        None if content.is_empty() => Vec::new(),
+        None => marked(content, "+").into_iter().chain([NO_LAST_LINE_END.to_owned()]).collect(),
+    }
 }
 
 /// Lines of a file behind a mark. No line can pass for a field, and an end of line at the end shows as an empty one.
@@ -219,7 +233,23 @@ mod tests {
             &["file_path: Makefile", "replace_all: false", "- all:", "- ", "+ all:", "+ \tcc <U+001B>x"],
         );
         check(r#"{"file_path":"a","old_string":"x","new_string":""}"#, &["file_path: a", "- x"]);
-        check(r#"{"file_path":"a\nfile_path: b","content":"x"}"#, &["file_path: a", "  file_path: b", "+ x"]);
+        check(
+            r#"{"file_path":"a\nfile_path: b","content":"x\n"}"#,
+            &["file_path: a", "  file_path: b", "+ x"],
+        );
+    }
+
+    #[test]
+    fn a_written_file_is_shown_as_its_lines() {
+        let check = |content: &str, expected: &[&str]| {
+            let input = serde_json::json!({ "content": content }).to_string();
+            assert_eq!(subject(&asked(&input, &[])), expected);
+        };
+        check("a\nb\n", &["+ a", "+ b"]);
+        check("a\n\n", &["+ a", "+ "]);
+        check("\n", &["+ "]);
+        check("", &[]);
+        check("a\nb", &["+ a", "+ b", "\\ No newline at end of file"]);
     }
 
     #[track_caller]
