@@ -21,6 +21,12 @@ pub(crate) fn line(text: &str) -> String {
     clean.trim().to_owned()
 }
 
+/// A text that may stand behind others, as the beginning of a line.
+pub(crate) fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| format!("{}{}", first.to_ascii_uppercase(), chars.as_str()))
+}
+
 /// Several lines without control characters; line ends and tabs stay.
 pub(crate) fn paragraph(text: &str) -> String {
     Paragraph::default().push(text)
@@ -151,6 +157,8 @@ mod tests {
         check("é 日本", "é 日本");
         check("می\u{200c}خواهم \u{1f469}\u{200d}\u{1f4bb}", "می\u{200c}خواهم \u{1f469}\u{200d}\u{1f4bb}");
         assert_eq!(json(&serde_json::json!("a\u{1b}\u{9b}\u{202e}é\n")), r#""a\u001b\u009b\u202eé\n""#);
+        let begins = ["no key.", "Éa", "--x needs y.", ""].map(sentence);
+        assert_eq!(begins, ["No key.", "Éa", "--x needs y.", ""]);
         let mut pieces = Paragraph::default();
         assert_eq!(["a\x1b", "[31", "mb\u{202e}"].map(|piece| pieces.push(piece)).concat(), "ab");
         assert_eq!(paragraph("a\x1b]0;t\x07\n\tb\r\u{202e}\u{200d}"), "a\n\tb\u{200d}");

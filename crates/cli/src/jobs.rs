@@ -9,11 +9,11 @@ use windlass_protocol::{Block, Decision};
 
 use crate::commands::{self, COMPACT_OFF, Command, Entry, HELP};
 use crate::drive::{End, Signals, Watch, drive, shown};
-use crate::help;
 use crate::opening::Again;
 use crate::output::Output;
 use crate::rewound::{self, Wish};
 use crate::view::View;
+use crate::{display, help};
 
 /// What to do next.
 pub(crate) enum Job {
@@ -77,7 +77,7 @@ impl Stage {
             Job::Command(Command::Rewind(wanted), id) => {
                 match Self::rewind(self.again.as_ref(), session, &wanted).await {
                     Ok(text) => self.answer(commands::outcome(text, id)).await,
-                    Err(error) => self.refuse(&error, id).await,
+                    Err(error) => self.refuse(&display::sentence(&error), id).await,
                 }
             }
             Job::Command(Command::Cost, id) => {

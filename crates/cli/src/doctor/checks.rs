@@ -26,6 +26,11 @@ fn check(topic: &'static str, status: Status, text: impl Into<String>) -> Check 
     Check { topic, status, text: text.into() }
 }
 
+/// An error that would keep a run from working.
+fn failure(topic: &'static str, error: &str) -> Check {
+    check(topic, Status::Problem, display::sentence(error))
+}
+
 /// Every check, in the order of the report. Nothing of the project acts: its settings count as far as it is trusted already.
 pub(super) fn all(place: &Place) -> Vec<Check> {
     let mut checks = match guard::read(Said { headless: true, ..Said::default() }, place, |_| false) {
@@ -36,7 +41,7 @@ pub(super) fn all(place: &Place) -> Vec<Check> {
         }
         Err(error) => {
             let mut checks = programs(&place.cwd, false);
-            checks.push(check(SETTINGS, Status::Problem, error));
+            checks.push(failure(SETTINGS, &error));
             checks
         }
     };
@@ -100,7 +105,7 @@ fn of_settings(reading: Reading, place: &Place) -> Vec<Check> {
     let has_fatal = reading.effective.fatal().is_some();
     match reading.check() {
         Ok(held) => checks.extend(of_run(held, place)),
-        Err(error) if !has_fatal => checks.push(check(SETTINGS, Status::Problem, error)),
+        Err(error) if !has_fatal => checks.push(failure(SETTINGS, &error)),
         Err(_) => {}
     }
     checks.extend(sessions);
@@ -140,7 +145,7 @@ fn of_run(held: Guard, place: &Place) -> Vec<Check> {
                 Err(problem) => checks.push(check(SETTINGS, Status::Problem, problem)),
             }
         }
-        Err(error) => checks.push(check(SETTINGS, Status::Problem, error.to_string())),
+        Err(error) => checks.push(failure(SETTINGS, &error.to_string())),
     }
     checks
 }
@@ -191,7 +196,7 @@ fn of_model(config: &Config) -> Vec<Check> {
             let assumption = wiring::assumption(&models.main);
             checks.extend(assumption.map(|text| check(MODEL, Status::Note, text)));
         }
-        Err(error) => checks.push(check(MODEL, Status::Problem, error)),
+        Err(error) => checks.push(failure(MODEL, &error)),
     }
     let address = config.settings.api.base_url.as_ref().map(|url| without_secrets(url.reveal()));
     let address = address.unwrap_or_else(|| "the provider's own".to_owned());

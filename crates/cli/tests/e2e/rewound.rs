@@ -36,7 +36,7 @@ fn what_there_is_to_go_back_to_is_listed() {
     let wrong = stage.run(&["-p", "--continue", "/rewind 7"]);
     assert_eq!(wrong.code(), Some(1));
     assert!(
-        wrong.stdout.contains("there is no prompt 7") || wrong.stderr.contains("there is no prompt 7"),
+        wrong.stdout.contains("There is no prompt 7") || wrong.stderr.contains("There is no prompt 7"),
         "{wrong:?}"
     );
 }
