@@ -43,7 +43,6 @@ pub(crate) fn question(question: &Question) -> String {
     if let Some(why) = unkept(question) {
         let _ = writeln!(text, "{why}");
     }
-    text.push_str("> ");
     text
 }
 
@@ -206,11 +205,11 @@ mod tests {
             "\nBash needs your approval:\n\n    ls<U+001B>[2K\n    rm x\n    description: Lists\n\n\
              No rule allows `make`.\n  y   yes, this once\n  \
              s   yes, and for the rest of this session: Bash(make)\n  \
-             a   yes, and always in this project: Bash(make)\n  n   no (add a reason for the model: `n use tabs`)\n> "
+             a   yes, and always in this project: Bash(make)\n  n   no (add a reason for the model: `n use tabs`)\n"
         );
         let shown = question(&asked("{}", &[]));
         assert!(!shown.contains("always"), "{shown}");
-        assert!(shown.ends_with("tabs`)\nAsked every time: it changes a protected file.\n> "), "{shown}");
+        assert!(shown.ends_with("tabs`)\nAsked every time: it changes a protected file.\n"), "{shown}");
     }
 
     #[test]

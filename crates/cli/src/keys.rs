@@ -9,6 +9,7 @@ use rustix::termios::{
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::layout;
 use crate::line_editor::{LineEditor, Typed};
 use crate::lines::Source;
 
@@ -95,17 +96,19 @@ impl Keys {
     }
 }
 
-/// The terminal hands over each key at once, shows none by itself, and Ctrl-C is a key like others.
+/// The terminal hands over each key at once, shows none by itself, and Ctrl-C is a key like others. One that cannot redraw lines
+/// is left alone, so that lines are edited by the terminal itself.
 ///
 /// Output, and the keys that stop output or suspend the process, work as before.
 struct KeyMode {
-    /// As it was, and as it is now; nothing where the terminal does not say.
+    /// As it was, and as it is now; nothing where the terminal does not say or is left alone.
     modes: Option<(Termios, Termios)>,
 }
 
 impl KeyMode {
     fn enter() -> Self {
-        let modes = tcgetattr(io::stdin()).ok().map(|before| {
+        let before = tcgetattr(io::stdin()).ok().filter(|_| layout::can_redraw());
+        let modes = before.map(|before| {
             let mut keys = before.clone();
             keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
             keys.special_codes[SpecialCodeIndex::VMIN] = 1;

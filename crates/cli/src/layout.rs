@@ -5,10 +5,24 @@ use std::os::fd::AsFd;
 /// The width of whatever does not tell its own.
 const COLUMNS: usize = 80;
 
+/// The height of whatever does not tell its own.
+const ROWS: usize = 24;
+
 /// The width of a terminal.
 pub(crate) fn columns(terminal: impl AsFd) -> usize {
-    let size = rustix::termios::tcgetwinsize(terminal);
-    size.ok().map(|size| size.ws_col.into()).filter(|&columns| columns > 0).unwrap_or(COLUMNS)
+    size(terminal).0
+}
+
+/// The columns and rows of a terminal.
+pub(crate) fn size(terminal: impl AsFd) -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(terminal).ok();
+    let or = |told: Option<u16>, otherwise| told.filter(|&told| told > 0).map_or(otherwise, usize::from);
+    (or(size.map(|size| size.ws_col), COLUMNS), or(size.map(|size| size.ws_row), ROWS))
+}
+
+/// Whether terminals here can clear lines and write them again. One without a name, or called `dumb`, takes no escape sequences.
+pub(crate) fn can_redraw() -> bool {
+    std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb")
 }
 
 /// How many columns a line takes. A character outside ASCII counts as two, which is never too few.

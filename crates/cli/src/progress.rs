@@ -36,15 +36,15 @@ pub(crate) struct Progress {
 impl Progress {
     /// Progress on a terminal, or wherever it is asked for.
     pub(crate) fn new(verbose: bool, screen: Screen) -> Option<Self> {
-        let (clock, live) = (Clock::start(), std::io::stderr().is_terminal());
+        let (clock, is_terminal) = (Clock::start(), std::io::stderr().is_terminal());
         Self::is_shown(verbose).then(|| Self {
             clock,
             screen,
-            live,
+            live: is_terminal && layout::can_redraw(),
             waiting_for: "starting".into(),
             since_ms: 0,
             tokens: 0,
-            calls: if live { CallCards::new(clock) } else { CallCards::brief(clock) },
+            calls: if is_terminal { CallCards::new(clock) } else { CallCards::brief(clock) },
             asking: false,
             compact_asked: false,
         })
@@ -60,7 +60,7 @@ impl Progress {
             return;
         }
         if let Update::Question(_) = update {
-            self.screen.erase(out);
+            self.screen.end_status(out);
             self.asking = true;
             return;
         }
@@ -74,7 +74,7 @@ impl Progress {
             }
             Update::Responding { .. } => self.wait_for("the model answers".into()),
             Update::Responded { usage, .. } => self.tokens += usage.input_total() + usage.output_tokens,
-            Update::ToolResult { .. } => self.wait_for("going on".into()),
+            Update::ToolResult { .. } => self.wait_for("preparing the next request".into()),
             Update::Retrying { attempt, retries_max, delay_ms, failure } => {
                 let pause = display::duration(*delay_ms);
                 self.print(&format!("{} Retry {attempt} of {retries_max} in {pause}.", failure.message), out);
@@ -106,7 +106,7 @@ impl Progress {
 
     /// Takes the changing line away, so that something can be written in its place.
     pub(crate) fn clear(&mut self, out: &mut Vec<u8>) {
-        self.screen.erase(out);
+        self.screen.end_status(out);
     }
 
     /// Whether what is shown stands with the result of the run, so that both come in one order.
@@ -122,7 +122,7 @@ impl Progress {
     /// What a run took. A command that asked no model took nothing.
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
         self.compact_asked = false;
-        self.screen.erase(out);
+        self.screen.end_status(out);
         if outcome.iterations == 0 && outcome.models.is_empty() && outcome.terminal.is_success() {
             return;
         }

@@ -1,7 +1,8 @@
 //! What changes at the bottom of a terminal, and what stays above it.
 //!
 //! Text of the model grows at the end of what stays. Below stands at most one line that changes: what a person types, or else
-//! what is being waited for. Nothing of it is ever mixed with what stays.
+//! what is being waited for. Nothing of it is ever mixed with what stays. A terminal that cannot clear lines gets no escape
+//! sequences: it shows by itself what is typed, and nothing changes.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,16 +21,30 @@ pub(crate) struct Screen(Arc<Mutex<Bottom>>);
 
 struct Bottom {
     target: Target,
+    /// Lines can be cleared and written again.
+    can_redraw: bool,
     /// The line that changes is there.
     is_drawn: bool,
-    /// The text of the model ends within a line.
-    is_mid_line: bool,
-    /// Text that came while somebody types, as far as its line is not complete.
+    /// The unfinished last line of the model's text, as far as it is on the screen.
+    line: String,
+    /// The cursor is below the unfinished line, not at its end.
+    is_below_line: bool,
+    /// Text of the model that is not on the screen, because somebody types and its line is not complete.
     held: String,
+    /// Complete lines that wait for the answer to a question.
+    waiting: String,
     /// Typed and not sent.
     draft: String,
-    /// Something is asked, so the line that is typed shows although it is empty.
-    is_prompting: bool,
+    asked: AskedFor,
+}
+
+/// What a person is asked for. Where it is something, the line that is typed shows although it is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AskedFor {
+    Nothing,
+    Prompt,
+    /// Nothing may come between the question and its answer.
+    Answer,
 }
 
 /// Where it is written.
@@ -44,18 +59,26 @@ enum Target {
 impl Screen {
     /// Standard output, if that is a terminal.
     pub(crate) fn of_output() -> Option<Self> {
-        std::io::stdout().is_terminal().then(|| Self::with(Target::Output))
+        std::io::stdout().is_terminal().then(|| Self::with(Target::Output, layout::can_redraw()))
     }
 
     /// Standard error.
     pub(crate) fn of_error() -> Self {
-        Self::with(Target::Error)
+        Self::with(Target::Error, layout::can_redraw())
     }
 
-    fn with(target: Target) -> Self {
-        let (held, draft) = (String::new(), String::new());
-        let bottom = Bottom { target, is_drawn: false, is_mid_line: false, held, draft, is_prompting: false };
-        Self(Arc::new(Mutex::new(bottom)))
+    fn with(target: Target, can_redraw: bool) -> Self {
+        Self(Arc::new(Mutex::new(Bottom {
+            target,
+            can_redraw,
+            is_drawn: false,
+            line: String::new(),
+            is_below_line: false,
+            held: String::new(),
+            waiting: String::new(),
+            draft: String::new(),
+            asked: AskedFor::Nothing,
+        })))
     }
 
     /// Whether the result of the run is shown here too.
@@ -63,15 +86,21 @@ impl Screen {
         self.lock().target == Target::Output
     }
 
-    /// Writes lines that stay.
+    /// Writes lines that stay, once no question is open.
     pub(crate) fn lines(&self, text: &str, out: &mut Vec<u8>) {
         let mut bottom = self.lock();
-        bottom.clear(out);
-        bottom.put(text, out);
-        if !text.ends_with('\n') {
-            bottom.put("\n", out);
+        if bottom.asked != AskedFor::Answer {
+            return bottom.put_lines(text, out);
         }
-        bottom.draw_draft(out);
+        bottom.waiting.push_str(text);
+        if !text.ends_with('\n') {
+            bottom.waiting.push('\n');
+        }
+    }
+
+    /// Writes lines that stay, for whoever types, at once.
+    pub(crate) fn reply(&self, text: &str, out: &mut Vec<u8>) {
+        self.lock().put_lines(text, out);
     }
 
     /// Writes more of the model's text. While somebody types, only complete lines appear.
@@ -84,36 +113,49 @@ impl Screen {
         bottom.held.push_str(piece);
         let Some(end) = bottom.held.rfind('\n') else { return };
         let lines: String = bottom.held.drain(..=end).collect();
-        bottom.erase(out);
-        bottom.put(&lines, out);
+        if bottom.asked == AskedFor::Answer {
+            return bottom.waiting.push_str(&lines);
+        }
+        bottom.rejoin(out);
+        bottom.put_text(&lines, out);
         bottom.draw_draft(out);
     }
 
     /// The text of the model is complete.
     pub(crate) fn end_text(&self, out: &mut Vec<u8>) {
         let mut bottom = self.lock();
-        let rest = std::mem::take(&mut bottom.held);
-        if !rest.is_empty() {
-            bottom.erase(out);
-            bottom.put_text(&rest, out);
+        let mut rest = std::mem::take(&mut bottom.held);
+        if rest.is_empty() && bottom.line.is_empty() {
+            return;
         }
-        if std::mem::take(&mut bottom.is_mid_line) {
-            bottom.put("\n", out);
+        rest.push('\n');
+        if bottom.asked == AskedFor::Answer {
+            return bottom.waiting.push_str(&rest);
         }
+        bottom.rejoin(out);
+        bottom.put_text(&rest, out);
         bottom.draw_draft(out);
     }
 
     /// Shows what is being waited for, unless something better stands there.
     pub(crate) fn status(&self, line: &str, out: &mut Vec<u8>) {
         let mut bottom = self.lock();
-        if bottom.is_mid_line || bottom.is_typing() {
+        if !bottom.line.is_empty() || bottom.is_typing() {
             return;
         }
         bottom.put(&format!("{CLEAR}{line}"), out);
         bottom.is_drawn = true;
     }
 
-    /// Takes the line that changes away.
+    /// Takes away what is being waited for.
+    pub(crate) fn end_status(&self, out: &mut Vec<u8>) {
+        let mut bottom = self.lock();
+        if !bottom.is_typing() {
+            bottom.erase(out);
+        }
+    }
+
+    /// Takes the line that changes away, whatever it is.
     pub(crate) fn erase(&self, out: &mut Vec<u8>) {
         self.lock().erase(out);
     }
@@ -121,21 +163,55 @@ impl Screen {
     /// Shows what is typed by now.
     pub(crate) fn draft(&self, draft: &str, out: &mut Vec<u8>) {
         let mut bottom = self.lock();
-        draft.clone_into(&mut bottom.draft);
-        bottom.after_typing(out);
+        if bottom.can_redraw {
+            draft.clone_into(&mut bottom.draft);
+            bottom.after_typing(out);
+        }
     }
 
-    /// Something is asked, or nothing any more.
-    pub(crate) fn prompting(&self, is_prompting: bool, out: &mut Vec<u8>) {
+    /// Asks a question: what others write waits for the answer.
+    pub(crate) fn ask(&self, question: &str, out: &mut Vec<u8>) {
         let mut bottom = self.lock();
-        bottom.is_prompting = is_prompting;
+        bottom.clear(out);
+        let line = std::mem::take(&mut bottom.line);
+        bottom.held.insert_str(0, &line);
+        bottom.draft.clear();
+        bottom.asked = AskedFor::Answer;
+        bottom.put_lines(question, out);
+    }
+
+    /// Asks for a prompt.
+    pub(crate) fn ask_for_prompt(&self, out: &mut Vec<u8>) {
+        let mut bottom = self.lock();
+        bottom.asked = AskedFor::Prompt;
+        bottom.draw_draft(out);
+    }
+
+    /// Nothing is asked any more. What has waited for an answer appears.
+    pub(crate) fn end_asking(&self, out: &mut Vec<u8>) {
+        let mut bottom = self.lock();
+        bottom.asked = AskedFor::Nothing;
+        let waiting = std::mem::take(&mut bottom.waiting);
+        if !waiting.is_empty() {
+            bottom.put_lines(&waiting, out);
+        }
         bottom.after_typing(out);
     }
 
     /// A line that was typed is complete, and stays as it was typed.
     pub(crate) fn typed(&self, line: &str, out: &mut Vec<u8>) {
-        self.lock().draft.clear();
-        self.lines(&format!("{PROMPT}{}", shown(line)), out);
+        let mut bottom = self.lock();
+        bottom.draft.clear();
+        if bottom.can_redraw {
+            return bottom.put_lines(&sent(line), out);
+        }
+        // The terminal has shown it, and the end of its line.
+        bottom.is_drawn = false;
+    }
+
+    /// A line that was typed earlier is sent now.
+    pub(crate) fn echo(&self, line: &str, out: &mut Vec<u8>) {
+        self.lines(&sent(line), out);
     }
 
     /// Writes at once, for when no run goes on.
@@ -154,14 +230,14 @@ impl Screen {
 
 impl Bottom {
     fn is_typing(&self) -> bool {
-        self.is_prompting || !self.draft.is_empty()
+        self.asked != AskedFor::Nothing || !self.draft.is_empty()
     }
 
     fn after_typing(&mut self, out: &mut Vec<u8>) {
         if self.is_typing() {
             return self.draw_draft(out);
         }
-        self.erase(out);
+        self.rejoin(out);
         let held = std::mem::take(&mut self.held);
         self.put_text(&held, out);
     }
@@ -170,37 +246,86 @@ impl Bottom {
         if !self.is_typing() {
             return;
         }
-        if std::mem::take(&mut self.is_mid_line) {
+        if !self.line.is_empty() && !self.is_below_line {
             self.put("\n", out);
+            self.is_below_line = true;
         }
-        let columns = match self.target {
-            Target::Output => layout::columns(std::io::stdout()),
-            Target::Error => layout::columns(std::io::stderr()),
-        };
-        let draft = shown(&self.draft);
-        let draft = layout::end(&draft, columns.saturating_sub(PROMPT.len() + 1));
-        self.put(&format!("{CLEAR}{PROMPT}{draft}"), out);
+        if self.can_redraw {
+            let (columns, _) = self.size();
+            let draft = shown(&self.draft);
+            let draft = layout::end(&draft, columns.saturating_sub(PROMPT.len() + 1));
+            self.put(&format!("{CLEAR}{PROMPT}{draft}"), out);
+        } else if !self.is_drawn {
+            self.put(PROMPT, out);
+        }
         self.is_drawn = true;
     }
 
     fn put_text(&mut self, text: &str, out: &mut Vec<u8>) {
-        if !text.is_empty() {
-            self.put(text, out);
-            self.is_mid_line = !text.ends_with('\n');
+        self.put(text, out);
+        match text.rfind('\n') {
+            Some(end) => text[end + 1..].clone_into(&mut self.line),
+            None => self.line.push_str(text),
         }
     }
 
-    /// Makes room for lines that stay.
+    /// Writes lines above the unfinished line, so that its text goes on in one piece.
+    fn put_lines(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.clear(out);
+        self.put(text, out);
+        if !text.ends_with('\n') {
+            self.put("\n", out);
+        }
+        self.put(&self.line, out);
+        self.draw_draft(out);
+    }
+
+    /// Goes to the end of the unfinished line.
+    fn rejoin(&mut self, out: &mut Vec<u8>) {
+        if self.is_below_line {
+            self.clear(out);
+            self.put(&self.line, out);
+        } else {
+            self.erase(out);
+        }
+    }
+
+    /// Goes to the beginning of an empty line. The unfinished line is taken away, to be written again, or stays in pieces where
+    /// nobody can tell how much of the screen it takes.
     fn clear(&mut self, out: &mut Vec<u8>) {
         self.erase(out);
-        if std::mem::take(&mut self.is_mid_line) {
-            self.put("\n", out);
+        let is_below = std::mem::take(&mut self.is_below_line);
+        if self.line.is_empty() {
+            return;
+        }
+        match self.line_rows().map(|rows| rows - usize::from(!is_below)) {
+            Some(0) => self.put(CLEAR, out),
+            Some(up) => self.put(&format!("\r\x1b[{up}A\x1b[J"), out),
+            None if is_below => {}
+            None => self.put("\n", out),
+        }
+    }
+
+    /// How many rows of the screen the unfinished line takes, if that is certain and all of them are in sight.
+    fn line_rows(&self) -> Option<usize> {
+        let (columns, rows_max) = self.size();
+        let width = layout::width(&self.line);
+        let is_certain = self.line.is_ascii() || width <= columns;
+        let rows = width.div_ceil(columns.max(1)).max(1);
+        let is_clean = self.can_redraw && !self.line.contains(char::is_control);
+        (is_clean && is_certain && rows < rows_max).then_some(rows)
+    }
+
+    fn size(&self) -> (usize, usize) {
+        match self.target {
+            Target::Output => layout::size(std::io::stdout()),
+            Target::Error => layout::size(std::io::stderr()),
         }
     }
 
     fn erase(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.is_drawn) {
-            self.put(CLEAR, out);
+            self.put(if self.can_redraw { CLEAR } else { "\n" }, out);
         }
     }
 
@@ -213,20 +338,38 @@ impl Bottom {
     }
 }
 
-/// What was typed, without power over the terminal.
+/// What was typed, in one line and without power over the terminal.
 fn shown(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let visible = |c: char| match c {
+        '\n' => '⏎',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    text.chars().map(visible).collect()
+}
+
+/// What was sent, in its own lines.
+fn sent(text: &str) -> String {
+    let lines: Vec<String> = text.trim_end().split('\n').map(shown).collect();
+    format!("{PROMPT}{}", lines.join("\n  "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What a terminal got, with the sequence that clears a line as `<`.
+    /// What a terminal got, with `<` for the sequence that clears a line, and `^` for the one that clears the line above too.
+    #[track_caller]
+    fn check_on(screen: &Screen, play: impl FnOnce(&Screen, &mut Vec<u8>), expected: &str) {
+        let mut out = Vec::new();
+        play(screen, &mut out);
+        let got = String::from_utf8_lossy(&out).replace(CLEAR, "<").replace("\r\x1b[1A\x1b[J", "^");
+        assert_eq!(got, expected);
+    }
+
+    #[track_caller]
     fn check(play: impl FnOnce(&Screen, &mut Vec<u8>), expected: &str) {
-        let (screen, mut out) = (Screen::with(Target::Output), Vec::new());
-        play(&screen, &mut out);
-        assert_eq!(String::from_utf8_lossy(&out).replace(CLEAR, "<"), expected);
+        check_on(&Screen::with(Target::Output, true), play, expected);
     }
 
     #[test]
@@ -255,11 +398,11 @@ mod tests {
                 screen.draft("ab", out);
                 screen.lines("a line", out);
                 screen.typed("ab", out);
-                screen.prompting(false, out);
+                screen.end_asking(out);
                 screen.text("re", out);
                 screen.end_text(out);
             },
-            "Hel\n<> a<lo.\n<> a<> ab<a line\n<> ab<> ab\nMore\n",
+            "Hel\n<> a<^Hello.\n<> a<> ab<a line\n<> ab<> ab\nMore\n",
         );
         // Whoever clears the draft sees what was held back.
         check(
@@ -272,7 +415,58 @@ mod tests {
                 screen.text("!", out);
                 screen.end_text(out);
             },
-            "<> a<Hello.\n<> b<!\n<> b",
+            "<> a<Hello.\n<> b<^Hello.!\n<> b",
+        );
+        // A line that stays goes above the one that is not complete.
+        check(
+            |screen, out| {
+                screen.text("Hel", out);
+                screen.lines("a line", out);
+                screen.text("lo.", out);
+            },
+            "Hel<a line\nHello.",
+        );
+    }
+
+    #[test]
+    fn nothing_comes_between_a_question_and_its_answer() {
+        check(
+            |screen, out| {
+                screen.text("Hel", out);
+                screen.ask("y or n?", out);
+                screen.lines("a line", out);
+                screen.text("lo.\nMo", out);
+                screen.end_status(out);
+                screen.typed("x", out);
+                screen.reply("y or n!", out);
+                screen.text("re", out);
+                screen.typed("y", out);
+                screen.end_asking(out);
+                screen.text(".", out);
+            },
+            "Hel<y or n?\n<> <> x\n<> <y or n!\n<> <> y\n<> <a line\nHello.\nMore.",
+        );
+    }
+
+    #[test]
+    fn a_terminal_that_cannot_redraw_gets_no_escape_sequences() {
+        check_on(
+            &Screen::with(Target::Output, false),
+            |screen, out| {
+                screen.ask_for_prompt(out);
+                screen.draft("g", out);
+                screen.typed("go", out);
+                screen.end_asking(out);
+                screen.text("Hel", out);
+                screen.ask("y or n?", out);
+                screen.text("lo.", out);
+                screen.typed("y", out);
+                screen.end_asking(out);
+                screen.end_text(out);
+                screen.ask_for_prompt(out);
+                screen.erase(out);
+            },
+            "> Hel\ny or n?\n> Hello.\n> \n",
         );
     }
 }

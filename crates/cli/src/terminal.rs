@@ -70,6 +70,8 @@ enum News {
     Question(Box<Question>),
     /// Whatever was asked about this call, there is nothing to answer any more.
     Settled(CallId),
+    /// Prompts with these ids are sent to the model.
+    Sent(Vec<Arc<str>>),
 }
 
 /// Hands questions to the person, and notes which prompts a run has taken.
@@ -130,11 +132,11 @@ impl Person {
         let waiting = self.handed.ids();
         let queued = std::mem::take(&mut self.queued);
         if self.handed.pay() {
-            queued.iter().filter(|(id, _)| waiting.contains(id)).for_each(|(_, text)| self.echo(text));
+            queued.iter().filter(|(id, _)| waiting.contains(id)).for_each(|(_, text)| self.send(text));
             return Some(Job::Run(Prompt::default()));
         }
         let command = self.commands.pop_front()?;
-        self.echo(&command);
+        self.send(&command);
         Some(Job::of_texts(&[command]))
     }
 
@@ -145,7 +147,7 @@ impl Person {
         let mut interrupted: Option<Instant> = None;
         if !self.ended {
             self.say("");
-            self.show(|screen, out| screen.prompting(true, out));
+            self.show(Screen::ask_for_prompt);
             // What was typed during the last run and not sent.
             self.show_draft();
         }
@@ -156,6 +158,9 @@ impl Person {
                 Pressed::Key(Typed::Line(line)) => {
                     self.echo(&line);
                     job = self.read(&line);
+                    if job.is_none() && !self.ended {
+                        self.show(Screen::ask_for_prompt);
+                    }
                 }
                 Pressed::Key(Typed::Interrupt) if interrupted.is_some_and(|at| at.elapsed() < EXIT_TIME) => {
                     self.ended = true;
@@ -168,7 +173,7 @@ impl Person {
                 Pressed::Gone(why) => self.lose(why),
             }
         }
-        self.show(|screen, out| screen.prompting(false, out));
+        self.show(Screen::end_asking);
         job
     }
 
@@ -220,6 +225,14 @@ impl Person {
                     self.close();
                 }
             }
+            News::Sent(ids) => {
+                let queued = std::mem::take(&mut self.queued).into_iter();
+                let (sent, queued): (Vec<_>, Vec<_>) = queued.partition(|(id, _)| ids.contains(id));
+                self.queued = queued;
+                for (_, text) in sent {
+                    self.send(&text);
+                }
+            }
         }
     }
 
@@ -227,11 +240,7 @@ impl Person {
     async fn ask(&mut self, question: Question, handle: &Handle) {
         let draft = self.keys.take_draft();
         let text = asking::question(&question);
-        self.show(|screen, out| {
-            screen.draft("", out);
-            screen.lines(text.strip_suffix("> ").unwrap_or(&text), out);
-            screen.prompting(true, out);
-        });
+        self.show(|screen, out| screen.ask(&text, out));
         let bell = self.bells.asked(&question.tool_use.name);
         self.open = Some(OpenQuestion { question, draft, _bell: bell });
         if self.is_gone {
@@ -245,7 +254,7 @@ impl Person {
         if self.keys.draft().is_empty() {
             self.keys.put_back(open.draft);
         }
-        self.show(|screen, out| screen.prompting(false, out));
+        self.show(Screen::end_asking);
         self.show_draft();
     }
 
@@ -303,11 +312,11 @@ impl Person {
             _ if line == "/help" => self.say(&help::page(HELP)),
             Entry::Refused(why) => self.say(&why),
             Entry::Command(_) => {
-                self.say(&format!("queued: {} (runs when this run ends)", display::line(line)));
+                self.say(&format!("Queued: {} (runs when this run ends)", display::line(line)));
                 self.commands.push_back(line.to_owned());
             }
             Entry::Prompt => {
-                self.say(&format!("queued: {}", display::line(line)));
+                self.say(&format!("Queued: {}", display::line(line)));
                 let id: Arc<str> = Uuid::new_v4().to_string().into();
                 let prompt = Prompt { id: Some(id.clone()), ..Prompt::from(line.to_owned()) };
                 self.queued.push((id.clone(), line.to_owned()));
@@ -322,9 +331,14 @@ impl Person {
         self.show(|screen, out| screen.typed(line, out));
     }
 
+    /// Shows a queued line when it is sent.
+    fn send(&self, line: &str) {
+        self.show(|screen, out| screen.echo(line, out));
+    }
+
     /// Says something in lines of its own.
     fn say(&self, text: &str) {
-        self.show(|screen, out| screen.lines(text, out));
+        self.show(|screen, out| screen.reply(text, out));
     }
 
     fn show_draft(&self) {
@@ -385,7 +399,10 @@ impl Watch for Asking {
             Update::Question(question) => self.ask(question),
             Update::ToolResult { call, .. } => self.settle(*call),
             Update::Retracted { calls, .. } => calls.iter().for_each(|call| self.settle(*call)),
-            Update::PromptsStarted(ids) => self.handed.started(ids),
+            Update::PromptsStarted(ids) => {
+                self.handed.started(ids);
+                self.tell(News::Sent(ids.clone()));
+            }
             _ => {}
         }
     }

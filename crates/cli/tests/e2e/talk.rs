@@ -17,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) const CTRL_C: &str = "\x03";
 
+const COLUMNS: u16 = 80;
+
 /// Somebody at a terminal, and the session.
 pub(crate) struct Talk {
     keyboard: File,
@@ -28,8 +30,13 @@ pub(crate) struct Talk {
 
 impl Talk {
     pub(crate) fn begin(stage: &Stage, arguments: &[&str]) -> Self {
-        let (master, terminal) = terminal(80);
-        let mut command = stage.command(arguments).into_command();
+        Self::at("xterm", stage, arguments)
+    }
+
+    /// At a terminal of this name.
+    pub(crate) fn at(name: &str, stage: &Stage, arguments: &[&str]) -> Self {
+        let (master, terminal) = terminal(COLUMNS);
+        let mut command = stage.command(arguments).env("TERM", name).into_command();
         let end = || terminal.try_clone().unwrap();
         command.stdin(end()).stdout(end()).stderr(end());
         let child = command.spawn().unwrap();
@@ -46,6 +53,21 @@ impl Talk {
 
     pub(crate) fn screen(&self) -> String {
         String::from_utf8_lossy(&self.screen.lock().unwrap()).into_owned()
+    }
+
+    /// The rows of the screen as somebody sees them now, and those that scrolled away above.
+    pub(crate) fn rows(&self) -> Vec<String> {
+        rows(&self.screen())
+    }
+
+    /// Waits until the screen shows these rows one below the other.
+    #[track_caller]
+    pub(crate) fn shows(&self, expected: &[&str]) {
+        let began = Instant::now();
+        while !self.rows().windows(expected.len()).any(|rows| rows == expected) {
+            assert!(began.elapsed() < PATIENCE, "{expected:?} is not in {:#?}", self.rows());
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Waits until the screen has shown a text so many times.
@@ -102,6 +124,44 @@ impl Talk {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
+}
+
+/// What a terminal makes of what it gets, as far as windlass uses it.
+fn rows(screen: &str) -> Vec<String> {
+    let (mut rows, mut row, mut column) = (vec![Vec::new()], 0_usize, 0_usize);
+    let mut chars = screen.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' => column = 0,
+            '\n' => row += 1,
+            '\x1b' => {
+                let sequence: String = chars.by_ref().skip(1).take_while(|c| !c.is_alphabetic()).collect();
+                let last = screen[..screen.len() - chars.as_str().len()].chars().last().unwrap();
+                match last {
+                    'K' => rows[row].truncate(column),
+                    'A' => row -= sequence.parse::<usize>().unwrap(),
+                    'J' => {
+                        rows[row].truncate(column);
+                        rows.truncate(row + 1);
+                    }
+                    'h' | 'l' => assert_eq!(sequence, "?2004", "{screen:?}"),
+                    _ => panic!("{sequence:?}{last} in {screen:?}"),
+                }
+            }
+            c => {
+                if column == usize::from(COLUMNS) {
+                    (row, column) = (row + 1, 0);
+                }
+                rows.resize(rows.len().max(row + 1), Vec::new());
+                let length = rows[row].len().max(column + 1);
+                rows[row].resize(length, ' ');
+                rows[row][column] = c;
+                column += 1;
+            }
+        }
+        rows.resize(rows.len().max(row + 1), Vec::new());
+    }
+    rows.iter().map(|row| row.iter().collect::<String>().trim_end().to_owned()).collect()
 }
 
 /// Checks that texts come one after the other.

@@ -40,7 +40,7 @@ pub(crate) fn on_terminal_of(
     let stdout = if stdout_too { Stdio::from(terminal.try_clone().unwrap()) } else { Stdio::piped() };
     let mut command = Command::new(WINDLASS);
     command.args(arguments).current_dir(stage.project.path());
-    command.env("ANTHROPIC_BASE_URL", stage.server.url()).env("ANTHROPIC_API_KEY", "k");
+    command.env("ANTHROPIC_BASE_URL", stage.server.url()).env("ANTHROPIC_API_KEY", "k").env("TERM", "xterm");
     let child = command.stdin(Stdio::null()).stdout(stdout).stderr(terminal).spawn().unwrap();
     drop(command);
     let mut screen = Vec::new();
@@ -165,7 +165,7 @@ fn hooks_hear_of_a_question_that_waits_for_an_answer() {
     let one = serde_json::json!([{"hooks": [{"type": "command", "command": "cat > new.json; mv new.json told.json"}]}]);
     let settings = serde_json::json!({"hooks": {"Notification": one}}).to_string();
     let (mut master, terminal) = terminal(80);
-    let mut command = stage.command(&["go", "--settings", &settings]).into_command();
+    let mut command = stage.command(&["go", "--settings", &settings]).env("TERM", "xterm").into_command();
     let end = || terminal.try_clone().unwrap();
     command.stdin(end()).stdout(end()).stderr(end());
     drop(terminal);

@@ -12,6 +12,9 @@ use crate::talk::{CTRL_C, Talk, check_order};
 
 const CTRL_D: &str = "\x04";
 
+/// Longer than keys take to be looked at.
+const MOMENT: Duration = Duration::from_millis(100);
+
 /// An answer that takes some seconds, and one that comes at once.
 fn slow() -> Stage {
     Stage::serving(
@@ -85,10 +88,16 @@ fn a_line_typed_during_calls_joins_the_run() {
     let mut talk = Talk::begin(&stage, &["go", "--allowedTools", "Bash"]);
     talk.sees("Bash sleep");
     talk.types("and hurry");
-    talk.sees("queued: and hurry");
+    talk.sees("Queued: and hurry");
+    talk.presses("next");
     talk.sees("tokens in");
+    talk.shows(&["> next"]);
+    talk.presses(CTRL_C);
     talk.types("/exit");
     let (_, screen) = talk.ends();
+    let sent = ["Queued: and hurry", "  Bash  sleep", "\r\x1b[K> and hurry\r\n", "Done."];
+    check_order(&screen, &sent);
+    assert_eq!(screen.matches("> and hurry\r\n").count(), 1, "{screen:?}");
     assert_eq!(stage.requests(), 2, "{screen:?}");
     assert!(stage.last_user_text().contains("and hurry"), "{screen:?}");
 }
@@ -101,9 +110,9 @@ fn lines_typed_during_an_answer_are_sent_next_and_commands_are_no_prompts() {
     talk.presses("wha");
     talk.sees("> wha");
     talk.types("t else?");
-    talk.sees("queued: what else?");
+    talk.sees("Queued: what else?");
     talk.types("/cost");
-    talk.sees("queued: /cost (runs when this run ends)");
+    talk.sees("Queued: /cost (runs when this run ends)");
     talk.types("/compcat");
     talk.sees("Unknown command /compcat. Did you mean /compact?");
     talk.sees("Time: ");
@@ -116,8 +125,106 @@ fn lines_typed_during_an_answer_are_sent_next_and_commands_are_no_prompts() {
     assert_eq!(stage.requests(), 2, "{screen:?}");
     let asked = stage.last_user_text();
     assert!(asked.contains("what else?") && !asked.contains("/co"), "{asked}");
-    // What was typed in between has not broken the text into pieces that nobody can read.
-    assert!(screen.contains("four\r\n"), "{screen:?}");
+}
+
+/// What is typed, queued or told during an answer does not break its lines.
+#[test]
+fn an_answer_is_in_one_piece_whatever_is_typed_meanwhile() {
+    let check = |text: &str, keys: &str, expected: &[&str]| {
+        let answer = json!({"blocks": [{"text": text}], "delta_chars": text.chars().count() - 8, "delta_delay_ms": 700});
+        let next = json!({"blocks": [{"text": "The next answer."}]});
+        let stage = Stage::serving(&json!([answer, next]), |server| server);
+        let mut talk = Talk::begin(&stage, &["go"]);
+        let begun: String = text.chars().skip(text.chars().count() - 14).take(6).collect();
+        talk.sees(&begun);
+        talk.presses(keys);
+        talk.sees_times("tokens in", 1 + keys.matches('\r').count());
+        talk.shows(expected);
+        talk.presses("\x15");
+        talk.presses(CTRL_D);
+        talk.ends();
+    };
+    check("One two three four.", "wh", &["One two three four."]);
+    check("One two three four.", "wh\x15", &["One two three four."]);
+    check("One two three four.", "later\r", &["Queued: later", "One two three four."]);
+    check("First.\nOne two three four.", "wh", &["First.", "One two three four."]);
+    let long = format!("{}, end of it.", "word ".repeat(40).trim_end());
+    let rows = [&long[..80], &long[80..160], &long[160..]].map(str::trim_end);
+    check(&long, "wh", &rows);
+    check(&long, "later\r", &["Queued: later", rows[0], rows[1], rows[2]]);
+    check("Ein schöner Tag, end of it.", "wh", &["Ein schöner Tag, end of it."]);
+    // Where nobody can tell how wide a line is, it is written once more.
+    let wide = format!("{}, end of it.", "größer ".repeat(20).trim_end());
+    let start: String = wide.chars().take(80).collect();
+    let rest: String = wide.chars().skip(80).collect();
+    check(&wide, "wh", &[start.trim_end(), &rest]);
+}
+
+#[test]
+fn nothing_comes_between_a_question_and_its_answer() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"tool": "Bash", "input": {"command": "sleep 1; cat a.txt"}},
+                        {"tool": "Read", "input": {"file_path": "b.txt"}}]},
+            {"blocks": [{"text": "Done."}]}]"#,
+    );
+    for name in ["a.txt", "b.txt"] {
+        stage.project.write(name, "text\n").unwrap();
+    }
+    let asks = r#"{"permissions": {"ask": ["Read(b.txt)"]}}"#;
+    let mut talk = Talk::begin(&stage, &["go", "--settings", asks, "--allowedTools", "Bash"]);
+    talk.is_asked();
+    assert!(!talk.screen().contains("sleep 1; cat a.txt  ("), "the call still runs: {:?}", talk.screen());
+    std::thread::sleep(Duration::from_millis(1600));
+    let rows = talk.rows();
+    assert!(rows.last().is_some_and(|row| row == ">"), "{rows:#?}");
+    assert!(rows[rows.len() - 2].starts_with("Asked every time"), "{rows:#?}");
+    talk.types("perhaps");
+    talk.sees("Answer y or n;");
+    talk.types("y");
+    talk.sees("tokens in");
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    check_order(
+        &screen,
+        &["Answer y or n;", "> y\r\n", "  Bash  sleep 1; cat a.txt  (", "  Read  b.txt", "Done."],
+    );
+}
+
+#[test]
+fn a_terminal_without_escape_sequences_gets_none() {
+    for name in ["dumb", ""] {
+        let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+        let mut talk = Talk::at(name, &stage, &[]);
+        talk.sees("> ");
+        assert!(reads_lines(&talk));
+        talk.types("go");
+        talk.is_asked();
+        talk.types("perhaps");
+        talk.sees("Answer y");
+        talk.types("y");
+        talk.sees("tokens in");
+        std::thread::sleep(MOMENT);
+        talk.types("");
+        std::thread::sleep(MOMENT);
+        talk.types("/cost");
+        talk.sees("Cost: ");
+        std::thread::sleep(MOMENT);
+        talk.presses(CTRL_D);
+        let (code, screen) = talk.ends();
+        assert_eq!((code, stage.project.read("made").is_ok()), (Some(0), true), "{screen:?}");
+        assert!(!screen.contains('\x1b') && !screen.contains("waiting for claude"), "{screen:?}");
+        let answers = ["> go\r\n", "tabs`)\r\n> perhaps\r\nAnswer y, s, a, e or n; /exit leaves.\r\n> y\r\n"];
+        check_order(&screen, &answers);
+        check_order(
+            &screen,
+            &["  Bash  touch made", "Done.", "tokens in", "\r\n> \r\n> /cost\r\n", "Cost: ", "> "],
+        );
+        assert_eq!(screen.matches("> ").count(), 6, "{screen:?}");
+    }
+    let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+    let (_, screen) = Talk::at("dumb", &stage, &["-p", "go", "--allowedTools", "Bash"]).ends();
+    check_order(&screen, &["  Bash  touch made", "Done.\r\n", "tokens in"]);
+    assert!(!screen.contains(['\x1b']), "{screen:?}");
 }
 
 #[test]
@@ -220,6 +327,7 @@ fn calls_show_their_output_and_their_changes() {
             "        11\r\n        … +3 lines\r\n",
             "  Write a.txt  (",
             "        + one\r\n        + two\r\n",
+            "preparing the next request ... 0 s",
             "  Edit  a.txt  (",
             "        - two\r\n        + 2\r\n",
             "Done.",
