@@ -1,20 +1,26 @@
 //! The keyboard of a terminal, key by key, and the mode that the terminal needs for it.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, Write as _};
 
 use rustix::process::{Pid, Signal as Sent, getpid, getppid, kill_process};
 use rustix::termios::{
-    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr, tcsetattr,
+    InputModes, LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
+    tcsetattr,
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::layout;
-use crate::line_editor::{LineEditor, Typed};
+use crate::line_editor::{CTRL_C, LineEditor, Typed};
 use crate::lines::Source;
 
 /// Turns a special character off: no key sends it.
 const NO_KEY: u8 = 0;
+
+/// Has the terminal say where a pasted text begins and ends.
+const MARK_PASTES: &str = "\x1b[?2004h";
+/// Has it stop that.
+const MARK_NO_PASTES: &str = "\x1b[?2004l";
 
 /// What a person types.
 pub(crate) struct Keys {
@@ -52,6 +58,11 @@ impl Keys {
         self.editor.draft()
     }
 
+    /// Whether only a part of a pasted text has come.
+    pub(crate) fn is_pasting(&self) -> bool {
+        self.editor.is_pasting()
+    }
+
     /// Forgets every key that was pressed and not looked at, and gives the draft.
     pub(crate) fn take_draft(&mut self) -> String {
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
@@ -82,7 +93,13 @@ impl Keys {
                 }
                 piece = self.source.read() => match piece {
                     Ok(piece) if piece.is_empty() => return Pressed::Gone(None),
-                    Ok(piece) => self.bytes.extend(piece),
+                    Ok(piece) => {
+                        // Pressed, not pasted: the end of the pasted text was lost.
+                        if *piece == [CTRL_C] {
+                            self.editor.end_paste();
+                        }
+                        self.bytes.extend(piece);
+                    }
                     // A terminal whose other end is gone.
                     Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => {
                         return Pressed::Gone(None);
@@ -96,8 +113,8 @@ impl Keys {
     }
 }
 
-/// The terminal hands over each key at once, shows none by itself, and Ctrl-C is a key like others. One that cannot redraw lines
-/// is left alone, so that lines are edited by the terminal itself.
+/// The terminal hands over each key at once, shows none by itself, marks pasted text, and Ctrl-C is a key like others. One that
+/// cannot redraw lines is left alone, so that lines are edited by the terminal itself.
 ///
 /// Output, and the keys that stop output or suspend the process, work as before.
 struct KeyMode {
@@ -111,6 +128,8 @@ impl KeyMode {
         let modes = before.map(|before| {
             let mut keys = before.clone();
             keys.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::IEXTEN);
+            // Two bytes that end one line of a pasted text would look like two ends.
+            keys.input_modes.remove(InputModes::ICRNL);
             keys.special_codes[SpecialCodeIndex::VMIN] = 1;
             keys.special_codes[SpecialCodeIndex::VTIME] = 0;
             keys.special_codes[SpecialCodeIndex::VINTR] = NO_KEY;
@@ -124,16 +143,17 @@ impl KeyMode {
     }
 
     fn set(&self) {
-        self.change(|(_, keys)| keys);
+        self.change(MARK_PASTES, |(_, keys)| keys);
     }
 
     fn put_back(&self) {
-        self.change(|(before, _)| before);
+        self.change(MARK_NO_PASTES, |(before, _)| before);
     }
 
     /// A terminal that is gone needs no mode.
-    fn change(&self, to: fn(&(Termios, Termios)) -> &Termios) {
+    fn change(&self, pastes: &str, to: fn(&(Termios, Termios)) -> &Termios) {
         if let Some(modes) = &self.modes {
+            let _ = io::stderr().write_all(pastes.as_bytes());
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, to(modes));
         }
     }

@@ -1,13 +1,21 @@
-//! The line a person types, from the bytes that a terminal sends: enough to write and correct a line.
+//! The line a person types, from the bytes that a terminal sends: enough to write and correct a line. A pasted text is part of the
+//! line, whatever lines it has itself (bracketed paste).
 
 use crate::escape::SequenceFilter;
 
-const CTRL_C: u8 = 0x03;
+pub(crate) const CTRL_C: u8 = 0x03;
 const CTRL_D: u8 = 0x04;
 const BACKSPACE: u8 = 0x08;
 const CTRL_U: u8 = 0x15;
 const CTRL_W: u8 = 0x17;
 const DELETE: u8 = 0x7f;
+
+/// What a terminal sends before a pasted text: `ESC [ 200 ~`.
+const PASTE_BEGINS: u64 = u64::from_be_bytes(*b"\0\0\x1b[200~");
+/// And behind it.
+const PASTE_ENDS: u64 = u64::from_be_bytes(*b"\0\0\x1b[201~");
+/// As many bytes as either has.
+const PASTE_MASK: u64 = 0xffff_ffff_ffff;
 
 /// What a key press amounts to.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +38,12 @@ pub(crate) struct LineEditor {
     partial: Vec<u8>,
     /// Arrows and other keys without a meaning here send escape sequences.
     keys: SequenceFilter,
+    /// The last bytes, as far as they can tell where a paste begins or ends.
+    latest: u64,
+    /// What comes is pasted.
+    is_pasting: bool,
+    /// The last byte was a carriage return in a pasted text, so that a line feed behind it says nothing new.
+    is_behind_return: bool,
 }
 
 impl LineEditor {
@@ -49,8 +63,53 @@ impl LineEditor {
         self.draft = draft;
     }
 
-    /// Takes one byte; says what it amounts to, if to anything.
+    /// Whether only a part of a pasted text has come.
+    pub(crate) fn is_pasting(&self) -> bool {
+        self.is_pasting
+    }
+
+    /// What comes is typed, whatever came before.
+    pub(crate) fn end_paste(&mut self) {
+        self.is_pasting = false;
+    }
+
+    /// Takes one byte; says what it amounts to, if to anything. A pasted text amounts to something at its end.
     pub(crate) fn feed(&mut self, byte: u8) -> Option<Typed> {
+        self.latest = (self.latest << 8 | u64::from(byte)) & PASTE_MASK;
+        match (byte, self.is_pasting) {
+            (b'~', false) if self.latest == PASTE_BEGINS => {
+                self.insert(byte);
+                self.is_pasting = true;
+                None
+            }
+            (b'~', true) if self.latest == PASTE_ENDS => {
+                self.insert(byte);
+                self.end_paste();
+                Some(Typed::Changed)
+            }
+            (_, true) => {
+                self.paste(byte);
+                None
+            }
+            (_, false) => self.key(byte),
+        }
+    }
+
+    /// Line ends become part of the draft, however they are spelled.
+    fn paste(&mut self, byte: u8) {
+        let is_behind_return = std::mem::replace(&mut self.is_behind_return, byte == b'\r');
+        match byte {
+            b'\n' if is_behind_return => {}
+            b'\r' | b'\n' => {
+                self.partial.clear();
+                self.keys.pass('\n');
+                self.draft.push('\n');
+            }
+            byte => drop(self.insert(byte)),
+        }
+    }
+
+    fn key(&mut self, byte: u8) -> Option<Typed> {
         match byte {
             b'\r' | b'\n' => Some(Typed::Line(self.take())),
             CTRL_C if self.draft.is_empty() => {
@@ -110,6 +169,19 @@ mod tests {
         check(b"one two\x15x", &[], "x");
         check(b"a\xffb\xe2\x28c", &[], "abc");
         check(b"a\x1b[A\x1b[1;5Db\x00\x01", &[], "ab");
+    }
+
+    #[test]
+    fn a_pasted_text_is_one_piece_of_the_line() {
+        let line = |text: &str| Typed::Line(text.into());
+        check(b"\x1b[200~a\nb\r\nc\rd\x1b[201~", &[], "a\nb\nc\nd");
+        check(b"x \x1b[200~a\n\n\x1b[201~ y\r", &[line("x a\n\n y")], "");
+        // Keys that would clear, send or leave are text without a meaning.
+        check(b"\x1b[200~a\x03\x04\x15\x17\x7f\x08\tb\x1b[201~", &[], "a\tb");
+        check(b"\x1b[200~a\x1b[31mb\x1b[200~\x1b]0;t\x07\n\x1b[201~\x7f", &[], "ab");
+        check("\x1b[200~é\n日本\x1b[201~".as_bytes(), &[], "é\n日本");
+        // The end of a paste that never began.
+        check(b"a\x1b[201~\r", &[line("a")], "");
     }
 
     #[test]

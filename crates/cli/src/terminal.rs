@@ -182,7 +182,9 @@ impl Person {
         self.has_run = true;
         self.is_running = true;
         loop {
+            // A question in the middle of a pasted text would take the rest for its answer.
             if self.open.is_none()
+                && !self.keys.is_pasting()
                 && let Some(question) = self.questions.pop_front()
             {
                 self.ask(question, &handle).await;

@@ -12,6 +12,10 @@ use crate::talk::{CTRL_C, Talk, check_order};
 
 const CTRL_D: &str = "\x04";
 
+/// Asks a terminal to say where pasted text begins and ends, and not to.
+const MARKS_PASTES: &str = "\x1b[?2004h";
+const MARKS_NO_PASTES: &str = "\x1b[?2004l";
+
 /// Longer than keys take to be looked at.
 const MOMENT: Duration = Duration::from_millis(100);
 
@@ -161,6 +165,80 @@ fn an_answer_is_in_one_piece_whatever_is_typed_meanwhile() {
 }
 
 #[test]
+fn a_pasted_text_is_one_prompt() {
+    let stage = Stage::hello();
+    let mut talk = Talk::begin(&stage, &[]);
+    talk.sees("> ");
+    talk.presses("see: \x1b[200~one\ntw");
+    std::thread::sleep(MOMENT);
+    talk.presses("o\r\n/exit\x03\x1b[2J\n\x1b[20");
+    std::thread::sleep(MOMENT);
+    talk.presses("1~");
+    talk.shows(&["> see: one⏎two⏎/exit⏎"]);
+    assert_eq!(stage.requests(), 0, "{:?}", talk.screen());
+    talk.presses("\r");
+    talk.sees("tokens in");
+    talk.shows(&["> see: one", "  two", "  /exit"]);
+    talk.types("/exit");
+    let (code, screen) = talk.ends();
+    assert_eq!((code, stage.requests()), (Some(0), 1), "{screen:?}");
+    assert!(stage.last_user_text().contains(r"see: one\ntwo\n/exit"), "{}", stage.last_user_text());
+    check_order(&screen, &[MARKS_PASTES, "Hello.", MARKS_NO_PASTES]);
+}
+
+#[test]
+fn a_pasted_text_answers_one_question_at_most_and_only_with_enter() {
+    let call = |name: &str| json!({"tool": "Bash", "input": {"command": format!("touch {name}")}});
+    let stage = Stage::serving(
+        &json!([{"blocks": [call("a"), call("b")]}, {"blocks": [{"text": "Done."}]}]),
+        |server| server,
+    );
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.is_asked();
+    talk.presses("\x1b[200~y\ny\n\x1b[201~");
+    talk.shows(&["> y⏎y⏎"]);
+    assert!(stage.project.read("a").is_err(), "{:?}", talk.screen());
+    talk.presses("\r");
+    talk.sees_times("needs your approval", 2);
+    std::thread::sleep(MOMENT);
+    assert!(stage.project.read("a").is_ok() && stage.project.read("b").is_err(), "{:?}", talk.screen());
+    talk.types("n");
+    talk.sees("tokens in");
+    talk.types("/exit");
+    talk.ends();
+}
+
+/// The question comes after the paste, which began before it.
+#[test]
+fn a_question_waits_for_the_end_of_a_pasted_text() {
+    let stage = Stage::serving(
+        &json!([
+            {"blocks": [{"tool": "Bash", "input": {"command": "touch made"}}], "delay_ms": 800},
+            {"blocks": [{"text": "Done."}]},
+        ]),
+        |server| server,
+    );
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.sees("waiting for");
+    talk.presses("\x1b[200~y\n");
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(!talk.screen().contains("approval"), "{:?}", talk.screen());
+    talk.presses("y\n\x1b[201~");
+    talk.is_asked();
+    assert!(stage.project.read("made").is_err(), "{:?}", talk.screen());
+    talk.types("n");
+    talk.sees("tokens in");
+    talk.shows(&["> y⏎y⏎"]);
+    // A paste without an end: Ctrl-C is pressed nonetheless.
+    talk.presses("\x1b[200~z");
+    std::thread::sleep(MOMENT);
+    talk.presses(CTRL_C);
+    std::thread::sleep(MOMENT);
+    talk.types("/exit");
+    talk.ends();
+}
+
+#[test]
 fn nothing_comes_between_a_question_and_its_answer() {
     let stage = Stage::new(
         r#"[{"blocks": [{"tool": "Bash", "input": {"command": "sleep 1; cat a.txt"}},
@@ -302,6 +380,7 @@ fn a_session_that_is_suspended_leaves_the_terminal_and_takes_it_again() {
     talk.is_sent(Signal::CONT);
     wait_until("it takes the terminal again", || !reads_lines(&talk));
     talk.sees_times("> hel", 2);
+    check_order(&talk.screen(), &[MARKS_PASTES, MARKS_NO_PASTES, MARKS_PASTES, "> hel"]);
     talk.types("lo");
     talk.sees("tokens in");
     talk.types("/exit");
