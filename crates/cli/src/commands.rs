@@ -15,6 +15,7 @@ pub(crate) const NAMES: [&str; 5] = ["compact", "context", "cost", "rewind", "us
 
 /// What `/help` says at the terminal.
 pub(crate) const HELP: &str = "\
+Commands:
   /compact [focus]  Compact the conversation; the summary keeps what you name
   /context          Show how full the context is
   /cost, /usage     Show what the session has cost
@@ -22,8 +23,11 @@ pub(crate) const HELP: &str = "\
   /help             List the commands
   /exit, /quit      Leave (also Ctrl-D, exit, quit)
 
-What you type during a run is queued: a prompt joins the run, a command waits for its end. Ctrl-C clears the line \
-you type; on an empty line it interrupts the run, and at the prompt, pressed twice, it ends the session.
+What you type during a run is queued. A prompt joins the run at its next request; if you interrupt the run first, the \
+next run starts with it. A command waits for the end of the run, except /help and /exit, which act at once: /exit ends \
+the run, too.
+Ctrl-C clears the line you type; on an empty line it interrupts the run, and at the prompt, pressed twice, it ends the \
+session. A pasted text is part of the line you type, with its line breaks; Enter sends it.
 ";
 
 /// What to say where compaction is turned off.
@@ -82,11 +86,17 @@ impl Entry {
 
 /// What to say about a command that is not there.
 fn unknown(name: &str) -> String {
-    let known: Vec<&str> = NAMES.into_iter().chain(["checkpoint", "undo", "help", "exit", "quit"]).collect();
-    let hint = match closest(name, &known) {
-        Some(meant) => format!("Did you mean /{meant}?"),
-        None => format!("The commands are {}.", NAMES.map(|name| format!("/{name}")).join(", ")),
-    };
+    let listed = NAMES.into_iter().chain(["help", "exit"]);
+    let known: Vec<&str> = listed.clone().chain(["checkpoint", "undo", "quit"]).collect();
+    let hint = closest(name, &known).map_or_else(
+        || {
+            format!(
+                "The commands are {}.",
+                listed.map(|name| format!("/{name}")).collect::<Vec<_>>().join(", ")
+            )
+        },
+        |meant| format!("Did you mean /{meant}?"),
+    );
     let name = display::line(name);
     format!("Unknown command /{name}. {hint} To send it to the model, put a word before it.")
 }
@@ -215,7 +225,8 @@ mod tests {
         );
         check(" /Compact\n", "Unknown command /Compact. Did you mean /compact?");
         check("/hlep", "Unknown command /hlep. Did you mean /help?");
-        check("/frobnicate", "Unknown command /frobnicate. The commands are /compact, /context, /cost, ");
+        let all = "/compact, /context, /cost, /rewind, /usage, /help, /exit.";
+        check("/frobnicate", &format!("Unknown command /frobnicate. The commands are {all}"));
         check("/cost of what?", "/cost takes no argument.");
         check("/context of what?", "/context takes no argument except `all`.");
         check("/exit now", "/exit works only on its own");

@@ -210,6 +210,7 @@ fn there_are_several_words_for_leaving() {
         talk.sees("tokens in");
         talk.types("/help");
         talk.sees("/rewind [N]");
+        talk.sees("\r\n  /compact [focus]");
         talk.types(word);
         let (code, screen) = talk.ends();
         assert_eq!((code, stage.requests()), (Some(0), 1), "{word}: {screen:?}");

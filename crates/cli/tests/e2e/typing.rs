@@ -131,6 +131,28 @@ fn lines_typed_during_an_answer_are_sent_next_and_commands_are_no_prompts() {
     assert!(asked.contains("what else?") && !asked.contains("/co"), "{asked}");
 }
 
+/// `/help` promises both.
+#[test]
+fn a_queued_prompt_outlives_an_interrupt_and_exit_ends_a_run_at_once() {
+    let stage = slow();
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.sees("one");
+    talk.types("what else?");
+    talk.sees("Queued: what else?");
+    talk.presses(CTRL_C);
+    talk.sees("The next answer.");
+    check_order(&talk.screen(), &["Interrupted while", "> what else?\r\n", "The next answer."]);
+    assert!(stage.last_user_text().contains("what else?"), "{}", stage.last_user_text());
+    talk.types("/exit");
+    talk.ends();
+    let stage = slow();
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.sees("one");
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    assert!(!screen.contains("three"), "{screen:?}");
+}
+
 /// What is typed, queued or told during an answer does not break its lines.
 #[test]
 fn an_answer_is_in_one_piece_whatever_is_typed_meanwhile() {
