@@ -157,7 +157,7 @@ fn a_queued_prompt_outlives_an_interrupt_and_exit_ends_a_run_at_once() {
 #[test]
 fn an_answer_is_in_one_piece_whatever_is_typed_meanwhile() {
     let check = |text: &str, keys: &str, expected: &[&str]| {
-        let answer = json!({"blocks": [{"text": text}], "delta_chars": text.chars().count() - 8, "delta_delay_ms": 700});
+        let answer = json!({"blocks": [{"text": text}], "delta_chars": text.chars().count() - 8, "delta_delay_ms": 1500});
         let next = json!({"blocks": [{"text": "The next answer."}]});
         let stage = Stage::serving(&json!([answer, next]), |server| server);
         let mut talk = Talk::begin(&stage, &["go"]);
@@ -170,20 +170,28 @@ fn an_answer_is_in_one_piece_whatever_is_typed_meanwhile() {
         talk.presses(CTRL_D);
         talk.ends();
     };
-    check("One two three four.", "wh", &["One two three four."]);
-    check("One two three four.", "wh\x15", &["One two three four."]);
-    check("One two three four.", "later\r", &["Queued: later", "One two three four."]);
-    check("First.\nOne two three four.", "wh", &["First.", "One two three four."]);
     let long = format!("{}, end of it.", "word ".repeat(40).trim_end());
     let rows = [&long[..80], &long[80..160], &long[160..]].map(str::trim_end);
-    check(&long, "wh", &rows);
-    check(&long, "later\r", &["Queued: later", rows[0], rows[1], rows[2]]);
-    check("Ein schöner Tag, end of it.", "wh", &["Ein schöner Tag, end of it."]);
     // Where nobody can tell how wide a line is, it is written once more.
     let wide = format!("{}, end of it.", "größer ".repeat(20).trim_end());
     let start: String = wide.chars().take(80).collect();
     let rest: String = wide.chars().skip(80).collect();
-    check(&wide, "wh", &[start.trim_end(), &rest]);
+    let short = "One two three four.";
+    let cases: [(&str, &str, &[&str]); 8] = [
+        (short, "wh", &[short]),
+        (short, "wh\x15", &[short]),
+        (short, "later\r", &["Queued: later", short]),
+        ("First.\nOne two three four.", "wh", &["First.", short]),
+        (&long, "wh", &rows),
+        (&long, "later\r", &["Queued: later", rows[0], rows[1], rows[2]]),
+        ("Ein schöner Tag, end of it.", "wh", &["Ein schöner Tag, end of it."]),
+        (&wide, "wh", &[start.trim_end(), &rest]),
+    ];
+    std::thread::scope(|scope| {
+        for (text, keys, expected) in cases {
+            scope.spawn(move || check(text, keys, expected));
+        }
+    });
 }
 
 #[test]
@@ -235,7 +243,7 @@ fn a_pasted_text_answers_one_question_at_most_and_only_with_enter() {
 fn a_question_waits_for_the_end_of_a_pasted_text() {
     let stage = Stage::serving(
         &json!([
-            {"blocks": [{"tool": "Bash", "input": {"command": "touch made"}}], "delay_ms": 800},
+            {"blocks": [{"tool": "Bash", "input": {"command": "touch made"}}], "delay_ms": 1500},
             {"blocks": [{"text": "Done."}]},
         ]),
         |server| server,
@@ -243,7 +251,7 @@ fn a_question_waits_for_the_end_of_a_pasted_text() {
     let mut talk = Talk::begin(&stage, &["go"]);
     talk.sees("waiting for");
     talk.presses("\x1b[200~y\n");
-    std::thread::sleep(Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_millis(2300));
     assert!(!talk.screen().contains("approval"), "{:?}", talk.screen());
     talk.presses("y\n\x1b[201~");
     talk.is_asked();
@@ -263,7 +271,7 @@ fn a_question_waits_for_the_end_of_a_pasted_text() {
 #[test]
 fn nothing_comes_between_a_question_and_its_answer() {
     let stage = Stage::new(
-        r#"[{"blocks": [{"tool": "Bash", "input": {"command": "sleep 1; cat a.txt"}},
+        r#"[{"blocks": [{"tool": "Bash", "input": {"command": "sleep 2; cat a.txt"}},
                         {"tool": "Read", "input": {"file_path": "b.txt"}}]},
             {"blocks": [{"text": "Done."}]}]"#,
     );
@@ -273,8 +281,8 @@ fn nothing_comes_between_a_question_and_its_answer() {
     let asks = r#"{"permissions": {"ask": ["Read(b.txt)"]}}"#;
     let mut talk = Talk::begin(&stage, &["go", "--settings", asks, "--allowedTools", "Bash"]);
     talk.is_asked();
-    assert!(!talk.screen().contains("sleep 1; cat a.txt  ("), "the call still runs: {:?}", talk.screen());
-    std::thread::sleep(Duration::from_millis(1600));
+    assert!(!talk.screen().contains("sleep 2; cat a.txt  ("), "the call still runs: {:?}", talk.screen());
+    std::thread::sleep(Duration::from_millis(2600));
     let rows = talk.rows();
     assert!(rows.last().is_some_and(|row| row == ">"), "{rows:#?}");
     assert!(rows[rows.len() - 2].starts_with("Asked every time"), "{rows:#?}");
@@ -286,7 +294,7 @@ fn nothing_comes_between_a_question_and_its_answer() {
     let (_, screen) = talk.ends();
     check_order(
         &screen,
-        &["Answer y or n;", "> y\r\n", "  Bash  sleep 1; cat a.txt  (", "  Read  b.txt", "Done."],
+        &["Answer y or n;", "> y\r\n", "  Bash  sleep 2; cat a.txt  (", "  Read  b.txt", "Done."],
     );
 }
 
