@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::support::{Stage, WINDLASS, check_refused};
+use crate::support::{Stage, check_refused};
 
 fn system(request: &Value) -> String {
     request["system"].to_string()
@@ -45,9 +45,7 @@ fn standard_input_is_limited_and_must_be_text() {
 #[test]
 fn an_open_pipe_that_stays_silent_does_not_hold_up_for_ever() {
     let stage = Stage::hello();
-    let mut command = std::process::Command::new(WINDLASS);
-    command.args(["-p", "go"]).current_dir(stage.project.path());
-    command.env("ANTHROPIC_BASE_URL", stage.server.url()).env("ANTHROPIC_API_KEY", "k");
+    let mut command = stage.command(&["-p", "go"]).into_command();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let open = child.stdin.take();

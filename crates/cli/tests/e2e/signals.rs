@@ -1,7 +1,7 @@
 //! Ctrl-C once and twice, SIGTERM, and a reader that goes away or does not read.
 
 use std::io::Read as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use windlass_testkit::Running;
@@ -193,9 +193,7 @@ fn the_end_ends_what_runs_in_the_background_and_leaves_no_files() {
 }
 
 fn child(stage: &Stage, arguments: &[&str]) -> std::process::Child {
-    let mut command = Command::new(WINDLASS);
-    command.args(arguments).current_dir(stage.project.path());
-    command.env("ANTHROPIC_BASE_URL", stage.server.url()).env("ANTHROPIC_API_KEY", "k");
+    let mut command = stage.command(arguments).into_command();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

@@ -4,13 +4,13 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::support::{Stage, WINDLASS};
+use crate::support::Stage;
 
 /// Runs with standard error on a terminal; gives what went to standard output and what the terminal got.
 fn on_terminal(stage: &Stage, arguments: &[&str]) -> (String, String) {
@@ -38,9 +38,7 @@ pub(crate) fn on_terminal_of(
 ) -> (String, String) {
     let (master, terminal) = terminal(columns);
     let stdout = if stdout_too { Stdio::from(terminal.try_clone().unwrap()) } else { Stdio::piped() };
-    let mut command = Command::new(WINDLASS);
-    command.args(arguments).current_dir(stage.project.path());
-    command.env("ANTHROPIC_BASE_URL", stage.server.url()).env("ANTHROPIC_API_KEY", "k").env("TERM", "xterm");
+    let mut command = stage.command(arguments).env("TERM", "xterm").into_command();
     let child = command.stdin(Stdio::null()).stdout(stdout).stderr(terminal).spawn().unwrap();
     drop(command);
     let mut screen = Vec::new();
