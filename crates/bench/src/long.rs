@@ -18,7 +18,7 @@ const RUNS: usize = 2;
 /// Medians are taken over so many turns; noise rarely lasts longer.
 const BLOCK: usize = 100;
 const FILE_BYTES: usize = 8_000;
-const WINDOW_TOKENS: &str = "60000";
+const WINDOW_TOKENS: &str = "36000";
 /// The second quarter of the run and the last: the first warms up.
 const COMPARED: [usize; 2] = [1, 3];
 /// So many turns after the start, memory has found its level.
