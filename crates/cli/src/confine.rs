@@ -126,10 +126,10 @@ pub(crate) fn prepare(config: &mut Config) -> Result<Option<Sandbox>, String> {
     let lost = lost_bwrap(config);
     match available(config) {
         Ok(sandbox) => {
-            config.warnings.extend(lost);
+            config.run_warnings.extend(lost);
             config.permissions.sandbox = sandboxing(config);
             if sandbox.is_reduced() {
-                config.warnings.push(sandbox.report().trim_end().replace('\n', ";\n"));
+                config.run_warnings.push(sandbox.report().trim_end().replace('\n', ";\n"));
             }
             Ok(Some(sandbox))
         }
@@ -138,7 +138,7 @@ pub(crate) fn prepare(config: &mut Config) -> Result<Option<Sandbox>, String> {
              set sandbox.failIfUnavailable to false to run them without it."
         )),
         Err(unavailable) => {
-            config.warnings.push(format!("commands run without a sandbox: {unavailable}"));
+            config.run_warnings.push(format!("commands run without a sandbox: {unavailable}"));
             Ok(None)
         }
     }

@@ -71,8 +71,16 @@ impl SettingsNotices {
     /// The same, if it was not said yet. It belongs on standard error whoever reads the rest.
     pub(crate) fn untrusted_news(&self) -> Option<String> {
         let Untrusted { notice, settings } = self.untrusted.as_ref()?;
-        let is_news = |store: &ReportStore| store.report_once(&format!("{notice}\n{settings}"));
-        self.store.as_ref().is_none_or(is_news).then(|| notice.clone())
+        let news = self.unreported(vec![format!("{notice}\n{settings}")]);
+        (!news.is_empty()).then(|| notice.clone())
+    }
+
+    /// Of these notices, those that a person did not read yet.
+    pub(crate) fn unreported(&self, notices: Vec<String>) -> Vec<String> {
+        match &self.store {
+            Some(store) => store.take_unreported_notices(notices),
+            None => notices,
+        }
     }
 
     /// The problems that a person did not read yet: once per change of a file, and ignored keys as one line.

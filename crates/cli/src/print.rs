@@ -172,10 +172,12 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
         }
     };
     let notices = held.notices;
+    let standing = std::mem::take(&mut wired.standing);
     if arguments.output_format == Format::StreamJson {
-        wired.warnings.splice(0..0, notices.untrusted().map(str::to_owned));
+        wired.warnings.splice(0..0, notices.untrusted().map(str::to_owned).into_iter().chain(standing));
         wired.warnings.extend(notices.all());
     } else {
+        wired.warnings.splice(0..0, notices.unreported(standing));
         wired.warnings.extend(notices.news());
     }
     let (untrusted, hook_events) = (notices.untrusted_news(), arguments.include_hook_events);
@@ -197,7 +199,7 @@ fn refuse(arguments: &Arguments, error: &str) {
 
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
     let signals = Signals::listen()?;
-    let Wired { engine, setup, mut warnings, may_compact, hooks, redactor } = ready.wired;
+    let Wired { engine, setup, mut warnings, may_compact, hooks, redactor, .. } = ready.wired;
     let (key, Opened { mut session, notices, again, keep }) = (ready.key, ready.opened);
     warnings.extend(notices);
     let told = warnings.iter().filter(|_| format != Format::StreamJson);

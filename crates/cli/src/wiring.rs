@@ -39,7 +39,10 @@ pub(crate) const NO_KEY: &str = "No API key is set. Set ANTHROPIC_API_KEY to a k
 pub(crate) struct Wired {
     pub(crate) engine: Engine,
     pub(crate) setup: Setup,
+    /// About this run alone.
     pub(crate) warnings: Vec<String>,
+    /// About what stays from run to run: files and the model.
+    pub(crate) standing: Vec<String>,
     /// Whether the user may ask for a compaction.
     pub(crate) may_compact: bool,
     /// What runs hooks.
@@ -116,12 +119,13 @@ pub(crate) fn wire_models(
     let around_hooks =
         AroundHooks { confinement: confine::of_hooks(&config, sandbox.as_ref()), later: later.clone() };
     let tools = tools(&config, session.key.id, &tasks, (sandbox, later));
-    let mut warnings: Vec<String> =
+    let mut standing: Vec<String> =
         std::iter::once(&models.main).chain(&models.fallbacks).filter_map(assumption).collect();
-    warnings.extend(config.notices());
+    standing.extend(config.notices());
     let small = models.small.clone().unwrap_or_else(|| models.main.clone());
     let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), around_hooks)?;
-    warnings.extend(problems);
+    standing.extend(problems);
+    let mut warnings = std::mem::take(&mut config.run_warnings);
     let may_compact = config.settings.context.compact_command;
     let redactor = Redactor::new(config.settings.api.secrets());
     let setup = setup(&config, &models.main, form);
@@ -155,11 +159,21 @@ pub(crate) fn wire_models(
         builder = builder.append_system_prompt(text);
     }
     let engine = builder.build().map_err(|error| format!("{error}."))?;
-    warnings.extend(unknown_tools(&engine, &tools));
-    warnings.extend(engine.unheeded());
+    for (is_flag, unknown) in unknown_tools(&engine, &tools) {
+        if is_flag { &mut warnings } else { &mut standing }.push(unknown);
+    }
+    standing.extend(engine.unheeded());
     let tools = engine.tool_names().iter().map(ToString::to_string).collect();
     let cwd = shown(engine.working_directory());
-    Ok(Wired { engine, setup: Setup { tools, cwd, ..setup }, warnings, may_compact, hooks, redactor })
+    Ok(Wired {
+        engine,
+        setup: Setup { tools, cwd, ..setup },
+        warnings,
+        standing,
+        may_compact,
+        hooks,
+        redactor,
+    })
 }
 
 /// Every number that was stated.
@@ -344,14 +358,16 @@ fn setup(config: &Config, card: &ModelCard, form: Form) -> Setup {
 }
 
 /// Says which rules name no tool.
-fn unknown_tools(engine: &Engine, tools: &[Arc<dyn AnyTool>]) -> Vec<String> {
+/// Tools that rules name and nobody knows, and whether a flag names them.
+fn unknown_tools(engine: &Engine, tools: &[Arc<dyn AnyTool>]) -> Vec<(bool, String)> {
     let unknown = engine.unknown_tools();
     if unknown.is_empty() {
         return Vec::new();
     }
     let known: Vec<Arc<str>> = tools.iter().map(|tool| tool.spec().name).collect();
     let known: Vec<&str> = known.iter().map(|name| &**name).collect();
-    unknown.iter().map(|unknown| unknown_tool(unknown, &known)).collect()
+    let told = |unknown: &UnknownTool| (unknown.rule.source.file.is_none(), unknown_tool(unknown, &known));
+    unknown.iter().map(told).collect()
 }
 
 fn unknown_tool(unknown: &UnknownTool, known: &[&str]) -> String {

@@ -56,10 +56,12 @@ pub struct Config {
     pub memory: Vec<MemoryNote>,
     /// Answers that stand in for hooks, by event, given in turn.
     pub scripted_hooks: BTreeMap<HookEvent, Vec<HookAnswer>>,
-    /// What the user should know although the configuration is valid.
+    /// What the user should know about files although the configuration is valid. It stays true from run to run.
     pub warnings: Vec<String>,
-    /// Rules that allow and are not understood. They are left out.
+    /// Rules in files that allow and are invalid. They are ignored.
     pub lost_rules: Vec<RuleError>,
+    /// What the user should know about this run alone.
+    pub run_warnings: Vec<String>,
     /// Who may do what.
     pub permissions: Permissions,
     /// Replaces the system prompt.
@@ -102,7 +104,7 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         let mut granted = permissions(&settings, flags, &files, place)?;
         let model = choice::model(&settings, flags, &files)?;
-        let fallbacks = choice::fallbacks(flags, &files, &mut granted.warnings)?;
+        let fallbacks = choice::fallbacks(flags, &files, &mut granted.notes.warnings)?;
         check_client_certificate(&settings)?;
         let named = flags.add_directories.iter().map(|path| directory(path, place));
         let mut added_directories = named.collect::<Result<Vec<_>, _>>()?;
@@ -125,8 +127,9 @@ impl Config {
             context: context(&settings, flags)?,
             memory: memory.notes,
             scripted_hooks,
-            warnings: memory.warnings.into_iter().chain(granted.warnings).collect(),
-            lost_rules: granted.lost_rules,
+            warnings: memory.warnings.into_iter().chain(granted.notes.warnings).collect(),
+            lost_rules: granted.notes.lost_rules,
+            run_warnings: granted.notes.run_warnings,
             permissions: granted.permissions,
             system_prompt: prompt("--system-prompt-file", flags.system_prompt.as_ref(), place)?,
             append_system_prompt: prompt(
@@ -143,9 +146,9 @@ impl Config {
         })
     }
 
-    /// Everything that the user should know: the warnings, and the rules that are left out.
+    /// What the user should know about files: the warnings, and the rules that are ignored.
     pub fn notices(&self) -> impl Iterator<Item = String> {
-        let lost = |error: &RuleError| format!("{error}. It allows nothing; correct it or take it out.");
+        let lost = |error: &RuleError| format!("{error}. The rule is ignored.");
         self.warnings.iter().cloned().chain(self.lost_rules.iter().map(lost))
     }
 }

@@ -12,9 +12,18 @@ use crate::{ConfigError, FileSettings, Level, Place, RuleText, Settings, Sourced
 pub(crate) struct Granted {
     pub(crate) permissions: Permissions,
     pub(crate) directories: Vec<PathBuf>,
+    pub(crate) notes: Notes,
+}
+
+/// What the user should know.
+#[derive(Default)]
+pub(crate) struct Notes {
+    /// About files.
     pub(crate) warnings: Vec<String>,
-    /// Rules that allow and are not understood.
+    /// Rules in files that allow and are invalid.
     pub(crate) lost_rules: Vec<RuleError>,
+    /// About this run alone.
+    pub(crate) run_warnings: Vec<String>,
 }
 
 /// What flags and files say together. A rule that forbids and cannot be read is an error; one that allows is left out and
@@ -27,8 +36,8 @@ pub(crate) fn permissions(
 ) -> Result<Granted, ConfigError> {
     let (mode, named_by) = mode(flags, files)?;
     check_mode(mode, &named_by, settings, files, place)?;
-    let mut warnings = Vec::new();
-    let directories = directories(files, &mut warnings);
+    let mut notes = Notes::default();
+    let directories = directories(files, &mut notes.warnings);
     let start = place.cwd.clone();
     let added = flags.add_directories.iter().map(|path| start.join(path)).chain(directories.iter().cloned());
     let anchors = Anchors {
@@ -37,8 +46,7 @@ pub(crate) fn permissions(
         start,
         home: place.home.clone(),
     };
-    let mut lost_rules = Vec::new();
-    let rules = rules(flags, files, &anchors, (&mut warnings, &mut lost_rules))?;
+    let rules = rules(flags, files, &anchors, &mut notes)?;
     let permissions = Permissions {
         mode,
         rules,
@@ -50,14 +58,14 @@ pub(crate) fn permissions(
         managed_only: files.permissions.managed_only.is_some(),
         sandbox: None,
     };
-    Ok(Granted { permissions, directories, warnings, lost_rules })
+    Ok(Granted { permissions, directories, notes })
 }
 
 fn rules(
     flags: &Flags,
     files: &FileSettings,
     anchors: &Anchors,
-    (warnings, lost_rules): (&mut Vec<String>, &mut Vec<RuleError>),
+    notes: &mut Notes,
 ) -> Result<Rules, ConfigError> {
     let mut rules = Rules::default();
     let lists = [
@@ -69,7 +77,7 @@ fn rules(
         for rule in list {
             let anchors = Anchors { settings: rule.anchor.clone(), ..anchors.clone() };
             match rules.add(behaviour, &rule.text, source(rule), &anchors) {
-                Err(error) if behaviour == Behaviour::Allow => lost_rules.push(error),
+                Err(error) if behaviour == Behaviour::Allow => notes.lost_rules.push(error),
                 added => added?,
             }
         }
@@ -82,7 +90,7 @@ fn rules(
     for (behaviour, flag, tokens) in lists {
         if behaviour == Behaviour::Allow && managed_only {
             if !tokens.is_empty() {
-                warnings.push(format!(
+                notes.run_warnings.push(format!(
                     "{flag} has no effect: the administrator lets only managed rules allow something."
                 ));
             }
@@ -94,7 +102,9 @@ fn rules(
     }
     for rule in rules.list(Behaviour::Allow) {
         if let Some(why) = rule.idleness() {
-            warnings.push(format!("{}: the allow rule `{}` has no effect: {why}.", rule.source, rule.text));
+            let is_flag = rule.source.file.is_none();
+            let told = if is_flag { &mut notes.run_warnings } else { &mut notes.warnings };
+            told.push(format!("{}: the allow rule `{}` has no effect: {why}.", rule.source, rule.text));
         }
     }
     Ok(rules)
@@ -125,8 +135,7 @@ fn directories(files: &FileSettings, warnings: &mut Vec<String>) -> Vec<PathBuf>
         if value.is_dir() {
             found.push(value.clone());
         } else {
-            warnings
-                .push(format!("{origin}: {} is no directory, and so no working directory.", value.display()));
+            warnings.push(format!("{origin}: the directory {} does not exist; ignored.", value.display()));
         }
     }
     found

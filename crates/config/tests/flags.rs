@@ -179,7 +179,7 @@ fn answers_that_stand_in_for_hooks_are_read_from_a_file() {
 fn a_rule_that_allows_nothing_is_told_with_the_one_to_use() {
     let check = |rule: &str, expected: &[&str]| {
         let flags = Flags { allowed_tools: vec![rule.into()], ..Flags::default() };
-        assert_eq!(config(&[], &flags, Path::new("/")).unwrap().warnings, expected, "{rule}");
+        assert_eq!(config(&[], &flags, Path::new("/")).unwrap().run_warnings, expected, "{rule}");
     };
     for rule in ["Write(w.txt)", "Write(src/**)", "NotebookEdit(a.ipynb)"] {
         let told = format!(

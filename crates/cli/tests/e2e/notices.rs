@@ -96,6 +96,31 @@ fn a_wrong_value_is_said_in_full_and_once() {
     check(&stage, &["-p", "go"], "");
 }
 
+/// What is wrong with rules, hooks, directories and the model stays so from run to run; a flag is of this run.
+#[test]
+fn rules_hooks_directories_and_models_are_complained_of_once() {
+    let stage = with_user_settings(
+        r#"{"permissions": {"allow": ["FooBar(x)", "Bash(", "WebSearch(y)"], "additionalDirectories": ["/nope"]},
+            "hooks": {"Foo": [{"hooks": [{"type": "command", "command": "x"}]}], "Stop": [{"hooks": [{"type": "weird"}]}]}}"#,
+    );
+    let complaints = |run: &[&str]| stage.run(run).stderr;
+    let local = ["-p", "go", "--model", "qwen3:8b"];
+    let first = complaints(&local);
+    for words in
+        ["FooBar", "`Bash(`", "/nope does not exist", "hook event Foo", "\"weird\"", "Unknown model qwen3:8b"]
+    {
+        assert!(first.contains(words), "{words} is not in {first}");
+    }
+    assert!(!first.contains("take it out") && !first.contains("remove"), "{first}");
+    assert_eq!(complaints(&local), "");
+    for _ in 0..2 {
+        let told = complaints(&["-p", "go", "--allowedTools", "Baz"]);
+        assert!(told.contains("unknown tool Baz") && !told.contains("FooBar"), "{told}");
+    }
+    let doctor = stage.run(&["doctor"]).stdout;
+    assert!(doctor.contains("/nope does not exist") && doctor.contains("`Bash(`"), "{doctor}");
+}
+
 #[test]
 fn hosts_and_config_show_read_every_ignored_setting() {
     let stage = with_user_settings(SHARED);

@@ -45,10 +45,14 @@ impl ReportStore {
         self.take_new(states).into_iter().flatten().collect()
     }
 
-    /// Whether this was not reported yet, such as a notice with everything that it depends on. It counts as reported from now on.
+    /// Of these notices, each with everything that it depends on, those that were not reported yet. They count as reported from
+    /// now on. Without notices nothing is read.
     #[must_use]
-    pub fn report_once(&self, notice: &str) -> bool {
-        !self.take_new([(hash(notice.as_bytes()), ())]).is_empty()
+    pub fn take_unreported_notices(&self, notices: Vec<String>) -> Vec<String> {
+        if notices.is_empty() {
+            return notices;
+        }
+        self.take_new(notices.into_iter().map(|notice| (hash(notice.as_bytes()), notice)))
     }
 
     /// What belongs to states that are not remembered. They are from now on.
