@@ -84,10 +84,13 @@ impl SharedFile {
 
     /// What it says now; an empty object if it is not there or has nothing in it.
     pub fn read(&self) -> Result<Value, SharedFileError> {
+        // Without its directory it is not there either.
+        let is_missing = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        };
         match Place::find(&self.path) {
             Ok(place) => place.read().map(|found| found.value),
-            // Without its directory it is not there either.
-            Err(SharedFileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Err(SharedFileError::Io { source, .. }) if is_missing(&source) => {
                 Ok(Value::Object(serde_json::Map::default()))
             }
             Err(error) => Err(error),

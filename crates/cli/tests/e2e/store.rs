@@ -47,6 +47,10 @@ fn a_home_that_cannot_be_written_ends_the_run_and_says_what_to_do() {
     let lost = nowhere.told(&[], &[("WINDLASS_HOME", "/proc/windlass")]);
     lost.ended("error_during_execution", "store_failed", 1);
     lost.says(&["/proc/windlass", "WINDLASS_HOME", "--no-session-persistence"]);
+    // A file is where a directory should be, and a project that needs trust is looked up there first.
+    nowhere.project.write(".claude/settings.json", r#"{"permissions": {"allow": ["Bash(make)"]}}"#).unwrap();
+    let lost = nowhere.told(&[], &[("HOME", "/dev/null/x")]);
+    lost.says(&["/dev/null/x", "--no-session-persistence"]);
     let home = std::fs::metadata(stage.project.home()).unwrap();
     assert_ne!(home.permissions().mode() & 0o700, 0);
 }
