@@ -84,7 +84,7 @@ impl OpenBlock {
         let text = piece.join(&mut self.half);
         if self.thinking.is_none() && !text.is_empty() && self.started_with("thinking", &text)? {
             self.thinking = Some(String::new());
-            return Ok(text);
+            return Ok(String::new());
         }
         self.thinking.get_or_insert_default().push_str(&text);
         Ok(text)

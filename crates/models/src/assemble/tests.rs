@@ -46,7 +46,7 @@ fn check(events: &[&str], expected: &[&str]) {
 }
 
 /// The block that comes of a skeleton and some deltas.
-fn check_block(skeleton: &str, deltas: &[&str], expected: &str) {
+fn check_block(skeleton: &str, deltas: &[&str], expected: &str) -> Vec<ModelEvent> {
     let start = format!(r#"{{"type":"content_block_start","index":0,"content_block":{skeleton}}}"#);
     let deltas: Vec<_> = deltas
         .iter()
@@ -62,6 +62,7 @@ fn check_block(skeleton: &str, deltas: &[&str], expected: &str) {
         _ => None,
     });
     assert_eq!(found.as_deref(), Some(expected));
+    seen
 }
 
 /// What a last event after the start of a response leads to.
@@ -202,11 +203,18 @@ fn thinking_that_a_start_and_its_first_delta_both_hold_counts_once() {
             .map(|text| format!(r#"{{"type":"thinking_delta","thinking":"{text}"}}"#))
             .chain([r#"{"type":"signature_delta","signature":"s"}"#.to_owned()])
             .collect();
-        check_block(
+        let seen = check_block(
             &format!(r#"{{"type":"thinking","thinking":"{start}","signature":""}}"#),
             &deltas.iter().map(String::as_str).collect::<Vec<_>>(),
             &format!(r#"{{"type":"thinking","thinking":"{expected}","signature":"s"}}"#),
         );
+        // Whoever puts the pieces together themselves gets the same.
+        let pieces = seen.iter().filter_map(|event| match event {
+            ModelEvent::Delta { delta: Delta::Thinking(text), .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let pieces = [start].into_iter().chain(pieces).collect::<String>();
+        assert_eq!(pieces.replace('\n', "\\n"), expected);
     };
     check("hmm", &["hmm"], "hmm");
     check("hmm", &["hmm", " so"], "hmm so");
