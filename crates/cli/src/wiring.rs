@@ -289,7 +289,12 @@ pub(crate) fn can_reach(api: &Api) -> bool {
 fn card(name: &str, models: &Models) -> ModelCard {
     let card = model_card(name);
     match models.window_tokens {
-        Some(window_tokens) => ModelCard { window_tokens, known: true, ..card },
+        Some(window_tokens) => {
+            // Strict servers count the most that an answer may take as taken: half of the window is left for the prompt.
+            let half = u32::try_from(window_tokens / 2).unwrap_or(u32::MAX).max(1);
+            let output_tokens_max = card.output_tokens_max.min(half);
+            ModelCard { window_tokens, output_tokens_max, known: true, ..card }
+        }
         None => card,
     }
 }

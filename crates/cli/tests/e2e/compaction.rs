@@ -106,6 +106,18 @@ fn a_threshold_that_is_passed_compacts_before_the_next_request() {
     assert_eq!(stage.requests(), 3);
 }
 
+#[test]
+fn an_answer_may_take_half_of_a_small_window() {
+    let check = |window: &str, expected: u64| {
+        let stage = Stage::hello();
+        let told = stage.told(&["--model", "local-7b"], &[("CLAUDE_CODE_MAX_CONTEXT_TOKENS", window)]);
+        assert_eq!(told.result["result"], "Hello.", "{}", told.result);
+        assert_eq!(stage.request(0)["max_tokens"], expected, "{window}");
+    };
+    check("8192", 4_096);
+    check("32768", 8_000);
+}
+
 /// Margins are shares of a small window: one of 32,768 tokens is used up to about 26,000 of them.
 #[test]
 fn a_window_of_32k_is_used_before_it_is_compacted() {
