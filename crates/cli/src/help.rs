@@ -46,7 +46,7 @@ Prompts:
   /rewind [N]       List the prompts, or go back to before prompt N
   /help             List the commands
   /exit, /quit      At a terminal: leave (also Ctrl-D, exit, quit)
-  +500k             At the beginning or end of a prompt: continue until this many output tokens are used
+  +500k             At the beginning or end of a prompt: continue until this many output tokens are used, or until little new comes
   Windlass refuses an unknown command without asking the model. A first word with a second slash or a dot, such as \
 /etc/hosts, is a path, not a command.
 

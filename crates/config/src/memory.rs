@@ -162,8 +162,8 @@ impl Found {
         let inside = resolved.starts_with(project);
         if !inside && resolved.is_file() {
             self.warnings.push(format!(
-                "{} imports {}, which is outside the project; skipped. To use it, import it in your user \
-                 memory file.",
+                "{} imports {}, which is outside the working directory; skipped. To use it, start in a directory above \
+                 it, or import it in your user memory file.",
                 from.display(),
                 named.display()
             ));

@@ -176,7 +176,7 @@ fn a_project_does_not_reach_outside() {
     let texts: Vec<&str> = config.memory.iter().map(|note| &*note.text).collect();
     assert_eq!(texts[1..], ["inside"]);
     assert_eq!(config.warnings.len(), 3, "{:?}", config.warnings);
-    assert!(config.warnings[0].contains("outside the project"), "{:?}", config.warnings);
+    assert!(config.warnings[0].contains("outside the working directory"), "{:?}", config.warnings);
 }
 
 #[test]
