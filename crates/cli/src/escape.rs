@@ -35,6 +35,11 @@ impl SequenceFilter {
         self.0 = next;
         stays.then_some(c)
     }
+
+    /// Whether nothing of a sequence has come but the character that begins it.
+    pub(crate) fn has_only_begun(self) -> bool {
+        matches!(self.0, State::Begun)
+    }
 }
 
 /// What a character leads to, and whether it is part of the text.

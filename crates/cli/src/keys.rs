@@ -82,6 +82,7 @@ impl Keys {
                     return Pressed::Key(typed);
                 }
             }
+            self.editor.drop_lone_escape();
             tokio::select! {
                 _ = self.suspend.recv() => {
                     self.mode.suspend();

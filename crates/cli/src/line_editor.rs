@@ -73,6 +73,14 @@ impl LineEditor {
         self.is_pasting = false;
     }
 
+    /// Nothing is behind the last byte for now, so that an escape character there is a key of its own, which means nothing. Within a
+    /// pasted text the rest may be on its way.
+    pub(crate) fn drop_lone_escape(&mut self) {
+        if self.keys.has_only_begun() && !self.is_pasting {
+            (self.keys, self.latest) = (SequenceFilter::default(), 0);
+        }
+    }
+
     /// Takes one byte; says what it amounts to, if to anything. A pasted text amounts to something at its end.
     pub(crate) fn feed(&mut self, byte: u8) -> Option<Typed> {
         self.latest = (self.latest << 8 | u64::from(byte)) & PASTE_MASK;
@@ -182,6 +190,22 @@ mod tests {
         check("\x1b[200~é\n日本\x1b[201~".as_bytes(), &[], "é\n日本");
         // The end of a paste that never began.
         check(b"a\x1b[201~\r", &[line("a")], "");
+    }
+
+    #[test]
+    fn a_lone_escape_is_no_beginning() {
+        let check = |reads: &[&[u8]], draft: &str| {
+            let mut editor = LineEditor::default();
+            for read in reads {
+                read.iter().for_each(|byte| drop(editor.feed(*byte)));
+                editor.drop_lone_escape();
+            }
+            assert_eq!(editor.draft(), draft, "{reads:?}");
+        };
+        check(&[b"\x1b", b"hello"], "hello");
+        check(&[b"a\x1b[A\x1b", b"[200~\x1b[B"], "a[200~");
+        check(&[b"a\x1b[", b"Ab"], "ab");
+        check(&[b"\x1b[200~a\x1b", b"[201~b"], "ab");
     }
 
     #[test]

@@ -377,6 +377,30 @@ fn a_line_can_be_corrected_and_its_characters_are_whole() {
 }
 
 #[test]
+fn a_lone_escape_takes_nothing_with_it() {
+    let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
+    let mut talk = Talk::begin(&stage, &[]);
+    talk.sees("> ");
+    talk.presses("\x1b");
+    std::thread::sleep(MOMENT);
+    talk.presses("hello\x1b[D\x1b");
+    std::thread::sleep(MOMENT);
+    talk.presses("[200~\r");
+    talk.is_asked();
+    talk.presses("\x1b");
+    std::thread::sleep(MOMENT);
+    talk.types("n wrong");
+    talk.sees("tokens in");
+    talk.shows(&["> hello[200~"]);
+    assert!(stage.last_user_text().contains("wrong"), "{}", stage.last_user_text());
+    talk.presses("\x1b");
+    std::thread::sleep(MOMENT);
+    talk.types("/exit");
+    let (code, screen) = talk.ends();
+    assert_eq!((code, stage.requests()), (Some(0), 2), "{screen:?}");
+}
+
+#[test]
 fn the_terminal_is_as_it_was_however_the_session_ends() {
     let check = |end: fn(&mut Talk)| {
         let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
