@@ -12,6 +12,9 @@ use crate::{display, layout};
 /// How many lines of an output are shown.
 const OUTPUT_LINES_MAX: usize = 12;
 
+/// So many of them are the first ones where a command failed: what went wrong often stands at the end.
+const FAILED_HEAD_LINES: usize = 3;
+
 /// How many lines of a change are shown.
 const DIFF_LINES_MAX: usize = 40;
 
@@ -138,14 +141,12 @@ fn card(open: &OpenCall, result: &Block, structured: Option<&RawValueEq>, column
         "Read" | "Glob" | "Grep" if !failed => (Vec::new(), 0),
         _ => (output(result, columns.saturating_sub(INDENT.len() + 1)), OUTPUT_LINES_MAX),
     };
-    for line in lines.iter().take(most) {
+    let more = lines.len().saturating_sub(most);
+    let head = if failed && more > 0 { FAILED_HEAD_LINES } else { most };
+    let skipped = (more > 0).then(|| format!("… +{}", display::counted(more as u64, "line")));
+    let shown = lines.iter().take(head).chain(&skipped).chain(lines.iter().skip(head + more));
+    for line in shown {
         let _ = writeln!(text, "{INDENT}{line}");
-    }
-    match lines.len().saturating_sub(most) {
-        0 => {}
-        more => {
-            let _ = writeln!(text, "{INDENT}… +{}", display::counted(more as u64, "line"));
-        }
     }
     text
 }
@@ -226,9 +227,17 @@ mod tests {
     #[test]
     fn a_card_shows_the_output_or_the_change() {
         check("Bash", "{}", ("a\n\x1b[31mb\n", false), "{}", "\n  Bash  x  (2.0 s)\n        a\n        b\n");
-        let shown = "        y\n".repeat(12);
-        let expected = format!("\n  Bash  x  (2.0 s, failed)\n{shown}        … +2 lines\n");
-        check("Bash", "{}", (&"y\n".repeat(14), true), "{}", &expected);
+        let lines = |range: std::ops::RangeInclusive<u32>, indent: &str| {
+            range.map(|line| format!("{indent}{line}\n")).collect::<Vec<_>>().concat()
+        };
+        let (all, shown) = (lines(1..=14, ""), |range| lines(range, INDENT));
+        let expected = format!("\n  Bash  x  (2.0 s)\n{}        … +2 lines\n", shown(1..=12));
+        check("Bash", "{}", (&all, false), "{}", &expected);
+        let (first, last) = (shown(1..=3), shown(6..=14));
+        let expected = format!("\n  Bash  x  (2.0 s, failed)\n{first}        … +2 lines\n{last}");
+        check("Bash", "{}", (&all, true), "{}", &expected);
+        let expected = format!("\n  Bash  x  (2.0 s, failed)\n{}", shown(1..=12));
+        check("Bash", "{}", (&lines(1..=12, ""), true), "{}", &expected);
         check("Read", "{}", ("1 a", false), "{}", "\n  Read  x  (2.0 s)\n");
         let missing = "<tool_use_error>It is not there.</tool_use_error>";
         check(

@@ -456,8 +456,8 @@ fn calls_show_their_output_and_their_changes() {
         &screen,
         &[
             "  Bash  seq 1 14; false  (",
-            " ms, failed)\r\n        Exit code 1\r\n        1\r\n",
-            "        11\r\n        … +3 lines\r\n",
+            " ms, failed)\r\n        Exit code 1\r\n        1\r\n        2\r\n        … +3 lines\r\n        6\r\n",
+            "        13\r\n        14\r\n",
             "  Write a.txt  (",
             "        + one\r\n        + two\r\n",
             "preparing the next request ... 0 s",
@@ -466,7 +466,7 @@ fn calls_show_their_output_and_their_changes() {
             "Done.",
         ],
     );
-    assert!(!screen.contains("        12\r\n") && !screen.contains("- one"), "{screen:?}");
+    assert!(!screen.contains("        5\r\n") && !screen.contains("- one"), "{screen:?}");
 }
 
 #[test]
