@@ -444,7 +444,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
         Err(error) if error.kind() == ErrorKind::DisplayVersion => {
             Ok(Request::Show(format!("{}\n", crate::VERSION)))
         }
-        Err(error) if error.kind() == ErrorKind::DisplayHelp => help::about(None).map(Request::Show),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => help::about(&[]).map(Request::Show),
         Err(error) => Err(usage::explain(&error)),
     }
 }
@@ -452,7 +452,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Request, String> {
 fn parse_demo(rest: &[OsString]) -> Result<Request, String> {
     match rest.first() {
         None => Ok(Request::Demo),
-        Some(flag) if flag == "--help" || flag == "-h" => help::about(Some("demo")).map(Request::Show),
+        Some(flag) if flag == "--help" || flag == "-h" => help::about(&["demo"]).map(Request::Show),
         Some(other) => Err(format!(
             "windlass demo takes no arguments, but got {}. For a prompt of your own: `windlass -p \"your prompt\"`.",
             display::line(&other.to_string_lossy())
@@ -461,8 +461,8 @@ fn parse_demo(rest: &[OsString]) -> Result<Request, String> {
 }
 
 fn parse_help(rest: &[OsString]) -> Result<Request, String> {
-    let topic = rest.first().map(|topic| topic.to_string_lossy());
-    help::about(topic.as_deref()).map(Request::Show)
+    let topic: Vec<_> = rest.iter().map(|word| word.to_string_lossy()).collect();
+    help::about(&topic.iter().map(AsRef::as_ref).collect::<Vec<_>>()).map(Request::Show)
 }
 
 fn turns(text: &str) -> Result<u32, &'static str> {

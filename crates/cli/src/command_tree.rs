@@ -58,9 +58,13 @@ const DEFINED: [(&str, Define); 10] = [
     ("trust", trust::command),
 ];
 
-/// What can be said behind a command, under its full name.
-pub(crate) fn definition(name: &str) -> Option<Command> {
-    DEFINED.iter().find(|(known, _)| *known == name).map(|(_, define)| define())
+/// What can be said behind a command, or a command within one, under its full name.
+pub(crate) fn definition(path: &[&str]) -> Option<Command> {
+    let (name, inner) = path.split_first()?;
+    let (_, define) = DEFINED.iter().find(|(known, _)| known == name)?;
+    let mut command = define();
+    command.build();
+    inner.iter().try_fold(command, |command, name| command.find_subcommand(name).cloned())
 }
 
 /// The whole command line.

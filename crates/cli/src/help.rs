@@ -96,18 +96,18 @@ pub(crate) fn page(text: &str) -> String {
     text.split('\n').map(fit).collect::<Vec<_>>().join("\n")
 }
 
-/// What there is to say about a topic; about the flags if there is none.
-pub(crate) fn about(topic: Option<&str>) -> Result<String, String> {
+/// What there is to say about a topic, such as a command and one within it; about the flags if there is none.
+pub(crate) fn about(topic: &[&str]) -> Result<String, String> {
     let text = match topic {
-        None | Some("help") => Arguments::command().render_help().to_string(),
-        Some("demo") => DEMO.to_owned(),
-        Some("environment") => environment(),
-        Some(other) => {
+        [] | ["help"] => Arguments::command().render_help().to_string(),
+        ["demo"] => DEMO.to_owned(),
+        ["environment"] => environment(),
+        other => {
             if let Some(mut command) = command_tree::definition(other) {
                 return Ok(page(&command.render_help().to_string()));
             }
             let topics = topics().map(|topic| format!("`windlass help {topic}`")).join(", ");
-            let other = crate::display::line(other);
+            let other = crate::display::line(&other.join(" "));
             return Err(format!("No help for {other}. Try `windlass help`, {topics}."));
         }
     };
@@ -155,10 +155,10 @@ mod tests {
     #[test]
     fn there_are_pages_for_the_topics_and_no_others() {
         for topic in topics() {
-            assert!(about(Some(topic)).is_ok(), "{topic}");
+            assert!(about(&[topic]).is_ok(), "{topic}");
         }
-        assert!(about(None).is_ok_and(|text| text.contains("--model")));
-        let error = about(Some("wether")).err().unwrap_or_default();
+        assert!(about(&[]).is_ok_and(|text| text.contains("--model")));
+        let error = about(&["wether"]).err().unwrap_or_default();
         assert!(error.contains("wether") && error.contains("`windlass help environment`"), "{error}");
     }
 }

@@ -152,5 +152,10 @@ fn help_says_what_there_is() {
     for arguments in [&["demo", "--help"], &["help", "demo"]] {
         check(arguments, &["Usage: windlass demo", "needs no key"]);
     }
+    for command in [&["config"][..], &["config", "show"], &["sessions", "export"]] {
+        let asked = stage.run(&[&["help"], command].concat()).stdout;
+        assert_eq!(asked, stage.run(&[command, &["--help"]].concat()).stdout, "{command:?}");
+    }
     check_refused(&stage.run(&["help", "wether"]), &["No help for wether", "windlass help environment"]);
+    check_refused(&stage.run(&["help", "config", "wether"]), &["No help for config wether"]);
 }
