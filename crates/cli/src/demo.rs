@@ -135,19 +135,10 @@ fn ending(outcome: &Outcome, folder: &Path, passes: bool) -> String {
         text,
         "\nLook at the result:\n  cd {} && cat total.sh && bash test.sh\n\n\
          {}\n  export ANTHROPIC_API_KEY=...\n  windlass -p \"explain this project\"\n",
-        quoted(&folder.to_string_lossy()),
+        display::quoted(&folder.to_string_lossy()),
         help::page(next)
     );
     text
-}
-
-/// A word as the shell reads it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
-    if word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn say(text: &str) -> std::io::Result<()> {
@@ -177,17 +168,5 @@ impl View for DemoView {
 
     fn refuse(&mut self, error: &str, _: Option<&Arc<str>>, out: &mut Vec<u8>) {
         out.extend_from_slice(format!("\n{}\n", help::page(&display::line(error))).as_bytes());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_is_quoted_when_the_shell_needs_it() {
-        assert_eq!(quoted("/tmp/windlass-demo-x1"), "/tmp/windlass-demo-x1");
-        assert_eq!(quoted("/tmp/my files"), "'/tmp/my files'");
-        assert_eq!(quoted("/tmp/it's $x"), r"'/tmp/it'\''s $x'");
     }
 }

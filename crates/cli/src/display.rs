@@ -120,6 +120,15 @@ pub(crate) fn cost(usd: Option<f64>) -> String {
     usd.map_or_else(|| "cost unknown".into(), |usd| format!("${usd:.4}"))
 }
 
+/// A word as the shell reads it.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
+    if word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// Texts as lines, each behind a mark.
 pub(crate) fn listed(items: &[String], mark: &str) -> String {
     let lines: Vec<String> = items.iter().map(|item| format!("{mark}{}\n", line(item))).collect();
@@ -162,6 +171,13 @@ mod tests {
         let mut pieces = Paragraph::default();
         assert_eq!(["a\x1b", "[31", "mb\u{202e}"].map(|piece| pieces.push(piece)).concat(), "ab");
         assert_eq!(paragraph("a\x1b]0;t\x07\n\tb\r\u{202e}\u{200d}"), "a\n\tb\u{200d}");
+    }
+
+    #[test]
+    fn a_word_is_quoted_when_the_shell_needs_it() {
+        assert_eq!(quoted("/tmp/windlass-demo-x1"), "/tmp/windlass-demo-x1");
+        assert_eq!(quoted("/tmp/my files"), "'/tmp/my files'");
+        assert_eq!(quoted("/tmp/it's $x"), r"'/tmp/it'\''s $x'");
     }
 
     #[test]

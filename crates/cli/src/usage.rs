@@ -67,23 +67,40 @@ pub(crate) fn not_a_command(word: &str, rest: &[OsString]) -> Option<String> {
     closest(word, &COMMANDS).map(|command| misspelt(word, command, rest))
 }
 
-/// What to say about a slip in a command. What stands behind it is kept, with the slip in a command within the command mended too.
+/// What to say about a slip in a command. What stands behind it is kept, with the slip in a command within the command mended too,
+/// unless a flag is none of the command's.
 pub(crate) fn misspelt(word: &str, command: &str, rest: &[OsString]) -> String {
+    let given: Vec<String> = rest.iter().map(|word| display::line(&word.to_string_lossy())).collect();
+    let mut meant = vec!["windlass", command];
     let tree = command_tree::whole();
-    let inner: Vec<&str> = tree
-        .find_subcommand(command)
-        .map(|found| found.get_subcommands().map(clap::Command::get_name).collect())
-        .unwrap_or_default();
-    let mut line = format!("windlass {command}");
-    for (position, given) in rest.iter().enumerate() {
-        let given = display::line(&given.to_string_lossy());
-        let meant = closest(&given, &inner).filter(|_| position == 0);
-        line = format!("{line} {}", meant.unwrap_or(&given));
+    let mut found = tree.find_subcommand(command);
+    let mut rest: Vec<&str> = given.iter().map(String::as_str).collect();
+    let names: Vec<&str> =
+        found.into_iter().flat_map(clap::Command::get_subcommands).map(clap::Command::get_name).collect();
+    if let Some(inner) = rest.first().and_then(|first| closest(first, &names)) {
+        meant.push(inner);
+        rest.remove(0);
+        found = found.and_then(|found| found.find_subcommand(inner));
     }
-    let word = display::line(word);
+    if rest.iter().filter(|word| word.starts_with('-')).all(|flag| found.is_some_and(|of| has_flag(of, flag)))
+    {
+        meant.extend(rest);
+    }
+    let prompt: Vec<&str> = std::iter::once(word).chain(given.iter().map(String::as_str)).collect();
+    let (word, prompt) = (display::line(word), display::quoted(&display::line(&prompt.join(" "))));
     format!(
-        "Unknown command `{word}`. Did you mean `{line}`? To send it as a prompt: `windlass -p -- {word}`."
+        "Unknown command `{word}`. Did you mean `{}`? To send it as a prompt: `windlass -p -- {prompt}`.",
+        meant.join(" ")
     )
+}
+
+fn has_flag(command: &clap::Command, flag: &str) -> bool {
+    let name = flag.split('=').next().unwrap_or_default();
+    let is_it = |argument: &clap::Arg| {
+        argument.get_long().is_some_and(|long| name.strip_prefix("--") == Some(long))
+            || argument.get_short().is_some_and(|short| name.strip_prefix('-') == Some(&*short.to_string()))
+    };
+    ["-h", "--help"].contains(&name) || command.get_arguments().any(is_it)
 }
 
 /// What to say about a line behind one of our commands. The page it names is the one that helps: that of the command within the

@@ -58,7 +58,14 @@ fn a_session_needs_print_mode_and_a_prompt() {
     check(&[], &["needs a terminal", "windlass -p", "windlass demo"]);
     check(&["fix the test"], &["needs a terminal"]);
     check(&["dmeo"], &["Did you mean `windlass demo`?", "`windlass -p -- dmeo`"]);
-    check(&["session", "list"], &["Unknown command `session`. Did you mean `windlass sessions list`?"]);
+    check(
+        &["session", "list"],
+        &["Did you mean `windlass sessions list`?", "as a prompt: `windlass -p -- 'session list'`."],
+    );
+    check(&["docter", "-p"], &["Did you mean `windlass doctor`?", "`windlass -p -- 'docter -p'`."]);
+    check(&["docter", "--json"], &["Did you mean `windlass doctor --json`?"]);
+    check(&["sesions", "lst", "--limit=2"], &["Did you mean `windlass sessions list --limit=2`?"]);
+    check(&["helo", "it's", "me"], &[r"`windlass -p -- 'helo it'\''s me'`."]);
     check(&["config"], &["Missing subcommand; try `windlass config show`."]);
     check(&["-p"], &["no prompt"]);
     check(&["-p", "  "], &["no prompt"]);
