@@ -75,9 +75,11 @@ impl Entry {
             ("help", "") => Command::Help,
             ("rewind" | "checkpoint" | "undo", wanted) => Command::Rewind(wanted.to_owned()),
             ("context", _) => return Self::Refused("/context takes no argument except `all`.".into()),
-            ("cost" | "usage" | "help", _) => return Self::Refused(format!("{word} takes no argument.")),
-            ("exit" | "quit", _) => {
-                return Self::Refused(format!("{word} works only on its own, in an interactive session."));
+            ("exit" | "quit", "") => {
+                return Self::Refused(format!("{word} works only in an interactive session."));
+            }
+            ("cost" | "usage" | "help" | "exit" | "quit", _) => {
+                return Self::Refused(format!("{word} takes no argument."));
             }
             _ => return Self::Refused(unknown(name)),
         })
@@ -229,7 +231,8 @@ mod tests {
         check("/frobnicate", &format!("Unknown command /frobnicate. The commands are {all}"));
         check("/cost of what?", "/cost takes no argument.");
         check("/context of what?", "/context takes no argument except `all`.");
-        check("/exit now", "/exit works only on its own");
+        check("/exit now", "/exit takes no argument.");
+        check("/quit", "/quit works only in an interactive session.");
     }
 
     #[test]

@@ -314,7 +314,9 @@ async fn talk(stage: &mut Stage, session: &mut Session, person: &mut Person, fir
         person.rest();
         stage.output.flush_aside().await;
         match end {
-            End::Done(_) | End::Refused => last = end,
+            End::Done(_) => last = end,
+            // Whoever mistypes a command and leaves has not failed.
+            End::Refused => last = End::Nothing,
             end => return end,
         }
     }

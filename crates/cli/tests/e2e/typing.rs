@@ -498,9 +498,11 @@ fn an_unknown_command_costs_nothing_anywhere() {
     talk.sees(expected);
     talk.types("/hlep");
     talk.sees("Did you mean /help?");
+    talk.types("/exit now");
+    talk.sees("/exit takes no argument.");
     talk.types("/exit");
-    talk.ends();
-    assert_eq!(stage.requests(), 0);
+    let (code, screen) = talk.ends();
+    assert_eq!((code, stage.requests()), (Some(0), 0), "{screen:?}");
     // A path is no command.
     assert_eq!(stage.run(&["-p", "/home/me/x.rs explain"]).stdout, "Hello.\n");
 }
