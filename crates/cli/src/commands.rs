@@ -110,7 +110,8 @@ pub(crate) fn cost_report(models: &BTreeMap<Arc<str>, ModelSpend>, time: TimeSpe
         "Cost: {}\nTime: {}, of which {} waiting for models\n",
         total.map_or_else(|| "unknown".into(), |_| display::cost(total)),
         display::duration(time.duration_ms),
-        display::duration(time.duration_api_ms)
+        // Forks wait side by side, and each time is rounded on its own.
+        display::duration(time.duration_api_ms.min(time.duration_ms))
     );
     if models.is_empty() {
         text.push_str("No model was asked yet.\n");
@@ -274,7 +275,9 @@ mod tests {
             "  claude-test: 2,000 tokens in, 0 read from the cache, 0 written to it, 40 out, $0.5000\n";
         let shown = "Time: 3.0 s, of which 1.4 s waiting for models\n";
         check(&[("claude-test", &spend)], time, &format!("Cost: $0.5000\n{shown}{line}"));
+        let time = TimeSpent { duration_ms: 293, duration_api_ms: 294 };
         let unknown = cost_report(&[("x".into(), ModelSpend::default())].into(), time);
-        assert!(unknown.starts_with("Cost: unknown\n"), "{unknown}");
+        let expected = "Cost: unknown\nTime: 293 ms, of which 293 ms waiting for models\n";
+        assert!(unknown.starts_with(expected), "{unknown}");
     }
 }

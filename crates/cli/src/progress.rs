@@ -29,7 +29,9 @@ pub(crate) struct Progress {
     calls: CallCards,
     /// Somebody is being asked: nothing may be written over the question.
     asking: bool,
-    /// The user asked for a compaction; the result of the command says what came of it.
+    /// A request was sent in this run.
+    has_requested: bool,
+    /// A compaction would be one that the user asked for, as at the beginning of a run: the result of the command says what came of it.
     compact_asked: bool,
 }
 
@@ -46,7 +48,8 @@ impl Progress {
             tokens: 0,
             calls: if is_terminal { CallCards::new(clock) } else { CallCards::brief(clock) },
             asking: false,
-            compact_asked: false,
+            has_requested: false,
+            compact_asked: true,
         })
     }
 
@@ -70,6 +73,7 @@ impl Progress {
         }
         match update {
             Update::Requesting { model, .. } => {
+                (self.has_requested, self.compact_asked) = (true, false);
                 self.wait_for(format!("waiting for {}", display::line(model)));
             }
             Update::Responding { .. } => self.wait_for("the model answers".into()),
@@ -121,13 +125,16 @@ impl Progress {
 
     /// What a run took. A command that asked no model took nothing.
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
-        self.compact_asked = false;
+        self.compact_asked = true;
+        let has_requested = std::mem::take(&mut self.has_requested);
         self.screen.end_status(out);
         if outcome.iterations == 0 && outcome.models.is_empty() && outcome.terminal.is_success() {
             return;
         }
+        // A run that the budget ends before its first request has made no turn.
+        let turns = if has_requested { outcome.iterations } else { 0 };
         let parts = [
-            display::counted(outcome.iterations.into(), "turn"),
+            display::counted(turns.into(), "turn"),
             format!("{} in", display::counted(outcome.usage.input_total(), "token")),
             format!("{} out", display::number(outcome.usage.output_tokens)),
             display::cost(outcome.cost_usd()),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::host::{Host, prompt};
 use crate::resume::logs;
 use crate::support::{Stage, Told, check_refused, script};
+use crate::talk::Talk;
 
 const BASH: [&str; 2] = ["--allowedTools", "Bash"];
 
@@ -126,6 +127,18 @@ fn equally_dear() -> Stage {
     let usage = json!({"input_tokens": 10, "output_tokens": 1_000, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0});
     let answer = json!({"blocks": [{"text": "Done."}], "usage": usage, "repeat": 9});
     Stage::serving(&json!([answer]), |server| server)
+}
+
+#[test]
+fn a_prompt_that_is_refused_by_the_budget_is_no_turn() {
+    let stage = equally_dear();
+    let mut talk = Talk::begin(&stage, &["go", "--max-budget-usd", "0.000001"]);
+    talk.sees("1 turn, 10 tokens in");
+    talk.types("more");
+    talk.sees("0 turns, 0 tokens in");
+    talk.types("/exit");
+    talk.ends();
+    assert_eq!(stage.requests(), 1);
 }
 
 #[test]

@@ -528,3 +528,13 @@ fn a_compaction_that_was_asked_for_is_reported_once_and_time_is_counted_over_pro
     assert!(cost.stdout.contains("\nTime: 1.") || cost.stdout.contains("\nTime: 2."), "{cost:?}");
     assert!(!cost.stdout.contains("of which 0 ms"), "{cost:?}");
 }
+
+#[test]
+fn a_compaction_of_nothing_is_told_once() {
+    let stage = Stage::hello();
+    let mut talk = Talk::begin(&stage, &["/compact"]);
+    talk.sees("Not compacted: There is nothing to compact.");
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    assert_eq!(screen.matches("nothing to compact").count(), 1, "{screen:?}");
+}
