@@ -206,7 +206,7 @@ impl Done {
         let dry = self.rewound.is_none();
         let count = self.brought_back().count();
         if count == 0 && self.rewound.as_ref().is_none_or(|rewound| rewound.failed.is_empty()) {
-            return "Nothing to rewind: no file that a call changed differs from then.\n".into();
+            return "Nothing to rewind: the files are already as they were then.\n".into();
         }
         let verb = if dry { "Would rewind" } else { "Rewound" };
         let mut text = format!("{verb} {}:\n", display::counted(count as u64, "path"));

@@ -131,6 +131,8 @@ pub(crate) fn given_up(mut failure: Failure, attempts: Attempts, policy: &RetryP
                 wait.div_ceil(60_000)
             );
         }
+        // Whoever sends something else altogether will do so later, too.
+        _ if failure.class == FailureClass::Malformed => (),
         _ if attempts.retries > 0 => failure.message.push_str(" Try again later."),
         _ => (),
     }
@@ -277,6 +279,19 @@ mod tests {
         check(&failure(FailureClass::Quota), spent, Retry::GiveUp, 0);
         check(&failure(FailureClass::Overloaded), spent, Retry::Again, 225_000);
         check(&failure(FailureClass::Server), spent, Retry::FallBackOrGiveUp, 0);
+    }
+
+    #[test]
+    fn only_what_may_change_by_itself_is_worth_another_try_later() {
+        let check = |class, expected: &str| {
+            let tried = Attempts { retries: 2, ..Attempts::default() };
+            assert_eq!(
+                given_up(Failure::new(class, "No."), tried, &RetryPolicy::default()).message,
+                expected
+            );
+        };
+        check(FailureClass::Server, "No. Tried 3 times. Try again later.");
+        check(FailureClass::Malformed, "No. Tried 3 times.");
     }
 
     #[test]

@@ -109,6 +109,7 @@ pub(super) fn send_failure(
             Some((name, _)) => {
                 format!("Check the network, the proxy in {name}, and ANTHROPIC_BASE_URL if set.")
             }
+            None if error.is_dns() => "Check the host name in ANTHROPIC_BASE_URL.".to_owned(),
             None => "Check that it is running and reachable, and ANTHROPIC_BASE_URL if set.".to_owned(),
         };
         (FailureClass::Connect, format!("{what} {advice}"))

@@ -235,7 +235,7 @@ async fn servers_that_cannot_be_reached() {
     check_unreachable(
         "http://no-such-host.invalid",
         FailureClass::Connect,
-        &format!("Cannot resolve the host name of http://no-such-host.invalid. {advice}"),
+        "Cannot resolve the host name of http://no-such-host.invalid. Check the host name in ANTHROPIC_BASE_URL.",
     )
     .await;
 }
