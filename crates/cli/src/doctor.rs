@@ -113,7 +113,7 @@ fn as_text(report: &Report) -> String {
     }
     let problems = report.checks.iter().filter(|check| check.status == Status::Problem).count() as u64;
     let end = match problems {
-        0 => "A run can work here.".to_owned(),
+        0 => "Ready to run (the server was not contacted).".to_owned(),
         _ => format!("{} would keep a run from working.", display::counted(problems, "problem")),
     };
     text = format!("{text}\n{end}\n");

@@ -57,10 +57,13 @@ fn programs(project: &Path, is_trusted: bool) -> Vec<Check> {
         ("bwrap", Status::Note, "A complete sandbox needs it; install bubblewrap."),
     ];
     let checked = needs.map(|(name, missing, advice)| match find_program(name, project) {
-        Some(path) => {
-            let version = is_trusted.then(|| version(&path)).flatten();
-            let version = version.unwrap_or_else(|| format!("{name}, version unknown"));
+        Some(path) if is_trusted => {
+            let version = version(&path).unwrap_or_else(|| format!("{name}, version unknown"));
             check(PROGRAMS, Status::Ok, format!("{version} ({})", path.display()))
+        }
+        Some(path) => {
+            let text = format!("{} (not run before this project is trusted)", path.display());
+            check(PROGRAMS, Status::Ok, text)
         }
         None => check(PROGRAMS, missing, format!("{name} is not found. {advice}")),
     });
@@ -94,15 +97,17 @@ fn of_settings(reading: Reading, place: &Place) -> Vec<Check> {
         .filter_map(|(level, file)| Some((level, file?)))
         .map(|(level, file)| check(SETTINGS, Status::Ok, format!("{} ({level})", file.display())))
         .collect();
-    if checks.is_empty() {
+    // Whoever cannot read a file knows nothing of what is in it.
+    let has_fatal = reading.effective.fatal().is_some();
+    if checks.is_empty() && !has_fatal {
         checks.push(check(SETTINGS, Status::Ok, "No settings file is read here."));
     }
     let unread = guard::unread(&reading.files);
     checks.extend(reading.effective.problems.iter().chain(&unread).map(of_problem));
-    checks.push(of_trust(&reading.effective, &reading.state));
+    let trust = of_trust(&reading.effective, &reading.state);
+    checks.extend(Some(trust).filter(|trust| trust.status != Status::Ok || !has_fatal));
     let sessions = of_sessions(&reading.home);
     // A problem of a file is listed already.
-    let has_fatal = reading.effective.fatal().is_some();
     match reading.check() {
         Ok(held) => checks.extend(of_run(held, place)),
         Err(error) if !has_fatal => checks.push(failure(SETTINGS, &error)),

@@ -44,7 +44,7 @@ fn a_place_where_runs_work() {
         "\nSessions\n",
         &sessions,
         " are free there.\n",
-        "\nA run can work here.\n",
+        "\nReady to run (the server was not contacted).\n",
     ];
     check(&project, 0, &lines);
     assert!(!home.join(".windlass").exists(), "it only looks");
@@ -80,6 +80,9 @@ fn what_would_stop_a_run_is_a_problem() {
     let unsaved = Project::new().unwrap();
     std::fs::write(unsaved.home().join(".windlass"), "").unwrap();
     check(&unsaved, 1, &["  problem  Sessions cannot be saved in ", "--no-session-persistence.\n", end]);
+    let torn = doctor(&with_settings("{"), &[], &[("ANTHROPIC_API_KEY", "sk-sesame")]).stdout;
+    check_order(&torn, &["  problem  ", "settings.json", end]);
+    assert!(!torn.contains("No settings"), "{torn}");
     let no_key = doctor(&Project::new().unwrap(), &[], &[]);
     assert_eq!(no_key.code(), Some(1));
     check_order(&no_key.stdout, &["  problem  No API key is set. Set ANTHROPIC_API_KEY", end]);
@@ -92,6 +95,7 @@ fn nothing_of_a_project_acts() {
     let project = with_settings(made);
     project.write("bin/git", "#!/bin/sh\ntouch made\n").unwrap();
     let lines = [
+        "/bash (not run before this project is trusted)\n",
         "\nTrust\n",
         "  note     Project not trusted: 4 settings ignored. Review them with `windlass trust`.\n",
         "The model is claude-",
