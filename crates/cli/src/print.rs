@@ -180,7 +180,13 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
         wired.warnings.splice(0..0, notices.unreported(standing));
         wired.warnings.extend(notices.news());
     }
-    let (untrusted, hook_events) = (notices.untrusted_news(), arguments.include_hook_events);
+    // Whoever was asked hears what follows from a no, each time.
+    let untrusted = if arguments.is_interactive() {
+        notices.untrusted().map(str::to_owned)
+    } else {
+        notices.untrusted_news()
+    };
+    let hook_events = arguments.include_hook_events;
     let keeper = Keeper { places: held.places, home: held.home };
     Ok(Ready { wired, untrusted, keeper, key, opened, input, hook_events })
 }

@@ -22,7 +22,7 @@ use crate::line_editor::Typed;
 use crate::output::Aside;
 use crate::screen::Screen;
 use crate::watched::Watch;
-use crate::{display, help};
+use crate::{display, help, layout};
 
 /// Twice as many as a response can have calls that are asked about side by side: each question is put and settled.
 const NEWS_MAX: usize = 128;
@@ -361,17 +361,27 @@ pub(crate) fn leaves(line: &str) -> bool {
     matches!(line.trim(), "exit" | "quit" | "/exit" | "/quit")
 }
 
-/// Asks whether a project may act. Only a clear yes counts.
+/// Asks whether a project may act, until the answer is clear. Only yes counts.
 pub(crate) fn agrees(question: &str) -> bool {
-    say(&format!("\n{question}\nTrust this project? Only if you know where it comes from. [y/N] "));
-    let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
-    let mut line = String::new();
-    let read = std::io::stdin().read_line(&mut line).is_ok();
-    read && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    let columns = layout::columns(io::stderr());
+    say(&layout::wrap(&format!("\n{question}\n"), columns));
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    loop {
+        let trust = "Trust this project? Only if you know where it comes from. [y/N]";
+        say(&format!("{} ", layout::wrap(trust, columns)));
+        let mut line = String::new();
+        // Nothing at all comes at the end of the input.
+        let Ok(1..) = io::stdin().read_line(&mut line) else { return false };
+        match line.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => return true,
+            "" | "n" | "no" => return false,
+            _ => say("Answer y or n.\n"),
+        }
+    }
 }
 
 /// Says something to the person. Without a terminal there is nobody.
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     let mut terminal = std::io::stderr();
     let _ = terminal.write_all(text.as_bytes()).and_then(|()| terminal.flush());
 }

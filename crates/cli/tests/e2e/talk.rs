@@ -35,8 +35,21 @@ impl Talk {
 
     /// At a terminal of this name.
     pub(crate) fn at(name: &str, stage: &Stage, arguments: &[&str]) -> Self {
+        Self::with(stage.command(arguments).env("TERM", name).into_command())
+    }
+
+    /// As `windlass | cat`.
+    pub(crate) fn through_cat(stage: &Stage) -> Self {
+        let windlass = stage.command(&[]).env("TERM", "xterm").into_command();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "\"$0\" --allowedTools Bash | cat"]).arg(windlass.get_program());
+        shell.envs(windlass.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        shell.current_dir(windlass.get_current_dir().unwrap());
+        Self::with(shell)
+    }
+
+    fn with(mut command: Command) -> Self {
         let (master, terminal) = terminal(COLUMNS);
-        let mut command = stage.command(arguments).env("TERM", name).into_command();
         let end = || terminal.try_clone().unwrap();
         command.stdin(end()).stdout(end()).stderr(end());
         let child = command.spawn().unwrap();
@@ -381,6 +394,32 @@ fn an_answer_that_is_kept_without_a_repository_holds_in_the_next_session() {
     let acts = r#"{"permissions": {"allow": ["Bash(make)"]}}"#;
     check(acts, &["y"], "allow");
     check(acts, &["n"], "ask");
+}
+
+#[test]
+fn whoever_is_asked_for_trust_answers_yes_or_no() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "Hello."}]}, {"blocks": [{"text": "Hello."}]}]"#);
+    let acts = r#"{"permissions": {"allow": ["Bash(make)"]}}"#;
+    stage.project.write(".claude/settings.json", acts).unwrap();
+    let check = |answers: &[&str], is_trusted: bool| {
+        let mut talk = Talk::begin(&stage, &[]);
+        for (times, answer) in answers.iter().enumerate() {
+            talk.sees_times("[y/N] ", times + 1);
+            std::thread::sleep(Duration::from_millis(50));
+            talk.types(answer);
+        }
+        talk.sees("Leave with Ctrl-D");
+        talk.types("/exit");
+        let (_, screen) = talk.ends();
+        let unclear = answers.len() - 1;
+        assert_eq!(screen.matches("Answer y or n.").count(), unclear, "{screen:?}");
+        let told = unwrapped(&screen).matches("Project not trusted: 1 setting ignored.").count();
+        assert_eq!(told, usize::from(!is_trusted), "{screen:?}");
+    };
+    check(&["hi", "?", "n"], false);
+    check(&["NO"], false);
+    check(&[""], false);
+    check(&["yess", "Yes"], true);
 }
 
 #[test]
