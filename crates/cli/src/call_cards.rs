@@ -104,7 +104,8 @@ impl CallCards {
             Update::Denied(denial) => {
                 self.denied.push(denial.call);
                 let (name, reason) = (display::line(&denial.tool_use.name), display::line(&denial.reason));
-                return Some(format!("\n  {name}: {reason}\n"));
+                let columns = if self.is_brief { usize::MAX } else { columns };
+                return Some(layout::wrap(&format!("\n  {name}: {reason}\n"), columns));
             }
             Update::ToolResult { call, name, result, structured, .. } => {
                 if let Some(position) = self.denied.iter().position(|denied| denied == call) {

@@ -145,7 +145,7 @@ impl Progress {
 
     /// Prints a line that stays.
     fn print(&mut self, text: &str, out: &mut Vec<u8>) {
-        self.screen.lines(&display::line(text), out);
+        self.screen.notice(&display::line(text), out);
     }
 
     fn redraw(&mut self, out: &mut Vec<u8>) {

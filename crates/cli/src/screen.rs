@@ -98,9 +98,17 @@ impl Screen {
         }
     }
 
-    /// Writes lines that stay, for whoever types, at once.
+    /// Writes what we say ourselves: as lines that stay, broken between words.
+    pub(crate) fn notice(&self, text: &str, out: &mut Vec<u8>) {
+        let (columns, _) = self.lock().size();
+        self.lines(&layout::wrap(text, columns), out);
+    }
+
+    /// Writes such lines for whoever types, at once.
     pub(crate) fn reply(&self, text: &str, out: &mut Vec<u8>) {
-        self.lock().put_lines(text, out);
+        let mut bottom = self.lock();
+        let (columns, _) = bottom.size();
+        bottom.put_lines(&layout::wrap(text, columns), out);
     }
 
     /// Writes more of the model's text. While somebody types, only complete lines appear.

@@ -204,6 +204,14 @@ impl TalkView {
             _ => self.text.paragraph(text, out),
         }
     }
+
+    /// A paragraph that is not the model's.
+    fn notice(&self, text: &str, out: &mut Vec<u8>) {
+        match &self.screen {
+            Some(screen) if !text.is_empty() => screen.notice(&display::paragraph(text), out),
+            _ => self.text.paragraph(text, out),
+        }
+    }
 }
 
 impl View for TalkView {
@@ -238,14 +246,14 @@ impl View for TalkView {
                 if self.said.is_empty() {
                     self.paragraph(&outcome.text, out);
                 }
-                self.paragraph(&complaint(outcome).unwrap_or_default(), out);
+                self.notice(&complaint(outcome).unwrap_or_default(), out);
             }
             _ => {}
         }
     }
 
     fn refuse(&mut self, error: &str, _: Option<&Arc<str>>, out: &mut Vec<u8>) {
-        self.paragraph(error, out);
+        self.notice(error, out);
     }
 }
 

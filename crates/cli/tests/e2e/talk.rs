@@ -423,6 +423,30 @@ fn whoever_is_asked_for_trust_answers_yes_or_no() {
 }
 
 #[test]
+fn what_the_session_says_breaks_between_words() {
+    let stage = Stage::hello();
+    let rule = format!("Bash(make {})", "word ".repeat(20).trim_end());
+    let acts = serde_json::json!({"permissions": {"allow": [rule]}}).to_string();
+    stage.project.write(".claude/settings.json", acts).unwrap();
+    let mut talk = Talk::begin(&stage, &[]);
+    talk.sees("[y/N] ");
+    std::thread::sleep(Duration::from_millis(50));
+    talk.types("n");
+    talk.sees("> ");
+    talk.types("/frobnicate");
+    talk.shows(&[
+        "Unknown command /frobnicate. The commands are /compact, /context, /cost,",
+        "/rewind, /usage, /help, /exit. To send it to the model, put a word before it.",
+    ]);
+    talk.types("hello");
+    talk.sees("tokens in");
+    talk.types("/exit");
+    let (_, screen) = talk.ends();
+    let rule = "  allow rule Bash(make word word word word word word word word word word word\r\n  word word";
+    assert!(screen.contains(rule), "{screen:?}");
+}
+
+#[test]
 fn an_interrupt_at_a_question_says_that_nothing_was_running() {
     let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
     let mut talk = Talk::begin(&stage, &["go"]);
