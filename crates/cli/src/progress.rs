@@ -27,6 +27,8 @@ pub(crate) struct Progress {
     since_ms: u64,
     tokens: u64,
     calls: CallCards,
+    /// Text of the model is being written elsewhere: the changing line would come between.
+    is_hidden: bool,
     /// Somebody is being asked: nothing may be written over the question.
     asking: bool,
     /// A request was sent in this run.
@@ -47,6 +49,7 @@ impl Progress {
             since_ms: 0,
             tokens: 0,
             calls: if is_terminal { CallCards::new(clock) } else { CallCards::brief(clock) },
+            is_hidden: false,
             asking: false,
             has_requested: false,
             compact_asked: true,
@@ -68,6 +71,7 @@ impl Progress {
             return;
         }
         self.asking &= !is_answer(update);
+        self.is_hidden &= matches!(update, Update::Block { .. } | Update::Responded { .. });
         if let Some(card) = self.calls.update(update, layout::columns(std::io::stderr())) {
             self.screen.lines(&card, out);
         }
@@ -108,9 +112,10 @@ impl Progress {
         self.redraw(out);
     }
 
-    /// Takes the changing line away, so that something can be written in its place.
-    pub(crate) fn clear(&mut self, out: &mut Vec<u8>) {
+    /// Takes the changing line away until the answer is complete, so that something can be written in its place.
+    pub(crate) fn hide(&mut self, out: &mut Vec<u8>) {
         self.screen.end_status(out);
+        self.is_hidden = true;
     }
 
     /// Whether what is shown stands with the result of the run, so that both come in one order.
@@ -149,7 +154,7 @@ impl Progress {
     }
 
     fn redraw(&mut self, out: &mut Vec<u8>) {
-        if !self.live || self.asking {
+        if !self.live || self.asking || self.is_hidden {
             return;
         }
         let (what, latest, since_ms) = match self.calls.running() {

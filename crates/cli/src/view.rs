@@ -71,12 +71,19 @@ impl View for WithProgress {
     }
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {
-        self.inner.update(update, out);
+        let is_beside = !self.progress.is_with_result();
         // What the answer took stands behind it.
-        if matches!(update, Update::Done(_)) && !self.progress.is_with_result() {
-            self.progress.clear(out);
-        } else {
+        let is_last = matches!(update, Update::Done(_));
+        if is_beside && !is_last {
             self.progress.update(update, out);
+        }
+        let before = out.len();
+        self.inner.update(update, out);
+        if !is_beside {
+            self.progress.update(update, out);
+        } else if is_last || out.len() > before {
+            // Standard output may end up on the same terminal, as in `windlass | cat`.
+            self.progress.hide(out);
         }
     }
 

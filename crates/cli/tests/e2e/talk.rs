@@ -447,6 +447,25 @@ fn what_the_session_says_breaks_between_words() {
 }
 
 #[test]
+fn an_answer_for_a_pipe_begins_a_line_of_its_own() {
+    let call = serde_json::json!({"tool": "Bash", "input": {"command": "sleep 0.2"}});
+    let stage = Stage::serving(
+        &serde_json::json!([
+            {"blocks": [{"text": "Look at it."}, call], "delta_chars": 4, "delta_delay_ms": 300},
+            {"blocks": [{"text": "Done."}]},
+        ]),
+        |server| server,
+    );
+    let mut talk = Talk::through_cat(&stage);
+    talk.sees("> ");
+    talk.types("go");
+    talk.shows(&["Look at it."]);
+    talk.sees("tokens in");
+    talk.types("/exit");
+    talk.ends();
+}
+
+#[test]
 fn an_interrupt_at_a_question_says_that_nothing_was_running() {
     let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
     let mut talk = Talk::begin(&stage, &["go"]);
