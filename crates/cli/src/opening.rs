@@ -44,6 +44,8 @@ pub(crate) struct Opening {
     lease: Option<Lease>,
     /// The name it is to have.
     name: Option<String>,
+    /// Which session goes on, in a line.
+    resumed: Option<String>,
     /// What the user should know.
     pub(crate) notices: Vec<String>,
 }
@@ -63,7 +65,7 @@ impl Opening {
             Source::Named(words) => Some(catalogue()?.find(cwd, words).map_err(|error| error.to_string())?),
         };
         let opening = if let Some(found) = found {
-            Self::go_on(wish, &found, home, cwd)?
+            Self { resumed: Some(notices::resumed(&found)), ..Self::go_on(wish, &found, home, cwd)? }
         } else {
             let mut opening = Self::begin(wish, home, cwd)?;
             if wish.origin == Source::Newest {
@@ -84,6 +86,7 @@ impl Opening {
             is_copy: false,
             lease: None,
             name: None,
+            resumed: None,
             notices: Vec::new(),
         };
         if wish.forget {
@@ -155,7 +158,8 @@ impl Opening {
             SessionKey { id: paths.as_ref().map_or_else(Uuid::new_v4, SessionPaths::id), seed, process };
         let is_whole = !loaded.is_cut;
         let loaded = Some(loaded);
-        Ok(Self { key, paths, loaded, is_whole, is_copy: false, lease, name: None, notices })
+        let (name, resumed) = (None, None);
+        Ok(Self { key, paths, loaded, is_whole, is_copy: false, lease, name, resumed, notices })
     }
 
     /// The log of the session, if it is kept. A new one is made with the first record.
@@ -204,7 +208,7 @@ impl Opening {
         let checkpoints = self.paths.as_ref().and_then(|paths| origins.checkpoints(self.key, paths));
         let (log, identified) = self.log(engine, &origins, checkpoints.as_ref())?;
         let log = log.map(|log| Box::new(log) as Box<dyn SessionLog>);
-        let Self { key, paths, loaded, is_whole, is_copy, lease, name, mut notices } = self;
+        let Self { key, paths, loaded, is_whole, is_copy, lease, name, resumed, mut notices } = self;
         let session = match loaded {
             None => {
                 let session = engine.session_with(key.seed, Transcript::default());
@@ -234,13 +238,15 @@ impl Opening {
         let keep = Keep { name: paths.clone().zip(name), checkpoints: checkpoints.clone(), identified };
         let again =
             paths.map(|paths| Again { engine: engine.clone(), origins, paths, key, lease, checkpoints });
-        Ok(Opened { session, notices, again, keep })
+        Ok(Opened { session, resumed, notices, again, keep })
     }
 }
 
 /// A session that is open.
 pub(crate) struct Opened {
     pub(crate) session: Session,
+    /// Which session goes on, in a line.
+    pub(crate) resumed: Option<String>,
     /// What the user should know.
     pub(crate) notices: Vec<String>,
     /// How it can go back; not if nothing of it is kept.

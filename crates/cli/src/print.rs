@@ -18,7 +18,7 @@ use crate::guard::{self, Keeper};
 use crate::jobs::{Job, Stage};
 use crate::keeping::Keeping;
 use crate::lines::Lines;
-use crate::opening::{Keep, Opened, Opening, Origins};
+use crate::opening::{Again, Keep, Opened, Opening, Origins};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::screen::Screen;
@@ -206,7 +206,7 @@ fn refuse(arguments: &Arguments, error: &str) {
 async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Result<(End, Signals)> {
     let signals = Signals::listen()?;
     let Wired { engine, setup, mut warnings, may_compact, hooks, redactor, .. } = ready.wired;
-    let (key, Opened { mut session, notices, again, keep }) = (ready.key, ready.opened);
+    let (key, Opened { mut session, resumed, notices, again, keep }) = (ready.key, ready.opened);
     warnings.extend(notices);
     let told = warnings.iter().filter(|_| format != Format::StreamJson);
     ready.untrusted.iter().chain(told).for_each(|warning| complain(warning));
@@ -248,10 +248,14 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             let (mut person, watch) = Person::meet(Bells::new(engine), signals.interrupter(), place)?;
             let view = Box::new(Watched { watch, inner: view });
             let mut stage = Stage { view, output, signals, may_compact, again };
+            person.greet(resumed.as_deref());
             let end = talk(&mut stage, &mut session, &mut person, first).await;
             // From here on the terminal is as it was, so that Ctrl-C is a signal again.
             drop(person);
             finish(session, keep, hooks, EndReason::PromptInputExit).await;
+            if let Some(again) = stage.again.filter(Again::is_begun) {
+                terminal::say(&format!("To continue: windlass --resume {}\n", again.id()));
+            }
             return Ok((end, stage.signals));
         }
         Input::Prompt(_) | Input::GoOn => {
@@ -300,7 +304,6 @@ fn only_job(input: Input) -> Job {
 
 /// Does what a person at the terminal asks for, until nothing more is asked.
 async fn talk(stage: &mut Stage, session: &mut Session, person: &mut Person, first: Option<String>) -> End {
-    person.greet();
     let mut next = first.and_then(|first| person.read(&first));
     let mut last = End::Nothing;
     loop {

@@ -17,6 +17,7 @@ mod show;
 
 pub(crate) use arguments::{Command, command, parse};
 pub(crate) use export::{redactor, to_file};
+pub(crate) use list::summary;
 
 /// Where the command looks.
 pub(crate) struct Ground {
@@ -108,7 +109,7 @@ pub(crate) fn short(session: &SessionInfo) -> String {
 }
 
 /// Milliseconds since 1970.
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -111,8 +111,11 @@ impl Person {
         Ok((person, Asking { news: sender, asked: Vec::new(), handed }))
     }
 
-    /// Says how to leave, once, before anything else.
-    pub(crate) fn greet(&self) {
+    /// Says which session goes on, if one does, and how to leave, once, before anything else.
+    pub(crate) fn greet(&self, resumed: Option<&str>) {
+        if let Some(resumed) = resumed {
+            self.say(resumed);
+        }
         self.say("Leave with Ctrl-D or /exit; /help lists the commands.");
     }
 

@@ -23,10 +23,15 @@ pub(crate) struct Again {
 impl Again {
     /// The prompts of the session, in their order.
     pub(crate) fn prompts(&self) -> Result<Vec<PromptLine>, String> {
-        if !self.paths.file().exists() {
+        if !self.is_begun() {
             return Ok(Vec::new());
         }
         prompts(self.paths.file()).map_err(|error| format!("cannot read the session: {error}."))
+    }
+
+    /// Whether there is something to go on with: nothing is written before the first prompt.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.paths.file().exists()
     }
 
     /// What files were before calls changed them.

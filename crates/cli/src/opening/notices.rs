@@ -5,12 +5,16 @@ use std::path::Path;
 use uuid::Uuid;
 use windlass_engine::Recalled;
 use windlass_protocol::{Fate, ToolUse};
-use windlass_session::{Busy, Loaded};
+use windlass_session::{Busy, Loaded, SessionInfo};
 
-use crate::display;
+use crate::sessions::{now_ms, summary};
+use crate::{display, layout};
 
 /// As much of a call's input is shown.
 const INPUT_CHARS: usize = 80;
+
+/// As much of what a session is about is shown: it leaves room for the rest of a line.
+const SUMMARY_COLUMNS: usize = 45;
 
 /// Somebody else has the session open.
 pub(crate) fn busy(id: Uuid, copy: Uuid, busy: &Busy) -> String {
@@ -40,6 +44,13 @@ pub(crate) fn damage(loaded: &Loaded, path: &Path) -> Vec<String> {
         ));
     }
     notices
+}
+
+/// Which session goes on.
+pub(crate) fn resumed(session: &SessionInfo) -> String {
+    let summary = layout::cut(&summary(session), SUMMARY_COLUMNS);
+    let ago = display::ago(session.modified_ms, now_ms());
+    format!("Resumed \"{summary}\" (last change {ago}).")
 }
 
 /// There is nothing that `--continue` could mean.

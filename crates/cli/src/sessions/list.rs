@@ -58,7 +58,7 @@ fn nothing(all: bool) -> String {
 }
 
 /// What a list shows of a session that says nothing about itself.
-pub(super) fn summary(session: &SessionInfo) -> String {
+pub(crate) fn summary(session: &SessionInfo) -> String {
     let summary = display::line(session.summary.as_deref().unwrap_or_default());
     if summary.is_empty() { "(no prompt)".into() } else { summary }
 }

@@ -466,6 +466,31 @@ fn an_answer_for_a_pipe_begins_a_line_of_its_own() {
 }
 
 #[test]
+fn whoever_resumes_sees_which_session_and_how_to_do_so() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "One."}]}, {"blocks": [{"text": "Two."}]}]"#);
+    let session = |arguments: &[&str], prompt: Option<&str>| {
+        let mut talk = Talk::begin(&stage, arguments);
+        talk.sees("> ");
+        if let Some(prompt) = prompt {
+            talk.types(prompt);
+            talk.sees("tokens in");
+        }
+        talk.types("/exit");
+        talk.ends().1
+    };
+    let empty = session(&[], None);
+    assert!(!empty.contains("Resumed") && !empty.contains("To continue"), "{empty:?}");
+    let first = session(&[], Some("count the words"));
+    let id = crate::resume::log(&stage).file_stem().unwrap().to_str().unwrap().to_owned();
+    let next = format!("To continue: windlass --resume {id}\r\n");
+    assert!(!first.contains("Resumed") && first.ends_with(&next), "{first:?}");
+    let second = session(&["-c"], Some("and the lines"));
+    check_order(&second, &["Resumed \"count the words\" (last change just now).", "Two.", &next]);
+    let third = session(&["--resume", &id], None);
+    check_order(&third, &["Resumed \"and the lines\" (last change just now).", &next]);
+}
+
+#[test]
 fn an_interrupt_at_a_question_says_that_nothing_was_running() {
     let stage = Stage::call("Bash", r#"{"command": "touch made"}"#);
     let mut talk = Talk::begin(&stage, &["go"]);
