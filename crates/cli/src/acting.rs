@@ -106,7 +106,7 @@ impl Acting {
 /// The beginning of a part that stays when its content changes.
 fn name(part: &str) -> &str {
     const MODE: &str = "permission mode";
-    let has_name = part.starts_with("hook on ") || part.starts_with("server ");
+    let has_name = part.starts_with("hook on ");
     match part.find(':') {
         _ if part.starts_with(MODE) => MODE,
         Some(end) if has_name => &part[..=end],

@@ -13,7 +13,7 @@ use crate::arguments::Request;
 use crate::guard::{self, Said};
 use crate::{complain, display, help};
 
-/// Show what this project's settings would run (hooks, servers, variables, allow rules), and trust them or not
+/// Show what this project's settings would run (hooks, variables, allow rules), and trust them or not
 #[derive(Debug, Parser)]
 #[command(name = "windlass trust", disable_help_subcommand = true, args_override_self = true)]
 #[command(

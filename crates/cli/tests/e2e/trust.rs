@@ -1,10 +1,12 @@
 //! What is told about a project that would act.
 
 use std::path::Path;
+use std::time::Duration;
 
 use windlass_testkit::{Finished, Project};
 
 use crate::support::{Stage, WINDLASS, check_order};
+use crate::talk::Talk;
 use crate::terminal::on_terminal_of;
 
 const SETTINGS: &str = ".claude/settings.json";
@@ -86,6 +88,44 @@ fn an_unpacked_archive_runs_nothing_before_trust() {
     run(&["-p", "go"]);
     assert!(stage.project.read("ran").is_ok());
     assert_eq!(explain("make"), "allow");
+}
+
+#[test]
+fn what_does_nothing_yet_is_told_and_needs_no_trust() {
+    let check = |settings: &str, waiting: &str| {
+        let stage = Stage::hello();
+        stage.project.write(".mcp.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#).unwrap();
+        stage.project.write(".claude/settings.json", settings).unwrap();
+        let ignored = "windlass: 3 settings ignored: `windlass doctor`\n";
+        assert_eq!(stage.run(&["-p", "go"]).stderr, format!("{waiting}{ignored}"));
+        let told = stage.run(&["doctor"]).stdout;
+        for name in ["`enabledPlugins`", "`statusLine`", ".mcp.json: MCP servers"] {
+            assert!(told.contains(&format!("{name}: Not supported yet; ignored.")), "{told}");
+        }
+        let mut talk = Talk::begin(&stage, &[]);
+        if !waiting.is_empty() {
+            talk.sees("[y/N] ");
+            std::thread::sleep(Duration::from_millis(50));
+            talk.types("n");
+        }
+        talk.sees("Leave with Ctrl-D");
+        talk.types("/exit");
+        let (_, screen) = talk.ends();
+        assert_eq!(screen.contains("[y/N]"), !waiting.is_empty(), "{screen:?}");
+        assert!(!screen.contains("server a") && !screen.contains("statusLine"), "{screen:?}");
+        stage
+    };
+    let idle = r#""statusLine": {"type": "command", "command": "line"}, "enabledPlugins": {"p@m": true}"#;
+    let stage = check(&format!("{{{idle}}}"), "");
+    assert!(stage.run(&["trust"]).stdout.contains("has no settings that need trust"));
+    let one = "windlass: Project not trusted: 1 setting ignored. Review it with `windlass trust`.\n";
+    let stage = check(&format!(r#"{{{idle}, "permissions": {{"allow": ["Bash(make)"]}}}}"#), one);
+    assert_eq!(stage.run(&["trust", "add"]).code(), Some(0));
+    let agreed = std::fs::read_to_string(stage.project.home().join(".windlass/trust.json")).unwrap();
+    assert!(agreed.contains("Bash(make)"), "{agreed}");
+    for idle in ["statusLine", "enabledPlugins", "server"] {
+        assert!(!agreed.contains(idle), "{agreed}");
+    }
 }
 
 /// Who looks at a hook whose text is as it was sees what is not.

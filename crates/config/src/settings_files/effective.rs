@@ -63,11 +63,11 @@ impl SettingsFiles {
     pub fn effective(&self, trusted: bool) -> Effective {
         let locks = Locks::of(&self.files);
         let mut problems = self.problems.clone();
-        let mut tree = Tree::default();
+        let (mut tree, mut idle) = (Tree::default(), Vec::new());
         for (source, file) in &self.files {
             let mut file = file.clone();
-            if source.foreign && !trusted {
-                hold_back(&mut file);
+            if source.foreign {
+                idle.extend(hold_back(&mut file, trusted));
             }
             if source.foreign && tree.get(SANDBOX).is_some() {
                 // Who turned it on first decides what that spares.
@@ -80,8 +80,14 @@ impl SettingsFiles {
         }
         problems.extend(self.lost_hooks(trusted, &locks, &tree));
         turn_hooks_off(&mut tree);
-        let unsupported = unsupported(&tree);
+        let mut unsupported = unsupported(&tree);
+        for key in idle {
+            if unsupported.iter().all(|known| known.value != key.value) {
+                unsupported.push(key);
+            }
+        }
         problems.extend(unsupported.iter().map(no_effect));
+        problems.extend(self.servers());
         problems.extend(masks(&tree));
         let places = &self.places;
         Effective {
@@ -115,16 +121,34 @@ impl SettingsFiles {
         })
     }
 
+    /// What is said about the servers of the project: nothing starts them.
+    fn servers(&self) -> Option<Problem> {
+        let file = self.places.start.join(".mcp.json");
+        (self.sources.project && file.symlink_metadata().is_ok()).then(|| Problem {
+            file: Some(file),
+            line: 0,
+            column: 0,
+            what: "MCP servers: Not supported yet; ignored".into(),
+            advice: String::new(),
+            severity: Severity::Ignored,
+        })
+    }
+
     fn skipped(&self) -> Vec<String> {
         self.parts().list().iter().map(|part| part.what.clone()).collect()
     }
 }
 
-/// Leaves out what waits for trust.
-fn hold_back(file: &mut Tree) {
-    for key in KEYS.iter().filter(|key| key.waits) {
-        file.take(key.path);
+/// Leaves out what waits for trust. What does nothing yet is left out in any case, since nobody agreed to it, and is given back.
+fn hold_back(file: &mut Tree, trusted: bool) -> Vec<Sourced<String>> {
+    let mut idle = Vec::new();
+    for key in KEYS.iter().filter(|key| key.waits && !(trusted && key.acts)) {
+        let origin = file.take(key.path).and_then(|taken| taken.origin().cloned());
+        idle.extend(
+            origin.filter(|_| !key.acts).map(|origin| Sourced { value: key.path.to_owned(), origin }),
+        );
     }
+    idle
 }
 
 /// What only the administrator may allow.

@@ -1,4 +1,4 @@
-//! The files of a project that a hook or a server names: who agrees to a program agrees to what it is now.
+//! The files of a project that a hook names: who agrees to a program agrees to what it is now.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

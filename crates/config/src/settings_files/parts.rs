@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use ring::digest::{SHA256, digest};
 use serde_json::Value;
 
+use super::SettingsFiles;
 use super::keys::{Allowed, KEYS, Key, Kind};
 use super::named::named;
 use super::places::SettingsPlaces;
 use super::tree::{Leaf, Tree};
 use super::visible::visible;
-use super::{SettingsFiles, json, read};
 
 /// One thing that would act.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,14 +82,10 @@ fn each_once(mut parts: Vec<Part>) -> Vec<Part> {
 }
 
 impl SettingsFiles {
-    /// What came with the project and would act: from settings files, and the servers of `.mcp.json`. With it, what it forbids.
+    /// What came with the project and would act. With it, what it forbids.
     #[must_use]
     pub fn parts(&self) -> ProjectParts {
-        let mut parts = self.under(|key| key.waits);
-        if self.sources.project {
-            parts.extend(servers(&self.places));
-        }
-        ProjectParts::new(parts, self.under(restricts))
+        ProjectParts::new(self.under(Key::needs_trust), self.under(restricts))
     }
 
     /// What the project's files say under some keys.
@@ -156,33 +152,6 @@ fn handlers(group: &Value) -> String {
         Some(matcher) if !matcher.is_empty() => format!("{} (for {matcher})", texts.join(", ")),
         _ => texts.join(", "),
     }
-}
-
-/// The servers that a file names. One that cannot be read is a part too: whoever starts servers may read it after all.
-fn servers(places: &SettingsPlaces) -> Vec<Part> {
-    let unreadable = |content: &str| {
-        let what = "servers in .mcp.json, which cannot be read";
-        vec![Part::new(what, &format!("servers\n{content}"), BTreeMap::new())]
-    };
-    let text = match read::read(&places.start.join(".mcp.json"), read::BYTES_MAX) {
-        Ok(None) => return Vec::new(),
-        Ok(Some(text)) => text,
-        Err(problem) => return unreadable(&problem),
-    };
-    let Ok(node) = json::parse(&text) else { return unreadable(&text) };
-    if !node.doubled().is_empty() {
-        return unreadable(&text);
-    }
-    let value = node.to_value();
-    let Some(servers) = value["mcpServers"].as_object() else { return Vec::new() };
-    let part = |(name, server): (&String, &Value)| {
-        let address = server["command"].as_str().or_else(|| server["url"].as_str()).unwrap_or("?");
-        let arguments = server["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let words: Vec<&str> = std::iter::once(address).chain(arguments).collect();
-        let what = format!("server {name}: {}", words.join(" "));
-        Part::new(&what, &format!("server {name}\n{}", canonical(server)), named(server, places))
-    };
-    servers.iter().map(part).collect()
 }
 
 /// A value as text that does not depend on the order of names or on blanks.

@@ -44,7 +44,7 @@ impl SettingsFiles {
     pub fn acting(&self) -> Vec<ShownValue> {
         let mut shown = Vec::new();
         for (_, tree) in self.files.iter().filter(|(source, _)| source.foreign) {
-            for key in KEYS.iter().filter(|key| key.waits) {
+            for key in KEYS.iter().filter(|key| key.needs_trust()) {
                 if let Some(found) = tree.get(key.path) {
                     add(found, key.path.to_owned(), &mut shown);
                 }

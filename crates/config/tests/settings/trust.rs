@@ -63,19 +63,14 @@ fn what_acts_waits_and_what_forbids_does_not() {
     assert!(
         permissions.directories.is_empty() && permissions.mode.is_none() && held.settings.hooks.is_empty()
     );
-    assert!(held.value("statusLine").is_none());
     assert!(held.settings.model.is_none(), "what is asked of the model is for the user to say");
     assert_eq!(
         held.skipped,
         [
             "allow rule Bash(npm test)",
-            "enabledPlugins.p@m true",
             "hook on PreToolUse: ./check.sh, x [\"y\"] (for Bash)",
             "model m",
             "permission mode acceptEdits",
-            "server db: npx -y db",
-            "server web: https://h",
-            "statusLine {\"command\":\"./line.sh\",\"type\":\"command\"}",
             "variable NAME",
             "working directory ../more",
         ]
@@ -85,6 +80,29 @@ fn what_acts_waits_and_what_forbids_does_not() {
     assert_eq!((trusted.settings.permissions.allow.len(), trusted.settings.hooks.len()), (2, 1));
     assert_eq!(trusted.settings.permissions.directories[0].value, machine.path("work/app/../more"));
     assert!(!format!("{held:?}{trusted:?}").contains("sesame"));
+}
+
+/// Nobody agrees to what does nothing yet, so that it waits again once it does something.
+#[test]
+fn what_does_nothing_yet_is_told_and_never_taken_from_a_project() {
+    let machine = machine();
+    machine.write("home/.claude/settings.json", r#"{"statusLine": {"type": "command", "command": "own"}}"#);
+    let files = machine.read(None);
+    for effective in [files.effective(false), files.effective(true)] {
+        assert!(effective.value("enabledPlugins").is_none());
+        assert_eq!(effective.value("statusLine").unwrap().value["command"], "own");
+        let told: Vec<&str> = effective.unsupported.iter().map(|key| &*key.value).collect();
+        assert_eq!(told, ["statusLine", "enabledPlugins"]);
+        let told: Vec<String> = effective.problems.iter().map(ToString::to_string).collect();
+        let servers = format!(
+            "{}: MCP servers: Not supported yet; ignored.",
+            machine.path("work/app/.mcp.json").display()
+        );
+        assert!(told.contains(&servers), "{told:?}");
+    }
+    let sources = windlass_config::SettingSources::parse("user").unwrap();
+    let told = machine.read_from(sources, None).effective(true).problems;
+    assert!(!told.iter().any(|problem| problem.what.contains("servers")), "{told:?}");
 }
 
 #[test]
@@ -156,20 +174,17 @@ fn trust_lapses_when_something_is_forbidden_no_longer() {
 
 /// Who agreed to a hook agreed to the program that it was.
 #[test]
-fn trust_lapses_with_the_files_that_hooks_and_servers_run() {
+fn trust_lapses_with_the_files_that_hooks_run() {
     let check = |command: &str, file: &str, lapses: bool| {
         let hook = json!({"type": "command", "command": command});
         let content = json!({"hooks": {"SessionStart": [{"hooks": [hook]}]}});
-        let servers = json!({"mcpServers": {"db": {"command": "node", "args": ["server.js"]}}});
         let machine = Machine::new(&[
             (PROJECT, &content.to_string()),
-            ("work/app/.mcp.json", &servers.to_string()),
             ("work/app/.git/HEAD", ""),
             ("work/app/hooks/x.sh", "true"),
             ("work/app/tools/a b.sh", "true"),
             ("work/app/tools/h.py", "0"),
             ("work/app/tools/Makefile", "all:"),
-            ("work/app/server.js", "0"),
             ("work/other.sh", "true"),
         ]);
         grant(&machine);
@@ -183,7 +198,6 @@ fn trust_lapses_with_the_files_that_hooks_and_servers_run() {
     check("\"$CLAUDE_PROJECT_DIR\"/hooks/x.sh", "work/app/hooks/x.sh", true);
     check("\"${CLAUDE_PROJECT_DIR}/hooks/x.sh\" a", "work/app/hooks/x.sh", true);
     check("MODE=a;hooks/x.sh|cat", "work/app/hooks/x.sh", true);
-    check("true", "work/app/server.js", true);
     check("true", "work/app/hooks/x.sh", false);
     check("../other.sh", "work/other.sh", false);
     let blank = "work/app/tools/a b.sh";
@@ -309,27 +323,6 @@ fn trust_lapses_with_each_change_of_what_acts() {
 }
 
 #[test]
-fn servers_count_too_even_if_their_file_is_broken() {
-    let machine = machine();
-    grant(&machine);
-    machine.write("work/app/.mcp.json", &SERVERS.replace("npx", "sh"));
-    let changed = |added: &[&str], removed: &[&str]| {
-        let texts = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
-        TrustState::Changed { added: texts(added), removed: texts(removed), files: BTreeMap::new() }
-    };
-    assert_eq!(state(&machine), changed(&["server db: sh -y db"], &["server db: npx -y db"]));
-    let unreadable = "servers in .mcp.json, which cannot be read";
-    let both = ["server db: npx -y db", "server web: https://h"];
-    machine.write("work/app/.mcp.json", "{");
-    assert_eq!(state(&machine), changed(&[unreadable], &both));
-    machine.write("work/app/.mcp.json", r#"{"mcpServers": {}, "mcpServers": {"a": {}}}"#);
-    assert_eq!(state(&machine), changed(&[unreadable], &both));
-    grant(&machine);
-    machine.write("work/app/.mcp.json", r#"{"mcpServers": {}, "mcpServers": {"b": {}}}"#);
-    assert_eq!(state(&machine), changed(&[unreadable], &[unreadable]));
-}
-
-#[test]
 fn a_tracked_local_file_is_part_of_it() {
     let machine = machine();
     grant(&machine);
@@ -347,7 +340,6 @@ fn each_repository_and_each_directory_of_it_is_asked_about() {
     let machine = machine();
     grant(&machine);
     machine.write("work/app/inner/.claude/settings.json", &project().to_string());
-    machine.write("work/app/inner/.mcp.json", SERVERS);
     let machine = machine.started_in("work/app/inner");
     assert_eq!(state(&machine), TrustState::NeverAsked);
     grant(&machine);
@@ -360,7 +352,7 @@ fn each_repository_and_each_directory_of_it_is_asked_about() {
         .unwrap()
         .into_iter()
         .map(|project| {
-            assert!(project.time_ms > 1_700_000_000_000 && project.parts.len() == 10);
+            assert!(project.time_ms > 1_700_000_000_000 && project.parts.len() == 6);
             (machine.relative(&project.root), project.inside.to_str().unwrap().to_owned())
         })
         .collect();
