@@ -468,7 +468,7 @@ fn an_answer_for_a_pipe_begins_a_line_of_its_own() {
 #[test]
 fn whoever_resumes_sees_which_session_and_how_to_do_so() {
     let stage = Stage::new(r#"[{"blocks": [{"text": "One."}]}, {"blocks": [{"text": "Two."}]}]"#);
-    let session = |arguments: &[&str], prompt: Option<&str>| {
+    let session = |arguments: &[&str], prompt: Option<&str>, last: &str| {
         let mut talk = Talk::begin(&stage, arguments);
         talk.sees("> ");
         if let Some(prompt) = prompt {
@@ -476,17 +476,18 @@ fn whoever_resumes_sees_which_session_and_how_to_do_so() {
             talk.sees("tokens in");
         }
         talk.types("/exit");
+        talk.sees(last);
         talk.ends().1
     };
-    let empty = session(&[], None);
+    let empty = session(&[], None, "/exit");
     assert!(!empty.contains("Resumed") && !empty.contains("To continue"), "{empty:?}");
-    let first = session(&[], Some("count the words"));
-    let id = crate::resume::log(&stage).file_stem().unwrap().to_str().unwrap().to_owned();
+    let id = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
     let next = format!("To continue: windlass --resume {id}\r\n");
+    let first = session(&["--session-id", id], Some("count the words"), &next);
     assert!(!first.contains("Resumed") && first.ends_with(&next), "{first:?}");
-    let second = session(&["-c"], Some("and the lines"));
+    let second = session(&["-c"], Some("and the lines"), &next);
     check_order(&second, &["Resumed \"count the words\" (last change just now).", "Two.", &next]);
-    let third = session(&["--resume", &id], None);
+    let third = session(&["--resume", id], None, &next);
     check_order(&third, &["Resumed \"and the lines\" (last change just now).", &next]);
 }
 
