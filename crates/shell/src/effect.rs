@@ -17,9 +17,10 @@ pub(crate) use git::shown as shown_by_git;
 pub(crate) use sed::{is_plain_script as is_plain_sed, runs_something as runs_in_sed};
 pub(crate) use special::double_bracket;
 
+use crate::expansion::may_take_next;
 use crate::names::has_name;
 use crate::places::{Places, named, path_text};
-use crate::plain::Stripped;
+use crate::plain::{Stripped, WRAPPERS};
 use crate::{Effect, Handed, Listed, NameEnd, NamedPath, NotPlain, Place, Word};
 use options::{Operands, Parsed, Tool, may_become_option};
 
@@ -111,9 +112,18 @@ pub(crate) fn judge(words: &[Word], context: &Context<'_>) -> Facts {
         return looks(Vec::new());
     };
     let exact_only = has_name(EXACT_ONLY, base_name(&name.text))
+        || hides_command(base_name(&name.text), arguments)
         || find::runs_or_changes(&name.text, arguments, context.stripped.gets_more);
     let facts = known(&name.text, arguments, context).unwrap_or_default();
     Facts { exact_only, enters: moves(&name.text, facts.enters.clone()), ..facts }
+}
+
+/// Whether it is only known at run time which word of a wrapper is the command.
+fn hides_command(base: &str, arguments: &[Word]) -> bool {
+    let is_open = |word: &Word| word.is_split || word.text.starts_with('\0');
+    let mut front = arguments.iter().take_while(|word| word.text.starts_with('-') || is_open(word));
+    has_name(WRAPPERS, base)
+        && (front.any(is_open) || arguments.iter().any(|word| may_take_next(base, &word.text)))
 }
 
 /// What is known about a program by its bare name.

@@ -1,12 +1,24 @@
 //! Words that bash expands in ways that are not followed. Both readings ask here before they expand one: it makes a line not plain,
 //! and an argument that is only known at run time.
 
+use crate::names::has_name;
+
 /// A character of a word, and whether it may mean something to the shell.
 pub(crate) type WordLetter = (char, bool);
 
 /// Whether braces could move a `~` to the start of a word, where it names a home directory: `{~/a,b}`, `{,x}~/a`.
 pub(crate) fn may_move_tilde(mut letters: impl Iterator<Item = WordLetter>) -> bool {
     letters.any(|letter| letter == ('{', true)) && letters.any(|letter| letter == ('~', true))
+}
+
+/// Whether an option behind one dash may turn out to have no value in its own word, so that it takes the next one: `-F"$x"`.
+pub(crate) fn may_take_next(program: &str, word: &str) -> bool {
+    let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default();
+    let Some((known, _)) = letters.split_once('\0') else { return false };
+    // No option is one of these characters, so that they are part of a value. Behind `-j`, `make` takes numbers only.
+    let has_value = known.contains(['=', '/', ':', ',', '.', ' ']);
+    let is_jobs = known == "j" && has_name("make gmake", program);
+    !has_value && !is_jobs
 }
 
 /// Whether a pattern of names has parts whose meaning depends on the locale or the program: classes such as `[[:lower:]]`, braces,

@@ -12,6 +12,8 @@ mod word;
 
 pub(crate) use unwrap::runs_in_awk;
 
+use crate::expansion::may_take_next;
+use crate::names::has_name as has;
 use crate::places::{self, Places};
 use crate::{FoundCommand, NamedPath, PlainCommand};
 use made::{Made, Streams};
@@ -20,6 +22,8 @@ use word::{Argument, Draft};
 
 /// Scripts inside scripts are looked at this deep.
 const DEPTH_MAX: usize = 16;
+/// So many commands are looked at that one command may run.
+const LEVELS_MAX: usize = 64;
 /// So many words are listed for any text.
 const WORDS_MIN: usize = 1 << 15;
 /// And so many more for each byte of it.
@@ -319,6 +323,14 @@ impl Walk {
         }
     }
 
+    /// Where a command runs more than is looked at, that may remove anything.
+    fn doubt_removal(&mut self, levels: usize) {
+        if levels > LEVELS_MAX {
+            let removes = places::named("\0", false, &Places::default());
+            self.commands.push(FoundCommand { removes, ..FoundCommand::default() });
+        }
+    }
+
     /// Takes in what was found in a text that is no command.
     fn take_in(&mut self, inside: unwrap::Inside, places: &Places) {
         self.changes_patterns |= inside.changes_patterns;
@@ -356,7 +368,8 @@ impl Walk {
     /// Lists a command, and what it runs, and what that runs.
     fn run(&mut self, arguments: Vec<Argument>, places: &Places, is_piped: bool) -> Consequence {
         let mut consequence = Consequence::default();
-        let mut pending = vec![(arguments, true)];
+        let mut pending = perhaps_run(&arguments);
+        pending.push((arguments, true));
         let mut levels = 0;
         let mut first = None;
         let mut is_fed = is_piped;
@@ -370,9 +383,13 @@ impl Walk {
             let command = files::found(base, &arguments, places);
             let may_mention = may_mention && command.reads.is_empty();
             let is_listed = self.push(command);
-            if !is_listed || levels > 64 {
+            if !is_listed || levels > LEVELS_MAX {
                 self.note_unseen("it nests too many commands");
+                self.doubt_removal(levels);
                 break;
+            }
+            if shifts_words(base, &arguments) {
+                self.note_unseen("an option in it may take the next word as its value");
             }
             // Only with this option does it evaluate anything.
             let prints =
@@ -409,7 +426,10 @@ impl Walk {
             let is_known =
                 |command: &Vec<Argument>| command.first().is_some_and(|name| files::is_known(&name.text));
             let may_mention = !(inner.guesses && inner.commands.iter().any(is_known));
-            pending.extend(inner.commands.into_iter().rev().map(|command| (command, may_mention)));
+            for command in inner.commands.into_iter().rev() {
+                pending.extend(perhaps_run(&command));
+                pending.push((command, may_mention));
+            }
             first.get_or_insert(arguments);
         }
         self.last = first.unwrap_or_default();
@@ -459,6 +479,35 @@ impl Walk {
             None => Ok(()),
         }
     }
+}
+
+/// Programs whose words are text, whatever they are.
+const TAKES_TEXT: &str = "echo printf test [ [[";
+/// Programs that take a word such as `rm` for one of their own.
+const TAKES_WORDS: &str = "git grep egrep fgrep rg";
+/// Programs that remove files.
+const REMOVES: &str = "rm rmdir unlink find fd fdfind";
+
+/// Whether it is only known at run time which words of a command are values of options.
+fn shifts_words(base: &str, arguments: &[Argument]) -> bool {
+    !has(TAKES_TEXT, base) && arguments.iter().skip(1).any(|word| may_take_next(base, &word.text))
+}
+
+/// The commands that the last words of a command may be, if a word before them is only known at run time: those that remove
+/// something, and shells.
+fn perhaps_run(arguments: &[Argument]) -> Vec<(Vec<Argument>, bool)> {
+    let base = |word: &Argument| word.text.rsplit('/').next().unwrap_or_default().to_owned();
+    let name = arguments.first().map(base).unwrap_or_default();
+    let unknown = arguments.iter().position(|word| word.text.contains('\0') || word.is_pattern);
+    let Some(unknown) = unknown.filter(|_| !has(TAKES_TEXT, &name) && !has(TAKES_WORDS, &name)) else {
+        return Vec::new();
+    };
+    let may_run = |at: &usize| {
+        let name = base(&arguments[*at]);
+        has(REMOVES, &name) || has(unwrap::SHELLS, &name)
+    };
+    let places = (unknown + 1..arguments.len()).filter(may_run);
+    places.map(|at| (arguments[at..].to_vec(), false)).take(LEVELS_MAX).collect()
 }
 
 /// Whether two lists of words are the same. A word that is not known may stand for several.

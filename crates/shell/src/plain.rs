@@ -19,7 +19,7 @@ use crate::{Effect, NamedPath, NotPlain, PlainCommand, Word};
 use assigned::Assigned;
 use compound::Binding;
 use scan::{HereDocument, Redirection, Token};
-pub(crate) use strip::{Stripped, is_harmless_setting, is_locale, is_plain_locale};
+pub(crate) use strip::{Stripped, WRAPPERS, is_harmless_setting, is_locale, is_plain_locale};
 use word::RawWord;
 
 pub(crate) use compound::is_loop_variable;

@@ -15,6 +15,7 @@ mod tests;
 pub(crate) use printed::prints_no_option;
 
 use crate::Word;
+use crate::expansion::may_take_next;
 use crate::names::{Sieve, has_name};
 
 static MAY_TELL: Sieve =
@@ -43,8 +44,20 @@ pub(crate) fn spelled(words: &[Word], gets_anything: bool) -> Option<usize> {
     {
         return Some(words.len() + usize::from(gets_anything));
     }
+    if may_shift(base, words) {
+        return Some(words.len());
+    }
     let written = told(base, words);
     if may_be_told(base, words) { Some(words.len()) } else { written }
+}
+
+/// Whether a word may mean something else than it seems to, since an option before it may take one word more or less. Most programs
+/// are judged by each word for itself, up to the dashes that end options.
+fn may_shift(base: &str, words: &[Word]) -> bool {
+    let is_ordered =
+        [git::NAMES, builds::NAMES, languages::ORDERED].iter().any(|names| has_name(names, base));
+    words.iter().any(|word| may_take_next(base, &word.text))
+        && (is_ordered || words.iter().any(|word| word.text == "--"))
 }
 
 fn told(base: &str, words: &[Word]) -> Option<usize> {

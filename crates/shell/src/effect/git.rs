@@ -351,8 +351,9 @@ fn letters(tool: &Tool, words: &[Word]) -> Option<(Vec<options::Given>, usize)> 
     let alone = tool.parse(&words[..1]);
     if let Some(parsed) = alone {
         // `-n 5`: the number may stand in the next word.
-        let wants_number = words[0].text == "-n" && words.len() > 1;
-        return Some((parsed.options, usize::from(wants_number)));
+        let number = words.get(1).filter(|_| words[0].text == "-n");
+        number.map_or(Some(String::new()), options::value)?;
+        return Some((parsed.options, usize::from(number.is_some())));
     }
     let parsed = tool.parse(words)?;
     parsed.operands.is_empty().then_some((parsed.options, 1))

@@ -110,12 +110,20 @@ impl Tool {
     pub(super) fn parse<'a>(&self, arguments: &'a [Word]) -> Option<Parsed<'a>> {
         let mut parsed = Parsed::default();
         let mut words = arguments.iter();
+        let mut is_open = false;
         while let Some(word) = words.next() {
             let text = word.text.as_str();
+            // Where nothing takes the place of what is not known, an option takes the next word as its value.
+            let may_be_bare = text.starts_with('-') && !text.starts_with("--") && !is_fixed(word);
+            // What became an option may take one behind it as its value, and the value of that is a file then.
+            if may_be_bare || (is_open && self.takes_next(word)) {
+                return None;
+            }
             if may_become_option(word) {
                 if !self.is_harmless {
                     return None;
                 }
+                is_open = true;
                 parsed.operands.push(word);
             } else if text == "--" {
                 // A pattern or a split word cannot be an option any more.
@@ -129,6 +137,15 @@ impl Tool {
             }
         }
         Some(parsed)
+    }
+
+    /// Whether a word is an option whose value is the next word.
+    fn takes_next(&self, word: &Word) -> bool {
+        let text = word.text.as_str();
+        match text.strip_prefix("--") {
+            Some(long) => has_name(self.long_valued, long),
+            None => text.starts_with('-') && text.ends_with(|letter| self.valued.contains(letter)),
+        }
     }
 
     fn parse_long<'a>(
@@ -178,7 +195,12 @@ impl Tool {
     }
 }
 
+/// Whether a word is the text that is written.
+fn is_fixed(word: &Word) -> bool {
+    !word.is_unknown && !word.is_pattern
+}
+
 /// A word that is certainly the value of the option before it.
-fn value(word: &Word) -> Option<String> {
+pub(super) fn value(word: &Word) -> Option<String> {
     (!word.is_split && !word.is_pattern).then(|| word.text.clone())
 }

@@ -225,6 +225,24 @@ fn everything_else_is_unknown() {
 }
 
 #[test]
+fn an_option_that_may_take_the_next_word_is_unknown() {
+    for line in [
+        "head -n\"$x\" f",
+        "head -n\"$(true)\" -n /etc/hostname f",
+        "awk -F\"${x:-}\" '{print $1}' 'BEGIN{system(\"id\")}' f",
+        "awk -F $x '{print $1}' f",
+        "awk -F* '{print $1}' f",
+        "date -d\"$x\" -d 01010000",
+        "git log -n $x",
+        "for i in '' 1; do head -n\"$i\" -n a f; done",
+        "for i in -n a; do head $i -n b f; done",
+        "head [-]n -n b f",
+    ] {
+        assert_eq!(commands(line).last().unwrap().effect, Effect::Unknown, "{line:?}");
+    }
+}
+
+#[test]
 fn tee_changes_the_files_it_names() {
     check_changes("echo x | tee -a a", "a");
     check_changes("ls | tee list", "list");
@@ -284,6 +302,10 @@ fn what_runs_its_arguments_needs_an_exact_rule() {
         "find . -name *",
         "find *",
         "find . -name x -unknown \"$X\"",
+        "nice -n\"$X\" 5 ls",
+        "nice $X ls",
+        "env -u\"$X\" A ls",
+        "env \"$X\" ls",
     ] {
         check(line, true);
     }
@@ -295,6 +317,8 @@ fn what_runs_its_arguments_needs_an_exact_rule() {
         "for d in a b; do find \"$d\" -name '*.c'; done",
         "find . -name x",
         "timeout 5 ls",
+        "nice -n 5 ls \"$X\"",
+        "env A=\"$X\" ls",
         "ls watch",
         "xargs ls",
     ] {

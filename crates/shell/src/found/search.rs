@@ -2,7 +2,7 @@
 
 use super::word::Argument;
 use crate::Only;
-use crate::expansion::is_unusual_text;
+use crate::expansion::{is_unusual_text, may_take_next};
 use crate::names::has_name as has;
 
 /// So many places where a search begins are told apart.
@@ -45,6 +45,13 @@ impl<'a> Search<'a> {
             }
         }
         let (mut roots, finds_root) = if is_fd { fd(&rest) } else { find(&rest) };
+        // Behind these, other words may be the places than those that seem to be.
+        let is_open = |word: &&Argument| {
+            may_take_next(base, &word.text) || (!is_fd && (word.text.starts_with("-D") || word.text == "-f"))
+        };
+        if rest.iter().any(is_open) {
+            roots.push(Argument { text: "\0".to_owned(), ..Argument::default() });
+        }
         if roots.is_empty() {
             roots.push(Argument { text: ".".to_owned(), ..Argument::default() });
         } else if roots.len() >= ROOTS_MAX {

@@ -115,7 +115,7 @@ static MAY_WRAP: Sieve = {
 };
 
 /// Programs that run text.
-const SHELLS: &str =
+pub(super) const SHELLS: &str =
     "sh bash dash zsh ksh mksh ash rbash fish csh tcsh pwsh powershell xonsh nu elvish rc es";
 
 /// Looks inside a command.

@@ -131,6 +131,9 @@ fn is_literal_name(word: &Word) -> bool {
     is_literal(word) && !word.text.is_empty() && !word.text.starts_with('-')
 }
 
+/// The wrappers that rules look through.
+pub(crate) const WRAPPERS: &str = "nohup command builtin xargs time timeout nice env stdbuf";
+
 /// The number of words between the name of a wrapper and the command it runs; nothing if it is no wrapper, or used in a way that
 /// is not known.
 fn wrapper(name: &str, arguments: &[Word]) -> Option<usize> {

@@ -258,6 +258,16 @@ fn what_may_be_removed() {
     check("rm -rf ~dev/a", &["?/a", "~/a"]);
     check("rm -rf /$X", &["/?"]);
     check("rm -rf /*/*", &["/*/*"]);
+    check("nice -n\"$X\" 5 rm -rf ~", &["~"]);
+    // Once as a part of the whole, and once as a part of what the wrapper runs.
+    check("env $X rm -rf ~", &["~", "~"]);
+    check("$X /bin/rm -rf ~", &["~"]);
+    check("sudo -u\"$X\" root sh -c 'rm -rf ~'", &["~"]);
+    check("find -D\"$X\" tree ~ -delete", &["?/?"]);
+    check("find -D tree ~ -delete", &["?/?"]);
+    check("git -C \"$X\" rm -r .", &[]);
+    check("echo \"$X\" rm -rf ~", &[]);
+    check("grep \"$X\" rm", &[]);
     check("x='-rf /'; rm $x", &["/"]);
     check("x='a /'; rm -rf $x", &["a", "/"]);
     check("x='/*'; rm -rf $x", &["?"]);

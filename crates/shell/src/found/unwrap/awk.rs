@@ -14,6 +14,8 @@ enum Token {
 }
 
 /// The programs among the arguments of `awk`.
+///
+/// An option whose value may vanish takes the word behind it, so that the program is another one; a NUL stands for that.
 fn programs(arguments: &[Argument]) -> Vec<&str> {
     let mut programs = Vec::new();
     let mut has_program = false;
@@ -27,7 +29,7 @@ fn programs(arguments: &[Argument]) -> Vec<&str> {
             has_program = true;
             programs.extend(words.next());
         } else if has("-F -v -l -d -o --field-separator --assign", word) {
-            words.next();
+            programs.extend(words.next().filter(|value| *value == "\0"));
         } else if has("-f -E -i --file --exec --include", word) {
             has_program |= !has("-i --include", word);
             words.next();
