@@ -494,9 +494,12 @@ fn leaving_the_sandbox_is_asked_about_whatever_allows_the_command() {
             check(name, mode, false, "allow");
         }
         check(name, DontAsk, true, "deny");
-        check(name, BypassPermissions, true, "allow");
+        check(name, BypassPermissions, true, "ask");
+        check(name, BypassPermissions, false, "allow");
     }
     check("ls", Plan, true, "ask");
     // What settings run outside asks for nothing more.
-    check("docker", Default, true, "allow");
+    for mode in [Default, BypassPermissions] {
+        check("docker", mode, true, "allow");
+    }
 }
