@@ -53,6 +53,7 @@ pub(crate) fn permissions(
         asking: Asking::Nobody,
         anchors,
         may_bypass: mode == PermissionMode::BypassPermissions,
+        is_bypass_refused: check_mode(PermissionMode::BypassPermissions, "", settings, files, place).is_err(),
         may_classify: files.permissions.auto_disabled.is_none(),
         classifier: classifier(files),
         managed_only: files.permissions.managed_only.is_some(),

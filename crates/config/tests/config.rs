@@ -327,6 +327,14 @@ fn root_may_not_bypass_outside_a_sandbox() {
         assert!(Config::new(sandboxed, flags, &root).is_ok());
         assert!(Config::new(settings(&[]).unwrap(), flags, &place(Path::new("/"))).is_ok());
     }
+    // Whoever advises another mode has to know it in every mode.
+    let check = |variables: &[(&str, &str)], place: &Place, expected: bool| {
+        let config = Config::new(settings(variables).unwrap(), &Flags::default(), place).unwrap();
+        assert_eq!(config.permissions.is_bypass_refused, expected, "{variables:?} {}", place.is_root);
+    };
+    check(&[], &root, true);
+    check(&[("IS_SANDBOX", "1")], &root, false);
+    check(&[], &place(Path::new("/")), false);
 }
 
 #[test]

@@ -369,6 +369,8 @@ pub struct Permissions {
     pub anchors: Anchors,
     /// Whether the mode that lets everything run may be chosen during the session: only if the user chose it at the start.
     pub may_bypass: bool,
+    /// The mode that lets everything run is refused at the start too: for the root user, or by settings.
+    pub is_bypass_refused: bool,
     /// Whether the mode in which a model judges may be chosen.
     pub may_classify: bool,
     /// What the judge of that mode is told besides.

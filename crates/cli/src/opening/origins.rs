@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::value::to_raw_value;
-use windlass_config::{Config, Flags, RecordedSettings, Sync};
-use windlass_engine::{Asking, Engine};
+use windlass_config::{Config, Flags, Sync};
+use windlass_engine::Engine;
 use windlass_ports::LogError;
 use windlass_protocol::{RawValueEq, SessionKey};
 use windlass_session::{
@@ -28,14 +28,13 @@ const GIT_WAIT: Duration = Duration::from_millis(100);
 pub(crate) struct Origins {
     cwd: PathBuf,
     flags: Flags,
-    settings: RecordedSettings,
+    recorded: Recorded,
     variables: BTreeMap<String, String>,
     entrypoint: String,
     sync: Sync,
     checkpoints: bool,
     repository: Option<Repository>,
     git: Option<GitProgram>,
-    asks_person: bool,
 }
 
 impl Origins {
@@ -44,20 +43,19 @@ impl Origins {
         Self {
             cwd: config.cwd.clone(),
             flags: flags.clone(),
-            settings: RecordedSettings::of(&config.files),
+            recorded: Recorded::of(config),
             variables: config.files.plain_variables(&config.environment),
             entrypoint: home.entrypoint.clone().unwrap_or_else(|| PRINT.into()),
             sync: home.sync,
             checkpoints: !home.no_checkpoints,
             repository: Repository::discover(&config.cwd),
             git,
-            asks_person: config.permissions.asking == Asking::Person,
         }
     }
 
     pub(super) fn header(&self, key: SessionKey, engine: &Engine) -> Header {
         let mut settings = Saved::new(&self.flags, &engine.model().id, engine.system_prompt()).write();
-        Recorded::new(self.settings.clone(), self.asks_person, engine).write(&mut settings);
+        self.recorded.clone().with_engine(engine).write(&mut settings);
         settings.extend(sums(engine).map(|sums| (SUMS.to_owned(), sums)));
         Header {
             engine: env!("CARGO_PKG_VERSION").into(),

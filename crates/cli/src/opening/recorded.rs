@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::value::to_raw_value;
 use windlass_config::{Config, FileSettings, RecordedSettings};
-use windlass_engine::{CommandPattern, Engine, Sandboxing};
+use windlass_engine::{Asking, CommandPattern, Engine, Sandboxing};
 use windlass_protocol::{HookEvent, RawValueEq};
 use windlass_session::Header;
 
@@ -26,6 +26,8 @@ pub(crate) struct Recorded {
     sandbox: Option<RecordedSandbox>,
     /// Whether a person answered questions, which the command line alone does not say: it depends on where the answer went.
     asks_person: Option<bool>,
+    /// Whether the mode `bypassPermissions` was refused, so that no denial advised it.
+    bypass_refused: bool,
 }
 
 /// How commands were confined.
@@ -38,14 +40,25 @@ struct RecordedSandbox {
 }
 
 impl Recorded {
-    pub(super) fn new(settings: RecordedSettings, asks_person: bool, engine: &Engine) -> Self {
+    /// What a configuration says, without hooks and sandbox.
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            settings: RecordedSettings::of(&config.files),
+            asks_person: Some(config.permissions.asking == Asking::Person),
+            bypass_refused: config.permissions.is_bypass_refused,
+            ..Self::default()
+        }
+    }
+
+    /// The same with the hooks and the sandbox of an engine.
+    pub(super) fn with_engine(self, engine: &Engine) -> Self {
         let sandbox = engine.sandboxing().map(|sandboxing| RecordedSandbox {
             auto_allow: sandboxing.auto_allow,
             may_leave: sandboxing.may_leave,
             excluded: sandboxing.excluded.iter().map(|pattern| pattern.text().to_owned()).collect(),
         });
         let hooks = engine.hook_events().map(|event| event.name().to_owned()).collect();
-        Self { settings, hooks, sandbox, asks_person: Some(asks_person) }
+        Self { hooks, sandbox, ..self }
     }
 
     /// Adds it to what a log says about a process.
@@ -67,11 +80,12 @@ impl Recorded {
         self.asks_person
     }
 
-    /// Makes hooks and sandbox hold. Nothing is run in a replay, so no hook has to answer and no command is confined.
+    /// Makes hooks, sandbox and refused modes hold. Nothing is run in a replay, so no hook has to answer and no command is confined.
     pub(crate) fn apply(self, config: &mut Config) {
         let is_named = |event: &HookEvent| self.hooks.iter().any(|name| name == event.name());
         let events = HookEvent::ALL.into_iter().filter(is_named);
         config.scripted_hooks = events.map(|event| (event, Vec::new())).collect();
+        config.permissions.is_bypass_refused = self.bypass_refused;
         config.permissions.sandbox = self.sandbox.map(|sandbox| Sandboxing {
             auto_allow: sandbox.auto_allow,
             may_leave: sandbox.may_leave,
@@ -117,6 +131,7 @@ mod tests {
         let recorded = Recorded {
             hooks: vec!["Stop".into(), "Unheard".into()],
             sandbox: Some(sandbox),
+            bypass_refused: true,
             ..Recorded::default()
         };
         recorded.write(&mut header.settings);
@@ -124,6 +139,7 @@ mod tests {
         let mut config = Config::default();
         Recorded::read(&header).unwrap().apply(&mut config);
         assert_eq!(config.scripted_hooks.keys().copied().collect::<Vec<_>>(), [HookEvent::Stop]);
+        assert!(config.permissions.is_bypass_refused);
         let sandboxing = config.permissions.sandbox.unwrap();
         assert_eq!(
             (sandboxing.auto_allow, sandboxing.may_leave, sandboxing.excluded.len()),

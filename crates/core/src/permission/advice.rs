@@ -60,11 +60,14 @@ pub(super) fn being_asked(case: &Case<'_>) -> String {
     ways.join(" and ")
 }
 
-/// The rules that a question would offer and the least permissive mode that lets the same call pass. What lets more pass is named
+/// The rules that a question would offer, or one for the very line, and the least permissive mode that lets the same call pass. What lets more pass is named
 /// only where nothing narrower does.
 pub(super) fn remedy(case: &Case<'_>) -> Remedy {
     let managed = case.permissions.managed_only;
-    let Offers { rules, prefix_rules, .. } = offer::offers(case);
+    let Offers { mut rules, prefix_rules, .. } = offer::offers(case);
+    if rules.is_empty() && !managed {
+        rules.extend(offer::whole_line(case));
+    }
     let named = (!rules.is_empty()).then(|| allowed_tools(&rules));
     let wider = (!prefix_rules.is_empty())
         .then(|| format!("{} for other arguments too", allowed_tools(&prefix_rules)));
@@ -76,7 +79,8 @@ pub(super) fn remedy(case: &Case<'_>) -> Remedy {
     let by_tool =
         || offer::with(case, &whole_tool).is_some_and(|permissions| offer::passes(case, &permissions));
     let bypass = PermissionMode::BypassPermissions;
-    let by_mode = passes_in(case, bypass).then(|| mode_flag(bypass));
+    let passes = passes_in(case, bypass);
+    let by_mode = (passes && !case.permissions.is_bypass_refused).then(|| mode_flag(bypass));
     match () {
         () if managed && (!offer::sufficient(case).is_empty() || by_tool()) => Remedy::Administrator,
         // Every other command would be allowed as well.
@@ -84,7 +88,8 @@ pub(super) fn remedy(case: &Case<'_>) -> Remedy {
             Remedy::Wider(std::iter::once(being_asked(case)).chain(by_mode).collect())
         }
         () if by_tool() => Remedy::one(allowed_tools(&whole_tool)),
-        () => by_mode.map_or(Remedy::Nothing, Remedy::one),
+        () if passes => Remedy::one(by_mode.unwrap_or_else(|| being_asked(case))),
+        () => Remedy::Nothing,
     }
 }
 

@@ -74,6 +74,15 @@ pub(super) fn sufficient(case: &Case<'_>) -> Vec<String> {
     Vec::new()
 }
 
+/// A rule for the very line, if the line passes with it. It may be one that a question does not offer to keep: what `$x` or the input of
+/// a command brings is another thing each time.
+pub(super) fn whole_line(case: &Case<'_>) -> Option<String> {
+    let commands = case.facts.commands.as_ref().filter(|commands| !commands.hidden)?;
+    let rule = format!("{}({})", case.tool, CommandPattern::literal_line(&commands.line)?);
+    let permissions = with(case, std::slice::from_ref(&rule))?;
+    passes(case, &permissions).then_some(rule)
+}
+
 /// Those of some rules that a call does not pass without.
 fn needed(case: &Case<'_>, mut rules: Vec<String>) -> Vec<String> {
     let passes = |rules: &[String]| with(case, rules).is_some_and(|permissions| passes(case, &permissions));

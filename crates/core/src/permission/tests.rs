@@ -278,6 +278,13 @@ fn a_denial_names_the_least_permissive_mode_and_no_more() {
         ("Edit", &protected),
         "Denied: not running interactively. To allow it: --permission-mode bypassPermissions.",
     );
+    let refused =
+        Permissions { is_bypass_refused: true, ..permissions(default, Asking::Nobody).with(Allow, "Edit") };
+    let denied = decide("Edit", &protected, &refused).reason;
+    assert!(
+        denied.ends_with(" Denied: not running interactively. To allow it: run interactively."),
+        "{denied}"
+    );
     let by_rule = "run interactively, or remove that rule from this session.";
     check_advice(
         default,
