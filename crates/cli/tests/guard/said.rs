@@ -159,3 +159,25 @@ fn a_pattern_that_may_stand_for_a_protected_file_is_told_as_such() {
         "This changes everything that /srv/app/* matches, perhaps a protected file such as bunfig.toml."
     );
 }
+
+#[test]
+fn a_link_that_leads_outside_is_told_by_where_it_leads() {
+    let all = tempfile::tempdir().unwrap();
+    let all = all.path().canonicalize().unwrap();
+    for directory in ["project", "outside/inner"] {
+        std::fs::create_dir_all(all.join(directory)).unwrap();
+    }
+    std::fs::write(all.join("outside/name"), "").unwrap();
+    std::os::unix::fs::symlink(all.join("outside/inner"), all.join("project/lnk")).unwrap();
+    let check = |command: &str, read: &str| {
+        let (answer, _) = explained(&json!({
+            "cwd": all.join("project"), "tool": "Bash", "input": {"command": command},
+        }));
+        let expected =
+            format!("`{command}` reads {}, outside the working directories.", all.join(read).display());
+        assert_eq!(answer["reason"], expected, "{answer}");
+    };
+    check("cat lnk/../name", "outside/name");
+    check("ls lnk", "outside/inner");
+    check("cat ../outside/name", "outside/name");
+}

@@ -1,8 +1,10 @@
 //! Command lines: every command of a line needs its own leave.
 
+use std::path::Path;
+
 use windlass_protocol::{CommandEffect, NamedPath, Naming, PathFact, PlainCommand, Ruling, UNKNOWN_TEXT};
 
-use super::{Case, allow, by_rule};
+use super::{Case, allow, by_rule, is_within};
 use crate::rules::{Access, Rule};
 
 /// Why a command of a line may run.
@@ -124,10 +126,18 @@ fn unallowed(case: &Case<'_>, command: &PlainCommand) -> String {
         return format!(
             "`{}` reads {}, outside the working directories.",
             command.text,
-            path.lexical.display()
+            leads_to(case, path).display()
         );
     }
     format!("No rule allows `{}`.{}", command.text, held_back(case, command).unwrap_or_default())
+}
+
+/// The name of a path that is outside: a link can lead there from a name inside.
+fn leads_to<'a>(case: &Case<'_>, path: &'a PathFact) -> &'a Path {
+    match &path.resolved {
+        Some(resolved) if is_within(&path.lexical, case.roots) => resolved,
+        _ => &path.lexical,
+    }
 }
 
 /// What is said about a rule whose star fits a command and does not cover it.
