@@ -487,6 +487,8 @@ const TAKES_TEXT: &str = "echo printf test [ [[";
 const TAKES_WORDS: &str = "git grep egrep fgrep rg";
 /// Programs that remove files.
 const REMOVES: &str = "rm rmdir unlink find fd fdfind";
+/// Programs and builtins, besides shells, that run text.
+const RUNS_TEXT: &str = "eval watch su runuser script parallel";
 
 /// Whether it is only known at run time which words of a command are values of options.
 fn shifts_words(base: &str, arguments: &[Argument]) -> bool {
@@ -494,7 +496,7 @@ fn shifts_words(base: &str, arguments: &[Argument]) -> bool {
 }
 
 /// The commands that the last words of a command may be, if a word before them is only known at run time: those that remove
-/// something, and shells.
+/// something, and those that run text.
 fn perhaps_run(arguments: &[Argument]) -> Vec<(Vec<Argument>, bool)> {
     let base = |word: &Argument| word.text.rsplit('/').next().unwrap_or_default().to_owned();
     let name = arguments.first().map(base).unwrap_or_default();
@@ -504,7 +506,7 @@ fn perhaps_run(arguments: &[Argument]) -> Vec<(Vec<Argument>, bool)> {
     };
     let may_run = |at: &usize| {
         let name = base(&arguments[*at]);
-        has(REMOVES, &name) || has(unwrap::SHELLS, &name)
+        has(REMOVES, &name) || has(RUNS_TEXT, &name) || has(unwrap::SHELLS, &name)
     };
     let places = (unknown + 1..arguments.len()).filter(may_run);
     places.map(|at| (arguments[at..].to_vec(), false)).take(LEVELS_MAX).collect()

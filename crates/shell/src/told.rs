@@ -44,20 +44,20 @@ pub(crate) fn spelled(words: &[Word], gets_anything: bool) -> Option<usize> {
     {
         return Some(words.len() + usize::from(gets_anything));
     }
-    if may_shift(base, words) {
-        return Some(words.len());
+    if let Some(at) = shifting(base, words) {
+        return Some(at + 1);
     }
     let written = told(base, words);
     if may_be_told(base, words) { Some(words.len()) } else { written }
 }
 
-/// Whether a word may mean something else than it seems to, since an option before it may take one word more or less. Most programs
-/// are judged by each word for itself, up to the dashes that end options.
-fn may_shift(base: &str, words: &[Word]) -> bool {
+/// The option that may take one word more or less than it seems to, if a word behind it means something else then. Most programs are judged
+/// by each word for itself, up to the dashes that end options. No rule can spell such an option out.
+fn shifting(base: &str, words: &[Word]) -> Option<usize> {
     let is_ordered =
         [git::NAMES, builds::NAMES, languages::ORDERED].iter().any(|names| has_name(names, base));
-    words.iter().any(|word| may_take_next(base, &word.text))
-        && (is_ordered || words.iter().any(|word| word.text == "--"))
+    let at = words.iter().position(|word| may_take_next(base, &word.text))?;
+    (is_ordered || words.iter().any(|word| word.text == "--")).then_some(at)
 }
 
 fn told(base: &str, words: &[Word]) -> Option<usize> {

@@ -402,10 +402,10 @@ fn scripts_that_run_nothing_need_no_spelling_out() {
 #[test]
 fn what_may_turn_out_to_be_an_option_has_to_be_spelled_out() {
     check("rg $(echo --pre=./x) y", 3);
-    check("rg -e\"$X\" -- --pre=./x", 4);
+    check("rg -e\"$X\" -- --pre=./x", 2);
     check("rg -e\"$X\" y", None);
-    check("git -C\"$X\" -C -c core.pager=./x log", 6);
-    check("awk -F\"$X\" 1 f", 4);
+    check("git -C\"$X\" -C -c core.pager=./x log", 2);
+    check("awk -F\"$X\" 1 f", 2);
     check("make -j$(nproc)", None);
     check("mysql -u\"$X\" -e 'select 1' db", None);
     check("rg \"$(cat f)\" y", 3);

@@ -262,6 +262,7 @@ fn what_may_be_removed() {
     // Once as a part of the whole, and once as a part of what the wrapper runs.
     check("env $X rm -rf ~", &["~", "~"]);
     check("$X /bin/rm -rf ~", &["~"]);
+    check("$X eval 'rm -rf ~'", &["~"]);
     check("sudo -u\"$X\" root sh -c 'rm -rf ~'", &["~"]);
     check("find -D\"$X\" tree ~ -delete", &["?/?"]);
     check("find -D tree ~ -delete", &["?/?"]);
