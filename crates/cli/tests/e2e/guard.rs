@@ -85,7 +85,7 @@ fn a_broken_restriction_stops_the_start_and_a_broken_permission_does_not() {
     let stage = with_settings("Bash", TOUCH, r#"{"permissions": {"allow": ["Bash("], "alow": []}}"#);
     let finished = stage.run(&["-p", "go", "--trust-project"]);
     assert_eq!(finished.code(), Some(0), "{finished:?}");
-    for words in ["It allows nothing", "; ignored. Did you mean `permissions.allow`?"] {
+    for words in ["`Bash(` is invalid", "; ignored. Did you mean `permissions.allow`?"] {
         assert!(finished.stderr.contains(words), "{}", finished.stderr);
     }
 }
