@@ -113,10 +113,13 @@ fn field(name: &str, text: &str) -> Vec<String> {
     shown.replace('\n', "\n  ").split('\n').map(str::to_owned).collect()
 }
 
-/// What a line that was typed means.
+/// What a line that was typed means. Only a no takes words: a sentence that happens to begin with a key grants nothing.
 pub(crate) fn understand(line: &str, question: &Question) -> Said {
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    if !rest.is_empty() && !matches!(word.to_ascii_lowercase().as_str(), "n" | "no") {
+        return Said::Unclear(format!("Answer {}; only n takes words.", answers(question)));
+    }
     let word = match word.to_ascii_lowercase().as_str() {
         "session" => "s".to_owned(),
         "always" => "a".to_owned(),
@@ -278,6 +281,9 @@ mod tests {
         check("n use cargo", &nothing, "Deny(\"The user rejected this call: use cargo");
         check("", &nothing, "Answer y or n;");
         check("maybe", &make, "Answer y, s, a or n;");
+        for sentence in ["y please", "a better way is mv", "s touch *", "always do it", "exit the loop"] {
+            check(sentence, &make, "Answer y, s, a or n; only n takes words.");
+        }
         check("/exit", &nothing, "Leave");
     }
 

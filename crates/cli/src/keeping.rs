@@ -3,13 +3,28 @@
 use windlass_engine::Update;
 use windlass_protocol::{PermissionChange, PermissionUpdate};
 
-use crate::complain;
 use crate::guard::Keeper;
+use crate::output::Aside;
+use crate::screen::Screen;
 use crate::watched::Watch;
+use crate::{complain, display};
 
-/// What becomes of the changes is said on standard error.
+/// What becomes of the changes is said to the person at the terminal, or on standard error.
 pub(crate) struct Keeping {
     pub(crate) keeper: Keeper,
+    /// Where a person types and reads at the same time.
+    pub(crate) person: Option<(Screen, Aside)>,
+}
+
+impl Keeping {
+    fn say(&self, text: &str) {
+        match &self.person {
+            Some((screen, aside)) => {
+                aside.leave(|out| screen.notice(&format!("windlass: {}", display::line(text)), out));
+            }
+            None => complain(text),
+        }
+    }
 }
 
 impl Watch for Keeping {
@@ -17,8 +32,8 @@ impl Watch for Keeping {
         let Update::Permissions(changes) = update else { return };
         for change in changes {
             match self.keeper.keep(change) {
-                Ok(notice) => notice.into_iter().for_each(|notice| complain(&notice)),
-                Err(error) => complain(&unkept(change, &error)),
+                Ok(notice) => notice.into_iter().for_each(|notice| self.say(&notice)),
+                Err(error) => self.say(&unkept(change, &error)),
             }
         }
     }

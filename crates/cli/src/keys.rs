@@ -37,6 +37,8 @@ pub(crate) struct Keys {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Pressed {
     Key(Typed),
+    /// The process was suspended and goes on: others have used the terminal meanwhile.
+    Resumed,
     /// The keyboard is gone; nothing more comes. There may be something to say about it.
     Gone(Option<String>),
 }
@@ -84,13 +86,10 @@ impl Keys {
             }
             self.editor.drop_lone_escape();
             tokio::select! {
-                _ = self.suspend.recv() => {
-                    self.mode.suspend();
-                    return Pressed::Key(Typed::Changed);
-                }
+                _ = self.suspend.recv() => self.mode.suspend(),
                 _ = self.resume.recv() => {
                     self.mode.set();
-                    return Pressed::Key(Typed::Changed);
+                    return Pressed::Resumed;
                 }
                 piece = self.source.read() => match piece {
                     Ok(piece) if piece.is_empty() => return Pressed::Gone(None),

@@ -34,6 +34,15 @@ fn char_width(c: char) -> usize {
     if c.is_ascii() { 1 } else { 2 }
 }
 
+/// The same where every terminal agrees on it: text in Latin, Greek or Cyrillic letters with the usual punctuation.
+pub(crate) fn certain_width(text: &str) -> Option<usize> {
+    let is_narrow = |c: char| {
+        matches!(c, ' '..='~' | '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{2ff}' | '\u{370}'..='\u{482}' | '\u{48a}'..='\u{52f}'
+            | '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{205e}' | '€')
+    };
+    text.chars().all(is_narrow).then(|| text.chars().count())
+}
+
 /// Cuts a line to a number of columns.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {

@@ -223,21 +223,11 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             Box::new(StreamView::new(translator, lines))
         }
     };
-    let progress = match format {
-        Format::Text => Progress::new(verbose, screens.people.clone()),
-        Format::Json if verbose => Progress::new(true, Screen::of_error()),
-        Format::Json | Format::StreamJson => None,
-    };
-    view = match progress {
-        Some(progress) => Box::new(WithProgress { progress, inner: view }),
-        None if format != Format::StreamJson => {
-            Box::new(Watched { watch: hooking::HookFailures::default(), inner: view })
-        }
-        None => view,
-    };
-    view = Box::new(Watched { watch: Keeping { keeper: ready.keeper }, inner: view });
+    view = with_progress(view, format, verbose, &screens.people);
     let mut output = Output::new();
     output.at_once = matches!(ready.input, Input::Person { .. });
+    let person = output.at_once.then(|| (screens.people.clone(), output.aside()));
+    view = Box::new(Watched { watch: Keeping { keeper: ready.keeper, person }, inner: view });
     if let Some(hooks) = hooks.as_ref().filter(|_| format == Format::StreamJson) {
         hooking::tell_host(hooks, key, redactor, output.aside(), ready.hook_events);
     }
@@ -273,6 +263,22 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     finish(session, keep, hooks, EndReason::Other).await;
     tell_rest(&mut stage.output, &end).await;
     Ok((end, stage.signals))
+}
+
+/// The same view with progress beside it, or at least failures of hooks, where people read.
+fn with_progress(inner: Box<dyn View>, format: Format, verbose: bool, people: &Screen) -> Box<dyn View> {
+    let progress = match format {
+        Format::Text => Progress::new(verbose, people.clone()),
+        Format::Json if verbose => Progress::new(true, Screen::of_error()),
+        Format::Json | Format::StreamJson => None,
+    };
+    match progress {
+        Some(progress) => Box::new(WithProgress { progress, inner }),
+        None if format != Format::StreamJson => {
+            Box::new(Watched { watch: hooking::HookFailures::default(), inner })
+        }
+        None => inner,
+    }
 }
 
 /// The session is done, and so is its log. Hooks hear of it first.

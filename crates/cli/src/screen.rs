@@ -222,6 +222,17 @@ impl Screen {
         self.lines(&sent(line), out);
     }
 
+    /// Begins anew below what others have written to the terminal.
+    pub(crate) fn resume(&self, out: &mut Vec<u8>) {
+        let mut bottom = self.lock();
+        (bottom.is_drawn, bottom.is_below_line) = (false, false);
+        if bottom.line_rows().is_none() {
+            bottom.line.clear();
+        }
+        bottom.put(&bottom.line, out);
+        bottom.draw_draft(out);
+    }
+
     /// Writes at once, for when no run goes on.
     pub(crate) fn now(&self, write: impl FnOnce(&Self, &mut Vec<u8>)) {
         let mut out = Vec::new();
@@ -290,16 +301,25 @@ impl Bottom {
 
     /// Goes to the end of the unfinished line.
     fn rejoin(&mut self, out: &mut Vec<u8>) {
-        if self.is_below_line {
-            self.clear(out);
-            self.put(&self.line, out);
-        } else {
-            self.erase(out);
+        match self.end_column() {
+            _ if !self.is_below_line => self.erase(out),
+            // What has left the screen cannot be taken away, but its last row is still there.
+            Some(column) if self.line_rows().is_none() => {
+                self.erase(out);
+                self.is_below_line = false;
+                if column > 0 {
+                    self.put(&format!("\x1b[1A\x1b[{column}C"), out);
+                }
+            }
+            _ => {
+                self.clear(out);
+                self.put(&self.line, out);
+            }
         }
     }
 
-    /// Goes to the beginning of an empty line. The unfinished line is taken away, to be written again, or stays in pieces where
-    /// nobody can tell how much of the screen it takes.
+    /// Goes to the beginning of an empty line. The unfinished line is taken away, to be written again. It stays, and goes on in a new
+    /// line, where nobody can tell how much of the screen it takes.
     fn clear(&mut self, out: &mut Vec<u8>) {
         self.erase(out);
         let is_below = std::mem::take(&mut self.is_below_line);
@@ -309,19 +329,33 @@ impl Bottom {
         match self.line_rows().map(|rows| rows - usize::from(!is_below)) {
             Some(0) => self.put(CLEAR, out),
             Some(up) => self.put(&format!("\r\x1b[{up}A\x1b[J"), out),
-            None if is_below => {}
-            None => self.put("\n", out),
+            None => {
+                self.put(if is_below { "" } else { "\n" }, out);
+                // A short one is written once more.
+                if layout::width(&self.line) > self.size().0 {
+                    self.line.clear();
+                }
+            }
         }
+    }
+
+    /// The column behind the unfinished line, if that is certain: 0 if its last row is full.
+    fn end_column(&self) -> Option<usize> {
+        let (columns, _) = self.size();
+        let width = layout::certain_width(&self.line).filter(|_| self.can_redraw)?;
+        Some(width % columns.max(1))
     }
 
     /// How many rows of the screen the unfinished line takes, if that is certain and all of them are in sight.
     fn line_rows(&self) -> Option<usize> {
         let (columns, rows_max) = self.size();
-        let width = layout::width(&self.line);
-        let is_certain = self.line.is_ascii() || width <= columns;
-        let rows = width.div_ceil(columns.max(1)).max(1);
-        let is_clean = self.can_redraw && !self.line.contains(char::is_control);
-        (is_clean && is_certain && rows < rows_max).then_some(rows)
+        let is_one_row = layout::width(&self.line) <= columns && !self.line.contains(char::is_control);
+        let rows = match layout::certain_width(&self.line) {
+            Some(width) => width.div_ceil(columns.max(1)).max(1),
+            None if is_one_row => 1,
+            None => return None,
+        };
+        (self.can_redraw && rows < rows_max).then_some(rows)
     }
 
     fn size(&self) -> (usize, usize) {

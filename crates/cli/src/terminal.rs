@@ -158,6 +158,7 @@ impl Person {
         while job.is_none() && !self.ended {
             match self.keys.next().await {
                 Pressed::Key(Typed::Changed) => self.show_draft(),
+                Pressed::Resumed => self.show(Screen::resume),
                 Pressed::Key(Typed::Line(line)) => {
                     self.echo(&line);
                     job = self.read(&line);
@@ -203,9 +204,15 @@ impl Person {
             };
             match pressed {
                 Pressed::Key(Typed::Changed) => self.show_draft(),
+                Pressed::Resumed => self.show(Screen::resume),
                 Pressed::Key(Typed::Interrupt) => self.interrupter.interrupt(),
                 Pressed::Key(Typed::Line(line)) => self.on_line(&line, &handle).await,
-                Pressed::Key(Typed::End) => self.end(&handle).await,
+                Pressed::Key(Typed::End) => {
+                    if self.open.is_none() && !self.ended {
+                        self.say("Windlass exits when this run ends. /exit ends it at once.");
+                    }
+                    self.end(&handle).await;
+                }
                 Pressed::Gone(why) => {
                     self.lose(why);
                     self.end(&handle).await;

@@ -153,6 +153,7 @@ fn rows(screen: &str) -> Vec<String> {
                 match last {
                     'K' => rows[row].truncate(column),
                     'A' => row -= sequence.parse::<usize>().unwrap(),
+                    'C' => column += sequence.parse::<usize>().unwrap(),
                     'J' => {
                         rows[row].truncate(column);
                         rows.truncate(row + 1);

@@ -166,18 +166,26 @@ fn an_answer_is_in_one_piece_whatever_is_typed_meanwhile() {
         talk.presses(keys);
         talk.sees_times("tokens in", 1 + keys.matches('\r').count());
         talk.shows(expected);
+        let first = expected[0];
+        let (shown, wanted) = (talk.rows(), expected.iter().filter(|row| **row == first).count());
+        assert_eq!(shown.iter().filter(|row| *row == first).count(), wanted, "once: {shown:#?}");
         talk.presses("\x15");
         talk.presses(CTRL_D);
         talk.ends();
     };
     let long = format!("{}, end of it.", "word ".repeat(40).trim_end());
     let rows = [&long[..80], &long[80..160], &long[160..]].map(str::trim_end);
-    // Where nobody can tell how wide a line is, it is written once more.
+    // Higher than the screen.
+    let tall = format!("{}, end of it.", "lots ".repeat(480).trim_end());
+    let tall_rows: Vec<&str> =
+        (0..=tall.len() / 80).map(|row| tall[row * 80..tall.len().min((row + 1) * 80)].trim_end()).collect();
+    // Where nobody can tell how wide a line is, it goes on in a new one.
+    let broken = format!("{} to the end of it.", "日本語".repeat(60));
     let wide = format!("{}, end of it.", "größer ".repeat(20).trim_end());
     let start: String = wide.chars().take(80).collect();
     let rest: String = wide.chars().skip(80).collect();
     let short = "One two three four.";
-    let cases: [(&str, &str, &[&str]); 8] = [
+    let cases: [(&str, &str, &[&str]); 10] = [
         (short, "wh", &[short]),
         (short, "wh\x15", &[short]),
         (short, "later\r", &["Queued: later", short]),
@@ -186,6 +194,8 @@ fn an_answer_is_in_one_piece_whatever_is_typed_meanwhile() {
         (&long, "later\r", &["Queued: later", rows[0], rows[1], rows[2]]),
         ("Ein schöner Tag, end of it.", "wh", &["Ein schöner Tag, end of it."]),
         (&wide, "wh", &[start.trim_end(), &rest]),
+        (&tall, "wh", &tall_rows),
+        (&broken, "wh", &["d of it."]),
     ];
     std::thread::scope(|scope| {
         for (text, keys, expected) in cases {
@@ -217,7 +227,7 @@ fn a_pasted_text_is_one_prompt() {
 }
 
 #[test]
-fn a_pasted_text_answers_one_question_at_most_and_only_with_enter() {
+fn a_pasted_text_of_several_lines_answers_no_question() {
     let call = |name: &str| json!({"tool": "Bash", "input": {"command": format!("touch {name}")}});
     let stage = Stage::serving(
         &json!([{"blocks": [call("a"), call("b")]}, {"blocks": [{"text": "Done."}]}]),
@@ -229,6 +239,8 @@ fn a_pasted_text_answers_one_question_at_most_and_only_with_enter() {
     talk.shows(&["> y⏎y⏎"]);
     assert!(stage.project.read("a").is_err(), "{:?}", talk.screen());
     talk.presses("\r");
+    talk.sees("only n takes words.");
+    talk.presses("\x1b[200~y\x1b[201~\r");
     talk.sees_times("needs your approval", 2);
     std::thread::sleep(MOMENT);
     assert!(stage.project.read("a").is_ok() && stage.project.read("b").is_err(), "{:?}", talk.screen());
@@ -236,6 +248,39 @@ fn a_pasted_text_answers_one_question_at_most_and_only_with_enter() {
     talk.sees("tokens in");
     talk.types("/exit");
     talk.ends();
+}
+
+#[test]
+fn what_becomes_of_a_kept_rule_is_not_mixed_with_a_draft() {
+    let call = json!({"tool": "Bash", "input": {"command": "touch made"}});
+    let stage = Stage::serving(
+        &json!([{"blocks": [call], "delay_ms": 1000}, {"blocks": [{"text": "Done."}]}]),
+        |server| server,
+    );
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.sees("waiting for");
+    talk.presses("please");
+    talk.sees("> please");
+    talk.is_asked();
+    talk.presses("a\r");
+    talk.sees("kept in");
+    talk.sees("tokens in");
+    assert!(talk.rows().iter().any(|row| row.starts_with("windlass: kept in")), "{:#?}", talk.rows());
+    talk.presses(CTRL_C);
+    talk.types("/exit");
+    talk.ends();
+}
+
+#[test]
+fn whoever_leaves_during_a_run_is_told_when_it_happens() {
+    let stage = slow();
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.sees("one two ");
+    talk.presses(CTRL_D);
+    talk.sees("Windlass exits when this run ends.");
+    let (code, screen) = talk.ends();
+    assert_eq!(code, Some(0), "{screen:?}");
+    assert!(screen.contains("three four"), "{screen:?}");
 }
 
 /// The question comes after the paste, which began before it.
