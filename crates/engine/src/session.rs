@@ -180,9 +180,11 @@ impl Session {
         let mut report = self.machine.state.context_report(&self.shared.config);
         if self.untold == Untold::Everything {
             let blocks = introduction(&self.shared.cwd, &self.shared.config.memory);
-            let tokens = blocks.iter().map(|block| u64::from(estimate_tokens(block))).sum();
-            report.used += tokens;
-            report.parts.push(("memory", tokens));
+            for (part, block) in ["environment", "memory"].into_iter().zip(&blocks) {
+                let tokens = u64::from(estimate_tokens(block));
+                report.used += tokens;
+                report.parts.push((part, tokens));
+            }
         }
         report
     }

@@ -21,7 +21,11 @@ fn cost_and_context_ask_no_model() {
     };
     check("/cost", &["Cost: $0.0000", "No model was asked yet."]);
     check(" /usage\n", &["Cost: $0.0000"]);
-    check("/context", &["Context of claude-opus-5-5:", "free", "compacted"]);
+    check("/context", &["Context of claude-opus-5-5:", "environment", "free", "compacted"]);
+    let stage = Stage::hello();
+    assert!(!stage.run(&["-p", "/context"]).stdout.contains("memory"), "no memory file is there");
+    stage.project.write("CLAUDE.md", "Use tabs.").unwrap();
+    assert!(stage.run(&["-p", "/context"]).stdout.contains("memory"));
 }
 
 #[test]
