@@ -60,8 +60,8 @@ pub(super) fn being_asked(case: &Case<'_>) -> String {
     ways.join(" and ")
 }
 
-/// The rules that a question would offer, or one for the very line, and the least permissive mode that lets the same call pass. What lets more pass is named
-/// only where nothing narrower does.
+/// The rules that a question would offer, or one for the very line, and the least permissive mode that lets the same call pass.
+/// What lets more pass is named only where nothing narrower does.
 pub(super) fn remedy(case: &Case<'_>) -> Remedy {
     let managed = case.permissions.managed_only;
     let Offers { mut rules, prefix_rules, .. } = offer::offers(case);
@@ -81,15 +81,17 @@ pub(super) fn remedy(case: &Case<'_>) -> Remedy {
     let bypass = PermissionMode::BypassPermissions;
     let passes = passes_in(case, bypass);
     let by_mode = (passes && !case.permissions.is_bypass_refused).then(|| mode_flag(bypass));
-    match () {
-        () if managed && (!offer::sufficient(case).is_empty() || by_tool()) => Remedy::Administrator,
+    if managed && (!offer::sufficient(case).is_empty() || by_tool()) {
+        Remedy::Administrator
+    } else if case.facts.commands.is_some() && by_tool() {
         // Every other command would be allowed as well.
-        () if case.facts.commands.is_some() && by_tool() => {
-            Remedy::Wider(std::iter::once(being_asked(case)).chain(by_mode).collect())
-        }
-        () if by_tool() => Remedy::one(allowed_tools(&whole_tool)),
-        () if passes => Remedy::one(by_mode.unwrap_or_else(|| being_asked(case))),
-        () => Remedy::Nothing,
+        Remedy::Wider(std::iter::once(being_asked(case)).chain(by_mode).collect())
+    } else if by_tool() {
+        Remedy::one(allowed_tools(&whole_tool))
+    } else if passes {
+        Remedy::one(by_mode.unwrap_or_else(|| being_asked(case)))
+    } else {
+        Remedy::Nothing
     }
 }
 
