@@ -11,7 +11,7 @@ use crate::display;
 use crate::suggest::closest;
 
 /// The names of the commands, without their slash.
-pub(crate) const NAMES: [&str; 5] = ["compact", "context", "cost", "rewind", "usage"];
+pub(crate) const NAMES: [&str; 6] = ["compact", "context", "cost", "now", "rewind", "usage"];
 
 /// What `/help` says at the terminal.
 pub(crate) const HELP: &str = "\
@@ -19,6 +19,7 @@ Commands:
   /compact [focus]  Compact the conversation; the summary keeps what you name
   /context          Show how full the context is
   /cost, /usage     Show what the session has cost
+  /now message      Interrupt the run and send the message instead
   /rewind [N]       List the prompts, or go back to before prompt N
   /help             List the commands
   /exit, /quit      Leave (also Ctrl-D, exit, quit)
@@ -55,6 +56,8 @@ pub(crate) enum Entry {
     Command(Command),
     /// Something for the model.
     Prompt,
+    /// The same, in place of whatever runs.
+    Now(String),
     /// A command that is not there or cannot be used so, and why. No model is asked.
     Refused(String),
 }
@@ -73,6 +76,8 @@ impl Entry {
             ("context", "" | "all") => Command::Context,
             ("cost" | "usage", "") => Command::Cost,
             ("help", "") => Command::Help,
+            ("now", "") => return Self::Refused("/now needs a message: /now MESSAGE.".into()),
+            ("now", message) => return Self::Now(message.to_owned()),
             ("rewind" | "checkpoint" | "undo", wanted) => Command::Rewind(wanted.to_owned()),
             ("context", _) => return Self::Refused("/context takes no argument except `all`.".into()),
             ("exit" | "quit", "") => {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use uuid::Uuid;
 use windlass_engine::{Handle, Priority, Prompt, Session, Update};
-use windlass_protocol::SessionKey;
-use windlass_wire::{InputLine, InputPriority, InputPrompt, control_error, control_success, replay};
+use windlass_protocol::{Block, SessionKey};
+use windlass_wire::{InputLine, InputPrompt, control_error, control_success, replay};
 
 use crate::commands::{Command, Entry};
 use crate::complain;
@@ -191,10 +191,11 @@ impl Conversation {
         };
         match InputLine::parse(&line) {
             Ok(InputLine::Prompt(prompt)) => self.take(prompt),
-            Ok(InputLine::Interrupt { request_id }) => {
+            Ok(InputLine::Interrupt { request_id, prompt }) => {
                 let waiting = self.waiting();
                 self.aside.leave(|out| control_success(&request_id, &waiting, out));
-                return true;
+                let Some(prompt) = prompt else { return true };
+                self.take(prompt);
             }
             Ok(InputLine::Unsupported { request_id, subtype }) => {
                 let error = format!("control request {subtype} is not supported yet; only interrupt is");
@@ -220,24 +221,30 @@ impl Conversation {
             let at = self.clock.at();
             self.aside.leave(|out| replay(self.key, &id, &input.blocks, at, out));
         }
-        let text = input.text().filter(|_| !input.verbatim && input.wants_answer);
-        self.queue.push_back(match text.map_or(Entry::Prompt, Entry::parse) {
-            Entry::Command(command) => Item::Command { command, id },
-            Entry::Refused(why) => Item::Refused { why, id },
-            Entry::Prompt => Item::Prompt {
-                wants_answer: input.wants_answer,
-                prompt: Prompt {
-                    blocks: input.blocks,
-                    id: Some(id),
-                    priority: match input.priority {
-                        InputPriority::Now => Priority::Now,
-                        InputPriority::Next => Priority::Next,
-                        InputPriority::Later => Priority::Later,
-                    },
-                    ..Prompt::default()
-                },
-            },
-        });
+        let text = input.text().filter(|_| !input.verbatim);
+        let (blocks, priority) = match text.map_or(Entry::Prompt, Entry::parse) {
+            Entry::Command(command) => return self.queue.push_back(Item::Command { command, id }),
+            Entry::Refused(why) => return self.queue.push_back(Item::Refused { why, id }),
+            Entry::Now(message) => (vec![Block::text(&message)], Priority::Now),
+            Entry::Prompt => (input.blocks, input.priority.into()),
+        };
+        let wants_answer = input.wants_answer;
+        // What is only kept for the next prompt interrupts nothing.
+        let priority = if wants_answer { priority } else { priority.max(Priority::Next) };
+        let prompt = Prompt { blocks, id: Some(id), priority, ..Prompt::default() };
+        self.queue.insert(self.place(priority), Item::Prompt { prompt, wants_answer });
+    }
+
+    /// What cannot wait goes before everything else.
+    fn place(&self, priority: Priority) -> usize {
+        let is_first = |item: &&Item| match item {
+            Item::Prompt { prompt, .. } => prompt.priority == Priority::Now,
+            Item::Command { .. } | Item::Refused { .. } => false,
+        };
+        match priority {
+            Priority::Now => self.queue.iter().take_while(is_first).count(),
+            Priority::Next | Priority::Later => self.queue.len(),
+        }
     }
 
     /// The prompts that are in no run yet.

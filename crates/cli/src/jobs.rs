@@ -33,6 +33,7 @@ impl Job {
         match Entry::parse(&texts.join("\n\n")) {
             Entry::Command(command) => Self::Command(command, None),
             Entry::Refused(why) => Self::Refuse(why, None),
+            Entry::Now(message) => Self::Run(message.into()),
             Entry::Prompt => {
                 let blocks = texts.iter().map(|text| Block::text(text)).collect();
                 Self::Run(Prompt { blocks, ..Prompt::default() })
@@ -97,6 +98,7 @@ impl Stage {
         let outcome = Box::new(outcome);
         self.view.begin(&mut self.output.buffer);
         self.output.take_aside();
+        started(&mut *self.view, &outcome.prompts, &mut self.output.buffer);
         let done = Update::Done(outcome.clone());
         self.view.update(&done, &mut self.output.buffer);
         let flushed = self.output.flush().await;
@@ -124,6 +126,13 @@ impl Stage {
     }
 }
 
+/// Tells the view that a command is being done.
+fn started(view: &mut dyn View, ids: &[Arc<str>], out: &mut Vec<u8>) {
+    if !ids.is_empty() {
+        view.update(&Update::PromptsStarted(ids.to_vec()), out);
+    }
+}
+
 /// Any view of a compaction that the user asked for: its result says what came of it.
 struct CompactView<'a> {
     inner: &'a mut dyn View,
@@ -134,6 +143,7 @@ struct CompactView<'a> {
 impl View for CompactView<'_> {
     fn begin(&mut self, out: &mut Vec<u8>) {
         self.inner.begin(out);
+        started(self.inner, self.prompt.as_slice(), out);
     }
 
     fn update(&mut self, update: &Update, out: &mut Vec<u8>) {

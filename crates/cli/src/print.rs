@@ -1,6 +1,7 @@
 //! One prompt without a UI: from the flags to the exit code.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -8,7 +9,7 @@ use windlass_config::{Config, ConfigError};
 use windlass_engine::{Asking, Outcome, Session, SessionSeed};
 use windlass_hooks::SettingsHooks;
 use windlass_protocol::{EndReason, SessionKey};
-use windlass_wire::{Translator, startup_failure};
+use windlass_wire::{Lifecycle, Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
 use crate::bell::Bells;
@@ -22,7 +23,7 @@ use crate::opening::{Again, Keep, Opened, Opening, Origins};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::screen::Screen;
-use crate::terminal::{self, Person};
+use crate::terminal::{self, Left, Person};
 use crate::view::{self, JsonView, StreamView, TalkView, TextView, View, WithProgress};
 use crate::watched::Watched;
 use crate::wiring::{self, Form, Wired};
@@ -156,7 +157,7 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     let (key, origins) = (opening.key, Origins::new(&config, &flags, held.git));
     let streams_text = arguments.output_format == Format::Text && std::io::stdout().is_terminal();
     let partial_messages = arguments.include_partial_messages || streams_text;
-    let form = Form { partial_messages, lines };
+    let form = Form { partial_messages, lines, person: arguments.is_interactive() };
     let mut wired = wiring::wire(config, form, &opening.kept())?;
     wired.setup.untrusted_settings = held.effective.skipped;
     let opened = opening.open(&wired.engine, origins)?;
@@ -167,7 +168,7 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     } else {
         match prompt::read(arguments.prompt())? {
             texts if !texts.is_empty() => Input::Prompt(texts),
-            _ if opened.session.awaits_answer() => Input::GoOn,
+            _ if opened.session.awaits_answer() || !opened.session.unfinished().is_empty() => Input::GoOn,
             _ => return Err(prompt::missing(arguments.swallowed_prompt())),
         }
     };
@@ -211,6 +212,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let told = warnings.iter().filter(|_| format != Format::StreamJson);
     ready.untrusted.iter().chain(told).for_each(|warning| complain(warning));
     let translator = Translator::new(key, setup).resumed(session.spent());
+    let translator = translator.left(left_undone(&session));
     let screens = Screens::new();
     let mut view: Box<dyn View> = match format {
         Format::Text if matches!(ready.input, Input::Person { .. }) || screens.result.is_some() => {
@@ -239,6 +241,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             let view = Box::new(Watched { watch, inner: view });
             let mut stage = Stage { view, output, signals, may_compact, again };
             person.greet(resumed.as_deref());
+            person.offer(&Left::of(&session), first.as_deref());
             let end = talk(&mut stage, &mut session, &mut person, first).await;
             // From here on the terminal is as it was, so that Ctrl-C is a signal again.
             drop(person);
@@ -263,6 +266,14 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     finish(session, keep, hooks, EndReason::Other).await;
     tell_rest(&mut stage.output, &end).await;
     Ok((end, stage.signals))
+}
+
+/// What became of prompts that a former process left, by the ids their senders gave them.
+fn left_undone(session: &Session) -> Vec<(Arc<str>, Lifecycle)> {
+    let unfinished = session.unfinished().into_iter().flat_map(|prompt| prompt.ids);
+    let waiting = session.waiting_prompts().filter_map(|prompt| prompt.id.clone());
+    let cancelled = unfinished.map(|id| (id, Lifecycle::Cancelled));
+    cancelled.chain(waiting.map(|id| (id, Lifecycle::Queued))).collect()
 }
 
 /// The same view with progress beside it, or at least failures of hooks, where people read.

@@ -183,7 +183,7 @@ fn remark(update: &Update) -> Option<String> {
         Update::CompactionFailed(error) => format!("The conversation could not be compacted: {error}"),
         Update::FellBack { from, to, failure } => format!("{} {to} takes over from {from}.", failure.message),
         Update::ToolUseSummary { summary, .. } => summary.to_string(),
-        Update::TurnsUsedUp { limit } => {
+        Update::TurnsUsedUp { limit, .. } => {
             format!("The limit of {} is reached.", display::counted((*limit).into(), "turn"))
         }
         Update::Notice(text) => text.clone(),
@@ -265,7 +265,7 @@ mod tests {
             Update::CompactionFailed("No answer.".into()),
             Some("The conversation could not be compacted: No answer."),
         );
-        check(Update::TurnsUsedUp { limit: 1 }, Some("The limit of 1 turn is reached."));
+        check(Update::TurnsUsedUp { turns: 1, limit: 1 }, Some("The limit of 1 turn is reached."));
         check(Update::Notice("Note.".into()), Some("Note."));
         check(
             Update::ToolUseSummary { summary: "Read a.txt".into(), tool_use_ids: vec![] },

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 use uuid::Uuid;
-use windlass_engine::{CallId, Handle, Prompt, Question, Update};
+use windlass_engine::{CallId, Handle, Priority, Prompt, Question, Session, Update};
+use windlass_protocol::Block;
 
 use crate::asking::{self, Said};
 use crate::bell::{Bell, Bells};
@@ -54,6 +55,28 @@ pub(crate) struct Person {
     handed: Handed,
     /// Commands that were typed during a run.
     commands: VecDeque<String>,
+}
+
+/// What was left undone when a session was left, in the user's words.
+pub(crate) struct Left {
+    /// Prompts that no run has taken.
+    pub(crate) waiting: String,
+    /// Prompts of a run that did not finish.
+    pub(crate) unfinished: String,
+}
+
+impl Left {
+    pub(crate) fn of(session: &Session) -> Self {
+        let texts = |blocks: &mut dyn Iterator<Item = Block>| {
+            let texts: Vec<String> = blocks.filter_map(|block| block.as_text().map(str::to_owned)).collect();
+            texts.join("\n")
+        };
+        let unfinished = session.unfinished();
+        Self {
+            waiting: texts(&mut session.waiting_prompts().flat_map(|prompt| prompt.blocks.clone())),
+            unfinished: texts(&mut unfinished.into_iter().flat_map(|prompt| prompt.blocks)),
+        }
+    }
 }
 
 /// A question that waits for its answer.
@@ -117,6 +140,24 @@ impl Person {
             self.say(resumed);
         }
         self.say("Leave with Ctrl-D or /exit; /help lists the commands.");
+    }
+
+    /// Says what was left undone when the session was left, and puts it into the line to be sent again.
+    pub(crate) fn offer(&mut self, left: &Left, first: Option<&str>) {
+        if !left.waiting.is_empty() {
+            self.say(&format!("Not sent yet, goes with your next prompt: {}", display::line(&left.waiting)));
+        }
+        if left.unfinished.is_empty() {
+            return;
+        }
+        if first.is_some() {
+            return self.say(&format!("The last run did not finish: {}", display::line(&left.unfinished)));
+        }
+        self.say(
+            "The last run did not finish. Its prompt is in the input line: press Enter to send it again, \
+             or Ctrl-C to clear the line.",
+        );
+        self.keys.put_back(left.unfinished.clone());
     }
 
     /// The prompt or command that a line is; nothing if the line is for the terminal, which has then done what it asks for.
@@ -327,15 +368,20 @@ impl Person {
                 self.say(&format!("Queued: {} (runs when this run ends)", display::line(line)));
                 self.commands.push_back(line.to_owned());
             }
+            Entry::Now(message) => self.hand_over(&message, Priority::Now, handle).await,
             Entry::Prompt => {
                 self.say(&format!("Queued: {}", display::line(line)));
-                let id: Arc<str> = Uuid::new_v4().to_string().into();
-                let prompt = Prompt { id: Some(id.clone()), ..Prompt::from(line.to_owned()) };
-                self.queued.push((id.clone(), line.to_owned()));
-                if handle.steer(prompt).await.is_ok() {
-                    self.handed.add(id, /* wants an answer */ true);
-                }
+                self.hand_over(line, Priority::Next, handle).await;
             }
+        }
+    }
+
+    async fn hand_over(&mut self, text: &str, priority: Priority, handle: &Handle) {
+        let id: Arc<str> = Uuid::new_v4().to_string().into();
+        let prompt = Prompt { id: Some(id.clone()), priority, ..Prompt::from(text) };
+        self.queued.push((id.clone(), text.to_owned()));
+        if handle.steer(prompt).await.is_ok() {
+            self.handed.add(id, /* wants an answer */ true);
         }
     }
 

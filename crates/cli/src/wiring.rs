@@ -100,6 +100,19 @@ pub(crate) struct Form {
     pub(crate) partial_messages: bool,
     /// Whether it sends lines.
     pub(crate) lines: bool,
+    /// Whether it is a person at a terminal.
+    pub(crate) person: bool,
+}
+
+impl Form {
+    /// Who asks.
+    fn source(self) -> Source {
+        match self {
+            Self { lines: true, .. } => Source::Sdk,
+            Self { person: true, .. } => Source::Repl,
+            Self { .. } => Source::Print,
+        }
+    }
 }
 
 /// Puts an engine together for given models.
@@ -139,7 +152,7 @@ pub(crate) fn wire_models(
         .permissions(config.permissions)
         .memory(config.memory)
         .redactor(redactor.clone())
-        .source(if form.lines { Source::Sdk } else { Source::Print })
+        .source(form.source())
         .partial_messages(form.partial_messages);
     if let Some(path) = &session.results {
         builder = builder.results_directory(path.clone());

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, FileChange, FileSeen, LookId, MemoryNote, Message, Origin, PromptId, Rest, Said, Speaker,
-    Surroundings,
+    Block, FileChange, FileSeen, LookId, MemoryNote, Message, Origin, Priority, PromptId, Rest, Said,
+    Speaker, Surroundings, UnfinishedPrompt,
 };
 
 use crate::effect::Effect;
@@ -17,7 +17,15 @@ const ATTACHMENTS: [Attachment; 6] =
     [said_by_hooks, waiting_prompts, changed_files, found_memory, task_reminder, tool_use_summary];
 
 /// One kind of attachment: it adds what it has to say, if anything.
-type Attachment = fn(&mut Cx<'_>, &Surroundings, &mut Attached);
+type Attachment = fn(&mut Cx<'_>, &Around<'_>, &mut Attached);
+
+/// What is known when attachments are made.
+pub(crate) struct Around<'a> {
+    /// What the driver has seen.
+    pub(crate) found: &'a Surroundings,
+    /// Which of the prompts that wait go in now.
+    pub(crate) due: Priority,
+}
 
 /// As many of the files known last are watched.
 const FILES_MAX: usize = 50;
@@ -148,17 +156,17 @@ impl Cx<'_> {
     }
 
     /// Everything there is to tell the model with the results; the caller sees it too.
-    pub(crate) fn attachments(&mut self, found: &Surroundings) -> Vec<Arc<Message>> {
+    pub(crate) fn attachments(&mut self, around: &Around<'_>) -> Vec<Arc<Message>> {
         let mut attached = Attached::new();
         for attachment in ATTACHMENTS {
-            attachment(self, found, &mut attached);
+            attachment(self, around, &mut attached);
         }
         attached
     }
 
-    /// Takes the prompts that wait. What one speaker says in a row stays together.
-    pub(crate) fn waiting_prompts(&mut self) -> Vec<Arc<Message>> {
-        let prompts = self.state.carry.waiting.take_each(self.asks_about_prompts());
+    /// Takes the prompts that wait and whose time has come. What one speaker says in a row stays together.
+    pub(crate) fn waiting_prompts(&mut self, due: Priority) -> Vec<Arc<Message>> {
+        let prompts = self.state.carry.waiting.take_each(due, self.asks_about_prompts());
         if prompts.is_empty() {
             return Vec::new();
         }
@@ -200,6 +208,8 @@ impl Cx<'_> {
         let message = Arc::new(Message::user(self.message_id(), origin, blocks));
         if !synthetic {
             self.state.ledger.prompt = Some(PromptId { message: message.id, prompts: prompts.clone() });
+            let unfinished = UnfinishedPrompt { message: message.id, prompts: prompts.clone(), context: 0 };
+            self.state.carry.unfinished.push(unfinished);
         }
         self.show_said(Said { message: message.clone(), context: 0, prompts, taken }, synthetic);
         attached.push(message);
@@ -218,18 +228,18 @@ struct Piece {
 }
 
 /// What hooks said when the calls were answered.
-fn said_by_hooks(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
+fn said_by_hooks(cx: &mut Cx<'_>, _: &Around<'_>, attached: &mut Attached) {
     let said = std::mem::take(&mut cx.state.carry.notes.from_hooks);
     cx.remind(attached, said.iter().map(|text| Block::text(&reminder(text))).collect());
 }
 
 /// What was typed meanwhile, and what background tasks have to say. What one speaker says in a row stays together.
-fn waiting_prompts(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
-    attached.extend(cx.waiting_prompts());
+fn waiting_prompts(cx: &mut Cx<'_>, around: &Around<'_>, attached: &mut Attached) {
+    attached.extend(cx.waiting_prompts(around.due));
 }
 
 /// What the conversation knows of such a file stays as it was: an edit must not pass unread changes.
-fn changed_files(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached) {
+fn changed_files(cx: &mut Cx<'_>, around: &Around<'_>, attached: &mut Attached) {
     let told = &mut cx.state.carry.notes.told_changes;
     let is_news = |change: &&FileChange| told.insert(change.path.clone(), change.hash) != Some(change.hash);
     let say = |change: &FileChange| {
@@ -241,12 +251,12 @@ fn changed_files(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached)
         );
         Block::text(&reminder(&text))
     };
-    let blocks = found.changed.iter().filter(is_news).map(say).collect();
+    let blocks = around.found.changed.iter().filter(is_news).map(say).collect();
     cx.remind(attached, blocks);
 }
 
 /// Only what the model has not seen in any way.
-fn found_memory(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
+fn found_memory(cx: &mut Cx<'_>, _: &Around<'_>, attached: &mut Attached) {
     let (config, carry) = (cx.config, &mut cx.state.carry);
     let mut found = std::mem::take(&mut carry.notes.found);
     found.retain(|note| {
@@ -261,8 +271,8 @@ fn found_memory(cx: &mut Cx<'_>, _: &Surroundings, attached: &mut Attached) {
     cx.remind(attached, found.iter().map(say).collect());
 }
 
-fn task_reminder(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached) {
-    let Some(list) = found.tasks.as_ref().filter(|list| !list.trim().is_empty()) else { return };
+fn task_reminder(cx: &mut Cx<'_>, around: &Around<'_>, attached: &mut Attached) {
+    let Some(list) = around.found.tasks.as_ref().filter(|list| !list.trim().is_empty()) else { return };
     if cx.state.carry.notes.is_reminder_due(list) {
         let text = reminder(&format!(
             "You have not updated the task list for a while. Update it if it still helps; clear it if it \
@@ -273,7 +283,7 @@ fn task_reminder(cx: &mut Cx<'_>, found: &Surroundings, attached: &mut Attached)
 }
 
 /// For the caller alone; the model knows what its calls did.
-fn tool_use_summary(cx: &mut Cx<'_>, _: &Surroundings, _: &mut Attached) {
+fn tool_use_summary(cx: &mut Cx<'_>, _: &Around<'_>, _: &mut Attached) {
     cx.show_summary();
 }
 

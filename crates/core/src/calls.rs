@@ -4,7 +4,7 @@
 //! of the calls. A call is examined when no earlier exclusive call is open, so that it sees what that call changed.
 
 use windlass_protocol::{
-    Admission, Answer, BatchCall, Block, CallFacts, CallId, CallResult, MessageId, Record, TimerId,
+    Admission, Answer, BatchCall, Block, CallFacts, CallId, CallResult, MessageId, Priority, Record, TimerId,
     ToolOutcome, ToolProgress, ToolUse, Update,
 };
 
@@ -52,7 +52,17 @@ impl CallQueue {
 
     /// A hook of a call said not to go on, and why.
     pub(crate) fn stopped_by_hook(&self) -> Option<&str> {
-        self.calls.iter().find_map(|call| call.stop.as_deref())
+        self.calls.iter().find_map(|call| Some(&*call.stop.as_ref()?.reason))
+    }
+
+    /// Whether a hook that was asked before a call said not to go on.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.calls.iter().any(|call| call.stop.as_ref().is_some_and(|stop| stop.at_once))
+    }
+
+    /// Which of the prompts that wait go in with the results: after a call that only sleeps, all of them.
+    pub(crate) fn due(&self) -> Priority {
+        if self.calls.iter().any(|call| call.sleeps) { Priority::Later } else { Priority::Next }
     }
 
     /// The call that a hook put off.
@@ -170,16 +180,23 @@ impl CallQueue {
         self.release(cx);
     }
 
-    /// Once the run is to end with these calls, no other starts. Those that run finish.
+    /// Once the run is to end because a call repeated itself, no other starts. Those that run finish.
     fn halt(&mut self, cx: &mut Cx<'_>) {
-        let text = match (self.stopped_by_hook(), self.repeated()) {
-            (Some(_), _) => hooked::STOPPED,
-            (None, true) => REPEATED,
-            (None, false) => return,
-        };
+        if self.repeated() {
+            self.leave_unrun(REPEATED, cx);
+        }
+    }
+
+    fn leave_unrun(&mut self, text: &str, cx: &mut Cx<'_>) {
         for call in self.calls.iter_mut().filter(|call| call.may_start()) {
             call.leave_unrun(text, cx);
         }
+    }
+
+    /// A hook ended the run before a call: no other starts, and those that run are told to stop.
+    pub(crate) fn stop_for_hook(&mut self, cx: &mut Cx<'_>) {
+        self.leave_unrun(hooked::STOPPED, cx);
+        self.cancel_all(cx);
     }
 
     pub(crate) fn on_examined(&mut self, id: CallId, admission: Admission, cx: &mut Cx<'_>) {

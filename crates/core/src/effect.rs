@@ -128,6 +128,10 @@ impl Effects {
         self.list.push(effect);
     }
 
+    pub(crate) fn extend(&mut self, effects: impl IntoIterator<Item = Effect>) {
+        self.list.extend(effects);
+    }
+
     pub(crate) fn edge(&mut self, from: PhaseName, to: PhaseName) {
         self.edges.push((from, to));
     }

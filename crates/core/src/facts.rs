@@ -70,6 +70,7 @@ impl State {
             collapse_failures: carry.staged.facts().1,
             sent: carry.sent.as_ref().map(Sent::facts),
             reached: self.ledger.reached,
+            unfinished: carry.unfinished.clone(),
             time: Some(self.ledger.session_time).filter(|time| *time != TimeSpent::default()),
             ..Rest::default()
         };
@@ -84,6 +85,7 @@ impl State {
         carry.tokens = TokenCount::from_facts(rest.counted, carry.messages.len());
         carry.staged = Staged::from_facts(carry.staged.facts().0.to_vec(), rest.collapse_failures);
         carry.notes = Notes::from_rest(rest);
+        carry.unfinished.clone_from(&rest.unfinished);
         carry.sent = rest.sent.as_ref().map(|sent| Sent::from_facts(sent, &carry.messages));
         self.ledger.reached = rest.reached;
         self.ledger.session_time = rest.time.unwrap_or_default();

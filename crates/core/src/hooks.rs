@@ -58,7 +58,7 @@ impl Cx<'_> {
             let hook = self.ask_hooks(HookCall::PostToolBatch { calls: settling.calls.batch() });
             Some((hook, HookEvent::PostToolBatch))
         } else {
-            self.ask_about_prompt().map(|hook| (hook, HookEvent::UserPromptSubmit))
+            self.ask_about_prompt(settling.calls.due()).map(|hook| (hook, HookEvent::UserPromptSubmit))
         };
         hooked.asked.is_some()
     }

@@ -8,6 +8,7 @@ use windlass_protocol::{
     Terminal, TimeSpent, ToolUse, Usage,
 };
 
+use crate::config::Config;
 use crate::cost::cost_usd;
 
 /// As much of the inputs of denied calls is kept: half of what a line of a host's protocol may be.
@@ -58,6 +59,8 @@ pub(crate) struct Ledger {
     pub(crate) cut_prompt: bool,
     /// How a hook ended the run.
     pub(crate) ended_by_hook: Option<String>,
+    /// Whether a new message of the user's ended the run.
+    pub(crate) replaced: bool,
     /// Whether the user interrupted at a question, while no call was running.
     pub(crate) interrupted_question: bool,
     /// What the provider said about declining.
@@ -130,7 +133,13 @@ impl Ledger {
     }
 
     /// The report at the end of the run.
-    pub(crate) fn report(&mut self, terminal: Terminal, iterations: u32, at_ms: u64) -> Outcome {
+    pub(crate) fn report(
+        &mut self,
+        terminal: Terminal,
+        iterations: u32,
+        at_ms: u64,
+        config: &Config,
+    ) -> Outcome {
         let mut usage = Usage::default();
         for spend in self.models.values() {
             usage.add(&spend.usage);
@@ -139,7 +148,7 @@ impl Ledger {
         let time = &mut self.session_time;
         time.duration_ms = time.duration_ms.saturating_add(duration_ms);
         time.duration_api_ms = time.duration_api_ms.saturating_add(self.api_ms);
-        let (errors, warnings) = (self.errors(terminal, iterations), self.warnings(terminal));
+        let (errors, warnings) = (self.errors(terminal, config), self.warnings(terminal));
         Outcome {
             terminal,
             text: std::mem::take(&mut self.text),
@@ -159,7 +168,7 @@ impl Ledger {
         }
     }
 
-    fn errors(&self, terminal: Terminal, iterations: u32) -> Vec<String> {
+    fn errors(&self, terminal: Terminal, config: &Config) -> Vec<String> {
         let own = match terminal {
             Terminal::Completed
             | Terminal::TokenBudgetCompleted
@@ -168,8 +177,8 @@ impl Ledger {
             | Terminal::ToolDeferred => return Vec::new(),
             Terminal::Refused => self.refused(),
             Terminal::MaxTurns => {
-                let turns = if iterations == 1 { "turn" } else { "turns" };
-                format!("Reached the limit of {iterations} {turns}. Raise it with --max-turns.")
+                let most = config.turns_max.unwrap_or_default();
+                format!("Reached maximum number of turns ({most}). Raise it with --max-turns.")
             }
             Terminal::MaxBudgetUsd => {
                 let spent = if self.before_usd > 0.0 {
@@ -178,12 +187,16 @@ impl Ledger {
                 } else {
                     format!("{:.4} USD spent", self.tree_usd)
                 };
-                format!("The budget is used up: {spent}. Raise it with --max-budget-usd.")
+                let cap = config.budget_usd.unwrap_or_default();
+                format!("Reached maximum budget (${cap}): {spent}. Raise it with --max-budget-usd.")
             }
             Terminal::StructuredOutputRetries => {
                 "No answer matched the schema within the allowed attempts. Simplify the schema, or raise \
                  MAX_STRUCTURED_OUTPUT_RETRIES."
                     .into()
+            }
+            Terminal::AbortedStreaming | Terminal::AbortedTools if self.replaced => {
+                "Interrupted by a new message.".into()
             }
             Terminal::AbortedStreaming => "Interrupted while the model was answering.".into(),
             Terminal::AbortedTools if self.interrupted_question => {

@@ -66,7 +66,7 @@ pub use recall::{Recall, Recalled};
 pub use request::THINKING_TOKENS_MIN;
 pub use request::unheeded;
 pub use rules::{Anchors, CommandPattern, Hosts, Reach, Rule, RuleError, RuleSource, Rules};
-pub use state::{PhaseName, State};
+pub use state::{PhaseName, State, Unfinished};
 pub use step::step;
 pub use tool_names::{ToolNames, UnknownTool};
 pub use windlass_protocol::{Behaviour, Event, Input, Interrupt, Priority, Prompt, Speaker};

@@ -1,7 +1,8 @@
 //! How a run begins: hooks hear that the session begins and of every prompt, and only then does anybody act on it.
 
 use windlass_protocol::{
-    Block, HookAnswer, HookCall, HookEvent, HookId, LoadReason, Prompt, Record, StartSource, Terminal, Update,
+    Block, HookAnswer, HookCall, HookEvent, HookId, LoadReason, Priority, Prompt, Record, StartSource,
+    Terminal, Update,
 };
 
 use crate::attach::reminder;
@@ -87,7 +88,7 @@ impl Cx<'_> {
             opening.asked = Some((hook, event));
             return Some(hook);
         }
-        let hook = self.ask_about_prompt()?;
+        let hook = self.ask_about_prompt(Priority::Later)?;
         opening.asked = Some((hook, HookEvent::UserPromptSubmit));
         Some(hook)
     }
@@ -111,12 +112,12 @@ impl Cx<'_> {
         None
     }
 
-    /// Asks hooks about the next prompt that they have not heard of.
-    pub(crate) fn ask_about_prompt(&mut self) -> Option<HookId> {
+    /// Asks hooks about the next prompt that they have not heard of and whose time has come.
+    pub(crate) fn ask_about_prompt(&mut self, due: Priority) -> Option<HookId> {
         if !self.asks_about_prompts() {
             return None;
         }
-        let prompt = text(self.state.carry.waiting.unheard()?).into();
+        let prompt = text(self.state.carry.waiting.unheard(due)?).into();
         let hook = self.ask_hooks(HookCall::UserPromptSubmit { prompt });
         self.state.carry.waiting.asked(hook);
         Some(hook)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Block, ForkId, HookAnswer, HookId, LookId, Message, ModelRequest, Origin, Outcome, PromptId, Record,
-    Requested, Role, Said, StartSource, StoreId, Surroundings, Terminal, Update,
+    Requested, Role, Said, StartSource, StoreId, Surroundings, Terminal, UnfinishedPrompt, Update,
 };
 
 use crate::budget::{self, TokenBudget};
@@ -21,7 +21,7 @@ use crate::retry::Attempts;
 use crate::state::{Carry, Phase, PhaseName};
 use crate::step::Cx;
 use crate::stream::Streaming;
-use windlass_protocol::Prompt;
+use windlass_protocol::{Priority, Prompt};
 
 /// What happens to the conversation before each request, in order. Only the first iteration of a run opens it. The gate is last:
 /// it sees what is sent.
@@ -138,6 +138,8 @@ impl Cx<'_> {
         let said = Said { message: message.clone(), context: in_front, prompts: ids.clone(), taken };
         self.persist(Record::Said(said));
         self.state.ledger.prompt = Some(PromptId { message: id, prompts: ids.clone() });
+        let unfinished = UnfinishedPrompt { message: id, prompts: ids.clone(), context: in_front };
+        self.state.carry.unfinished.push(unfinished);
         self.start_prompts(ids);
         self.state.carry.messages.push(message);
     }
@@ -152,7 +154,7 @@ impl Cx<'_> {
 
     /// The prompts that wait become part of the conversation, and the model is asked to go on.
     pub(crate) fn say_waiting(&mut self) {
-        for message in self.waiting_prompts() {
+        for message in self.waiting_prompts(Priority::Later) {
             self.state.carry.messages.push(message);
         }
         // An answer is never sent last: whoever is to go on has to be asked.
@@ -182,6 +184,7 @@ impl Cx<'_> {
             turn_count: 1,
             transition: None,
             waiting: carry.waiting,
+            unfinished: carry.unfinished,
             withheld: None,
             staged: carry.staged,
             budget,

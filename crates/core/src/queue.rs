@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_protocol::{Block, HookId, Prompt, Speaker, StartSource};
+use windlass_protocol::{Block, HookId, Priority, Prompt, Speaker, StartSource};
 
 /// Prompts that the model has not seen yet.
 #[derive(Clone, Debug, Default)]
@@ -92,9 +92,15 @@ impl Queue {
         true
     }
 
-    /// What the first prompt says that hooks have not heard of. News of tasks is nobody's prompt.
-    pub(crate) fn unheard(&self) -> Option<&Prompt> {
-        self.entries.iter().find(|entry| entry.is_unheard()).map(|entry| &entry.prompt)
+    /// Whether a person has said something that waits.
+    pub(crate) fn has_spoken(&self) -> bool {
+        self.entries.iter().any(|entry| entry.prompt.speaker == Speaker::User)
+    }
+
+    /// What the first prompt says that hooks have not heard of, if its time has come. News of tasks is nobody's prompt.
+    pub(crate) fn unheard(&self, due: Priority) -> Option<&Prompt> {
+        let first = self.entries.iter().find(|entry| entry.is_unheard())?;
+        Some(&first.prompt).filter(|prompt| prompt.priority <= due)
     }
 
     /// Hooks are asked about that prompt.
@@ -134,9 +140,9 @@ impl Queue {
         }
     }
 
-    /// Takes what waits, prompt by prompt; with `heard`, only what hooks have heard of.
-    pub(crate) fn take_each(&mut self, heard: bool) -> Vec<Prompt> {
-        let is_taken = |entry: &mut Entry| !heard || !entry.is_open();
+    /// Takes what waits and whose time has come, prompt by prompt; with `heard`, only what hooks have heard of.
+    pub(crate) fn take_each(&mut self, due: Priority, heard: bool) -> Vec<Prompt> {
+        let is_taken = |entry: &mut Entry| entry.prompt.priority <= due && !(heard && entry.is_open());
         self.entries.extract_if(.., is_taken).map(Entry::into_prompt).collect()
     }
 
@@ -144,7 +150,7 @@ impl Queue {
     pub(crate) fn take(&mut self) -> Taken {
         let mut taken = Taken::default();
         self.entries.sort_by_key(|entry| entry.is_own);
-        for prompt in self.take_each(/* heard only */ false) {
+        for prompt in self.take_each(Priority::Later, /* heard only */ false) {
             taken.context.extend(prompt.context);
             taken.ids.extend(prompt.id);
             taken.blocks.extend(prompt.blocks);
@@ -179,7 +185,6 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_protocol::Priority;
 
     fn prompt(text: &str, priority: Priority) -> Prompt {
         Prompt { id: Some(text.into()), priority, ..text.into() }
@@ -206,20 +211,32 @@ mod tests {
     }
 
     #[test]
+    fn what_is_for_later_waits_until_its_time_has_come() {
+        let mut queue = Queue::default();
+        for (text, priority) in [("later", Priority::Later), ("next", Priority::Next), ("now", Priority::Now)]
+        {
+            queue.push(prompt(text, priority));
+        }
+        assert_eq!(texts(&queue.take_each(Priority::Next, false)), ["now", "next"]);
+        assert!(queue.unheard(Priority::Next).is_none());
+        assert_eq!(texts(&queue.take_each(Priority::Later, false)), ["later"]);
+    }
+
+    #[test]
     fn only_what_hooks_let_pass_is_taken_with_the_results() {
         let mut queue = Queue::default();
         for text in ["a", "b", "c"] {
             queue.push(prompt(text, Priority::Next));
         }
         queue.push(Prompt { speaker: Speaker::Task, ..prompt("t", Priority::Now) });
-        assert_eq!(queue.unheard().unwrap().id.as_deref(), Some("a"));
+        assert_eq!(queue.unheard(Priority::Next).unwrap().id.as_deref(), Some("a"));
         queue.asked(HookId(1));
         queue.push(prompt("n", Priority::Now));
         queue.pass(HookId(1), vec![Block::text("note")]);
         queue.asked(HookId(2));
         assert!(!queue.refuse(HookId(2)));
         queue.asked(HookId(3));
-        let taken = queue.take_each(true);
+        let taken = queue.take_each(Priority::Next, true);
         assert_eq!(texts(&taken), ["t", "a"]);
         assert_eq!(taken[1].context.len(), 1);
         queue.rest();

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use windlass_protocol::{
     Answered, Block, CallId, CallResult, Decision, Event, Fate, Intended, Message, MessageId, ModelEvent,
     ModelSpend, Origin, Record, Requested, Role, Said, SentFacts, Spent, ToolOutcome, ToolUse, Transcript,
+    UnfinishedPrompt,
 };
 
 use crate::calls::input_hash;
@@ -184,7 +185,12 @@ impl Recall {
     fn said(&mut self, said: Said) {
         self.close();
         self.state.carry.waiting.drop_first(said.taken);
-        self.running |= said.is_prompt();
+        if said.is_prompt() {
+            self.running = true;
+            let (message, context) = (said.message.id, said.context);
+            let unfinished = UnfinishedPrompt { message, prompts: said.prompts, context };
+            self.state.carry.unfinished.push(unfinished);
+        }
         self.push(said.message);
     }
 

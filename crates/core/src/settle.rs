@@ -7,6 +7,7 @@ use windlass_protocol::{
     TimerId, Update,
 };
 
+use crate::attach::Around;
 use crate::budget;
 use crate::calls::CallQueue;
 use crate::effect::Effect;
@@ -14,7 +15,7 @@ use crate::hooks::{About, ended_by_hook};
 use crate::ladder::Situation;
 use crate::prepare::{Asked, Reply};
 use crate::retry::Attempts;
-use crate::state::{Phase, PhaseName, Settling, State, Waiting};
+use crate::state::{Left, Phase, PhaseName, Settling, State, Waiting};
 use crate::step::Cx;
 use crate::stream::answer;
 use crate::transition::Onward;
@@ -52,12 +53,20 @@ impl Cx<'_> {
         match phase {
             Phase::Streaming(mut streaming) => {
                 news(&mut streaming.calls, self);
+                if streaming.calls.must_stop() {
+                    return self.stop_streaming(*streaming);
+                }
                 streaming.calls.advance_early(self);
                 streaming.calls.release(self);
                 Phase::Streaming(streaming)
             }
             Phase::Settling(mut settling) => {
                 news(&mut settling.calls, self);
+                if settling.calls.must_stop() && matches!(settling.then, After::NextTurn { .. }) {
+                    settling.calls.stop_for_hook(self);
+                    settling.then = After::End(Terminal::HookStopped);
+                    settling.deadline = settling.calls.start_deadline(self);
+                }
                 settling.calls.advance(self);
                 self.settle(settling)
             }
@@ -66,6 +75,7 @@ impl Cx<'_> {
     }
 
     pub(crate) fn on_interrupt(&mut self, phase: Phase, kind: Interrupt) -> Phase {
+        self.state.ledger.replaced |= kind == Interrupt::Replace;
         match phase {
             Phase::Streaming(streaming) => self.interrupt_streaming(*streaming, kind),
             Phase::Settling(settling) => self.interrupt_settling(settling, kind),
@@ -101,9 +111,11 @@ impl Cx<'_> {
                 streaming.calls.leave_unstarted(unstarted, self);
                 streaming.calls.stop_again(self);
                 self.record_answer(&mut streaming);
-                return self.leave(streaming.calls, end, None);
+                return self.leave(streaming.calls, end, Left::default());
             }
             Phase::Settling(mut settling) => {
+                // The word to stop reading may be among what was not done.
+                self.effects.extend(settling.left.request.map(Effect::CancelModel));
                 settling.calls.leave_unstarted(unstarted, self);
                 settling.calls.stop_again(self);
                 settling.then = end;
@@ -131,7 +143,7 @@ impl Cx<'_> {
         };
         settling.looking = None;
         self.cancel_round_hooks(&mut settling);
-        settling.interrupt = settling.interrupt.or(Some(kind));
+        settling.left.interrupt = settling.left.interrupt.or(Some(kind));
         self.state.ledger.interrupted_question |= settling.calls.only_asks();
         settling.calls.cancel_for(kind, self);
         if settling.deadline.is_none() {
@@ -170,11 +182,12 @@ impl Cx<'_> {
             After::Go(onward) => self.go(*onward),
             After::AskStopHooks(situation) => self.ask_stop_hooks(*situation),
             After::End(terminal) => {
+                self.note_end(&settling.calls, terminal);
                 self.record_results(&settling.calls);
                 if terminal.shows_failure() || terminal == Terminal::MaxOutputTokens {
                     return self.end_by_failure(terminal);
                 }
-                self.end(terminal, settling.interrupt)
+                self.end(terminal, settling.left.interrupt)
             }
         }
     }
@@ -228,7 +241,7 @@ impl Cx<'_> {
 
     /// Transition: tool results exist.
     fn go_round(&mut self, calls: &CallQueue, onward: Onward, found: &Surroundings) -> Phase {
-        let attached = self.attachments(found);
+        let attached = self.attachments(&Around { found, due: calls.due() });
         self.record_results(calls);
         for message in attached {
             self.state.carry.messages.push(message);
@@ -241,7 +254,7 @@ impl Cx<'_> {
         match terminal {
             Terminal::MaxTurns => {
                 let limit = self.config.turns_max.unwrap_or_default();
-                self.emit(Update::TurnsUsedUp { limit });
+                self.emit(Update::TurnsUsedUp { turns: self.state.carry.turn_count, limit });
             }
             Terminal::ToolDeferred => {
                 let deferred = calls.deferred().cloned();
@@ -277,19 +290,30 @@ impl Cx<'_> {
             self.release(Attempts::default());
         }
         self.state.carry.withheld = None;
+        // Whoever stops a run has seen what came of its prompts.
+        if terminal.is_success() || terminal.is_interrupt() {
+            self.state.carry.unfinished.clear();
+        }
         self.state.ledger.structured = self.read_structured().ok().filter(|_| terminal.is_success());
         let turns = self.state.carry.turn_count;
-        let outcome = self.state.ledger.report(terminal, turns, self.at_ms);
+        let outcome = self.state.ledger.report(terminal, turns, self.at_ms, self.config);
         // Whoever speaks next has heard how this run went.
         self.state.carry.doubtful.clear();
         let rest = Box::new(self.state.rest());
         self.persist_synced(Record::Ended { terminal, rest });
+        if terminal.is_failure() {
+            let failure = outcome.failure.clone().map(Box::new);
+            self.emit(Update::Failed { terminal, text: outcome.error_text(), failure });
+        }
         self.emit(Update::Done(Box::new(outcome)));
         Phase::Done(terminal)
     }
 
     /// The transcript says that the user interrupted, unless something else the user typed says enough.
     fn say_interrupted(&mut self, terminal: Terminal, interrupt: Option<Interrupt>) {
+        if self.state.carry.waiting.has_spoken() {
+            return;
+        }
         let text = match (interrupt, terminal) {
             (Some(Interrupt::Stop), Terminal::AbortedTools) if self.state.ledger.interrupted_question => {
                 "The user interrupted at a permission prompt; the call was not run."

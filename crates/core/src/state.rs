@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    CallId, Failure, ForkId, HookId, LookId, MessageId, ModelRequest, ModelSpend, RequestId, StoreId,
-    Terminal, TimeSpent, TimerId, Transcript, Transition,
+    Block, CallId, Failure, ForkId, HookId, LookId, MessageId, ModelRequest, ModelSpend, RequestId, StoreId,
+    Terminal, TimeSpent, TimerId, Transcript, Transition, UnfinishedPrompt,
 };
 
 pub(crate) use files::KnownFiles;
@@ -31,7 +31,7 @@ use crate::retry::Attempts;
 use crate::settle::After;
 use crate::stream::Streaming;
 use crate::summary::PendingSummary;
-use windlass_protocol::Interrupt;
+use windlass_protocol::{Interrupt, Prompt};
 
 /// The whole state of a session between two events.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +66,8 @@ pub(crate) struct Carry {
 
     /// Prompts that the model has not seen yet.
     pub(crate) waiting: Queue,
+    /// Prompts that the model has seen and whose run has not ended well, since the last that did.
+    pub(crate) unfinished: Vec<UnfinishedPrompt>,
     /// The failure that a cure is being tried for. It is shown only if every cure fails.
     pub(crate) withheld: Option<Box<Failure>>,
     /// Spans whose summaries are ready, and the one that is being summarised.
@@ -182,8 +184,7 @@ impl Phase {
 pub(crate) struct Settling {
     pub(crate) calls: CallQueue,
     pub(crate) then: After,
-    /// How the run was interrupted, if it was.
-    pub(crate) interrupt: Option<Interrupt>,
+    pub(crate) left: Left,
     /// When cancelled calls are given up.
     pub(crate) deadline: Option<TimerId>,
     /// What hooks are asked once every call is answered.
@@ -192,12 +193,30 @@ pub(crate) struct Settling {
     pub(crate) looking: Option<LookId>,
 }
 
+/// How the response was left, if it did not end by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Left {
+    /// How the run was interrupted, if it was.
+    pub(crate) interrupt: Option<Interrupt>,
+    /// The request whose answer is not read any more.
+    pub(crate) request: Option<RequestId>,
+}
+
 /// A request that failed and is sent again, byte for byte, when the timer runs out.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
     pub(crate) timer: TimerId,
     pub(crate) body: Arc<ModelRequest>,
     pub(crate) attempts: Attempts,
+}
+
+/// A prompt whose run did not end well.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unfinished {
+    /// The ids its senders gave it; several prompts may have been said as one.
+    pub ids: Vec<Arc<str>>,
+    /// What it said; empty once a compaction has taken it out of the conversation.
+    pub blocks: Vec<Block>,
 }
 
 /// The names of the phases, for tests and traces.
@@ -392,6 +411,20 @@ impl State {
     #[must_use]
     pub fn time_in_session(&self) -> TimeSpent {
         self.ledger.session_time
+    }
+
+    /// The prompts of runs that did not end well, since the last that did: they may be said again.
+    pub fn unfinished(&self) -> impl Iterator<Item = Unfinished> + '_ {
+        self.carry.unfinished.iter().map(|prompt| {
+            let said = self.carry.messages.iter().find(|message| message.id == prompt.message);
+            let blocks = said.map(|message| message.blocks.get(prompt.context..).unwrap_or_default());
+            Unfinished { ids: prompt.prompts.clone(), blocks: blocks.unwrap_or_default().to_vec() }
+        })
+    }
+
+    /// What waits, the next first.
+    pub fn waiting_prompts(&self) -> impl Iterator<Item = &Prompt> {
+        self.carry.waiting.prompts()
     }
 
     /// Messages that were typed during a run and that no request has carried yet.

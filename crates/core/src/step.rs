@@ -12,7 +12,7 @@ use crate::effect::{Effect, Effects};
 use crate::layers;
 use crate::prepare::{Asked, Reply};
 use crate::state::{Phase, PhaseName, State};
-use windlass_protocol::{Event, Input, Prompt};
+use windlass_protocol::{Event, Input, Interrupt, Priority, Prompt, Speaker};
 
 /// Advances a session by one event.
 pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects) {
@@ -111,11 +111,13 @@ impl Cx<'_> {
         self.state.ids.message()
     }
 
-    /// A message typed while something else goes on waits for the next results. After the end it waits for the next run.
+    /// A message typed while something else goes on waits for the next results, or replaces what goes on if it cannot wait.
+    /// After the end it waits for the next run.
     pub(crate) fn on_steer(&mut self, phase: Phase, prompt: Prompt) -> Phase {
+        let replaces = prompt.priority == Priority::Now && prompt.speaker == Speaker::User;
         self.persist(Record::Queued(prompt.clone()));
         self.state.carry.waiting.push(prompt);
-        phase
+        if replaces { self.on_interrupt(phase, Interrupt::Replace) } else { phase }
     }
 
     /// Prompts become part of the run.

@@ -16,7 +16,7 @@ use crate::ladder::{Answer, Fault};
 use crate::prefix::Sent;
 use crate::retry::{self, Attempts, Trouble, Verdict};
 use crate::settle::After;
-use crate::state::{Phase, PhaseName, Settling};
+use crate::state::{Left, Phase, PhaseName, Settling};
 use crate::step::Cx;
 use windlass_protocol::Interrupt;
 
@@ -249,22 +249,37 @@ impl Cx<'_> {
         Some(retry::decide(&trouble, &self.config.retry))
     }
 
-    /// Stops reading at once; what was said stays said, what was started is stopped.
+    /// What was said stays said, what was started is stopped.
     pub(crate) fn interrupt_streaming(&mut self, mut streaming: Streaming, kind: Interrupt) -> Phase {
-        self.effects.push(Effect::CancelModel(streaming.request));
-        self.close_account(&streaming);
-        if let Some(open) = streaming.open.take().filter(|open| !open.text.trim().is_empty()) {
-            let (id, block) = (self.message_id(), Block::text(&open.text));
-            self.show_block(&streaming, Shown { id, index: open.index, block: &block, aborted: true });
-            streaming.blocks.push((id, block));
-        }
+        self.stop_reading(&mut streaming);
         streaming.calls.cancel_for(kind, self);
         self.record_answer(&mut streaming);
-        self.leave(streaming.calls, After::End(Terminal::AbortedStreaming), Some(kind))
+        let end = After::End(Terminal::AbortedStreaming);
+        self.leave(streaming.calls, end, Left { interrupt: Some(kind), request: Some(streaming.request) })
+    }
+
+    /// A hook ends the run before a call of the response, which need not be complete for that.
+    pub(crate) fn stop_streaming(&mut self, mut streaming: Streaming) -> Phase {
+        self.stop_reading(&mut streaming);
+        streaming.calls.stop_for_hook(self);
+        self.record_answer(&mut streaming);
+        let end = After::End(Terminal::HookStopped);
+        self.leave(streaming.calls, end, Left { interrupt: None, request: Some(streaming.request) })
+    }
+
+    /// Text that was on its way is shown as far as it came.
+    fn stop_reading(&mut self, streaming: &mut Streaming) {
+        self.effects.push(Effect::CancelModel(streaming.request));
+        self.close_account(streaming);
+        if let Some(open) = streaming.open.take().filter(|open| !open.text.trim().is_empty()) {
+            let (id, block) = (self.message_id(), Block::text(&open.text));
+            self.show_block(streaming, Shown { id, index: open.index, block: &block, aborted: true });
+            streaming.blocks.push((id, block));
+        }
     }
 
     /// The only road out of streaming.
-    pub(crate) fn leave(&mut self, mut calls: CallQueue, then: After, interrupt: Option<Interrupt>) -> Phase {
+    pub(crate) fn leave(&mut self, mut calls: CallQueue, then: After, left: Left) -> Phase {
         self.enter(PhaseName::Settling);
         calls.let_go();
         calls.advance(self);
@@ -272,7 +287,7 @@ impl Cx<'_> {
         self.settle(Box::new(Settling {
             calls,
             then,
-            interrupt,
+            left,
             deadline,
             hooked: RoundHooks::default(),
             looking: None,

@@ -76,6 +76,7 @@ impl Onward {
             turn_count: carry.turn_count + u32::from(is_next_turn),
             transition: Some(self.transition),
             waiting: carry.waiting,
+            unfinished: carry.unfinished,
             withheld: carry.withheld,
             staged: carry.staged,
             budget: match self.transition {

@@ -4,7 +4,7 @@
 mod log;
 
 use log::{Scenario, check};
-use windlass_core::{Config, Interrupt, Priority, Prompt, Source, Speaker};
+use windlass_core::{Config, Interrupt, PermissionMode, Priority, Prompt, Source, Speaker};
 use windlass_protocol::{
     FileChange, FileSeen, MemoryNote, ModelCard, StopReason, Surroundings, Terminal, ToolOutcome, ToolSpec,
 };
@@ -66,22 +66,80 @@ fn waiting_prompts_go_in_by_priority_and_are_marked_as_started() {
         Scenario::new()
             .submit("x")
             .call("read a")
+            .steer_prompt("l", prompt("l", Speaker::User, Priority::Later))
             .steer_prompt("b", prompt("b", Speaker::User, Priority::Next))
-            .steer_prompt("t", prompt("t", Speaker::Task, Priority::Later))
-            .steer_prompt("a", prompt("a", Speaker::User, Priority::Now))
             .steer_prompt("c", prompt("c", Speaker::User, Priority::Next))
+            .steer_prompt("t", prompt("t", Speaker::Task, Priority::Next))
             .ended(StopReason::ToolUse)
-            .finished(1, "A"),
+            .finished(1, "A")
+            .text("Done.")
+            .ended(StopReason::EndTurn)
+            .submit("y"),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call read a                examine c1
         > c1 is read a               run c1
+        > steer l
         > steer b
-        > steer t
-        > steer a
         > steer c
+        > steer t
         < end tool_use               settling
-        > c1 finished A              result c1 | started id-a,id-b,id-c,id-t | said a/b/c | note t | preparing streaming | call-model #2 [user assistant(read) user(result) user(a/b/c) user]
+        > c1 finished A              result c1 | started id-b,id-c,id-t | said b/c | note t | preparing streaming | call-model #2 [user assistant(read) user(result) user(b/c) user]
+        < text Done.
+        < end end_turn               settling done | = completed after 2
+        > submit y                   started id-l | preparing streaming | call-model #3 [user assistant(read) user(result) user(b/c) user assistant(text) user(l/y)]
+        ",
+    );
+}
+
+#[test]
+fn what_is_for_later_goes_in_after_a_call_that_only_sleeps() {
+    let later = || prompt("l", Speaker::User, Priority::Later);
+    check(
+        Scenario::new()
+            .submit("x")
+            .call("sleep 5")
+            .steer_prompt("l", later())
+            .ended(StopReason::ToolUse)
+            .finished(1, "."),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call sleep 5               examine c1
+        > c1 is sleep 5              run c1
+        > steer l
+        < end tool_use               settling
+        > c1 finished .              result c1 | started id-l | said l | preparing streaming | call-model #2 [user assistant(sleep) user(result) user]
+        ",
+    );
+}
+
+#[test]
+fn a_prompt_that_cannot_wait_interrupts_and_replaces_what_runs() {
+    let now = || prompt("n", Speaker::User, Priority::Now);
+    check(
+        Scenario::new()
+            .permission_mode(PermissionMode::BypassPermissions)
+            .submit("x")
+            .call("write a")
+            .steer_prompt("n", now())
+            .finished(1, "A")
+            .submit("y"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call write a               examine c1
+        > c1 is write a              run c1
+        > steer n                    cancel-model #1 | settling | timer t1 800
+        > c1 finished A              result c1 | done | = aborted_streaming after 1
+        > submit y                   started id-n | preparing streaming | call-model #2 [user assistant(write) user(result) user(n/y)]
+        ",
+    );
+    // News of a task is nobody's word against the run.
+    check(
+        Scenario::new().submit("x").text("Well").steer_prompt("t", prompt("t", Speaker::Task, Priority::Now)),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < text Well
+        > steer t
         ",
     );
 }
@@ -104,8 +162,8 @@ fn an_interrupt_keeps_what_waits_for_the_next_prompt() {
         < end tool_use               settling
         > steer b
         > interrupt                  cancel c1 | timer t1 800
-        > c1 finished A              result c1 | done | note The user interrupted while tools were running. | = aborted_tools after 1
-        > submit y                   started id-b | preparing streaming | call-model #2 [user assistant(read) user(result) user user(b/y)]
+        > c1 finished A              result c1 | done | = aborted_tools after 1
+        > submit y                   started id-b | preparing streaming | call-model #2 [user assistant(read) user(result) user(b/y)]
         ",
     );
 }

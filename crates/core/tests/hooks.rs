@@ -309,10 +309,10 @@ fn a_hook_before_a_call_can_end_the_run_and_nothing_else_starts() {
         > c2 is read b               ask h2 PreToolUse read b
         < call read c                examine c3
         > c3 is read c               ask h3 PreToolUse read c
-        > h2 says stop               notice A hook of read ended the run: enough | cancel h3
+        > h2 says stop               notice A hook of read ended the run: enough | cancel-model #1 | cancel h3 | cancel c1 | settling | timer t1 800
         < call read d
-        < end tool_use               settling
-        > c1 finished A              result c1: A | result c2 error: Not run: a hook ended the run before this call started. | result c3 error: Not run: a hook ended the run before this call started. | result c4 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1
+        < end tool_use
+        > c1 finished A              result c1: A | result c2 error: Not run: a hook ended the run before this call started. | result c3 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1
         ",
     );
 }
@@ -395,7 +395,9 @@ fn a_hook_after_a_call_can_end_the_run_with_every_result() {
             .finished(1, "A")
             .hooked(1, "stop", stops(""))
             .finished(2, "B")
-            .hooked(2, "nothing", nothing()),
+            .hooked(2, "nothing", nothing())
+            .finished(3, "C")
+            .hooked(3, "nothing", nothing()),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call read a                examine c1
@@ -408,7 +410,9 @@ fn a_hook_after_a_call_can_end_the_run_with_every_result() {
         > c1 finished A              ask h1 PostToolUse read a
         > h1 says stop               notice A hook of read ended the run. | result c1: A
         > c2 finished B              ask h2 PostToolUse read b
-        > h2 says nothing            result c2: B | result c3 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1
+        > h2 says nothing            run c3 | result c2: B
+        > c3 finished C              ask h3 PostToolUse write c
+        > h3 says nothing            result c3: C | done | = hook_stopped after 1
         ",
     );
 }
@@ -603,7 +607,7 @@ fn after_a_failure_only_failure_hooks_run_and_nobody_waits_for_them() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < fails Auth                 settling stopping | ask h1 StopFailure it failed
-        > h1 says no                 done | = api_error after 1: it failed
+        > h1 says no                 done | failed api_error | = api_error after 1: it failed
         ",
     );
 }
@@ -616,7 +620,7 @@ fn failure_hooks_hear_of_every_end_that_the_provider_is_the_cause_of() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < fails Media                settling stopping | ask h1 StopFailure it failed
-        > h1 says no                 done | = image_error after 1: it failed
+        > h1 says no                 done | failed image_error | = image_error after 1: it failed
         ",
     );
     check(
@@ -628,7 +632,7 @@ fn failure_hooks_hear_of_every_end_that_the_provider_is_the_cause_of() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < fails Overflow             settling stopping | ask h1 StopFailure it failed
-        > h1 says no                 done | = prompt_too_long after 1: it failed
+        > h1 says no                 done | failed prompt_too_long | = prompt_too_long after 1: it failed
         ",
     );
     check(
@@ -643,7 +647,7 @@ fn failure_hooks_hear_of_every_end_that_the_provider_is_the_cause_of() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text One
         < end max_tokens             settling stopping | ask h1 StopFailure max_output_tokens
-        > h1 says no                 done | = max_output_tokens after 1
+        > h1 says no                 done | failed max_output_tokens | = max_output_tokens after 1
         ",
     );
 }

@@ -65,7 +65,7 @@ fn aborted_streaming_while_hooks_are_asked_about_the_end() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < fails Auth                 settling stopping | ask h1 StopFailure it failed
-        > interrupt                  cancel h1 | done | = api_error after 1: it failed
+        > interrupt                  cancel h1 | done | failed api_error | = api_error after 1: it failed
         ",
     );
 }
@@ -173,13 +173,11 @@ fn prompts_that_waited_for_the_end_go_in_by_priority_with_the_next_one() {
             .submit_prompt("a", prompt("a", Priority::Next))
             .steer_prompt("later", prompt("later", Priority::Later))
             .steer_prompt("now", prompt("now", Priority::Now))
-            .interrupt(Interrupt::Replace)
             .submit_prompt("b", prompt("b", Priority::Next)),
         "
         > submit a                   started a | preparing streaming | call-model #1 [user]
         > steer later
-        > steer now
-        > interrupt                  cancel-model #1 | settling done | = aborted_streaming after 1
+        > steer now                  cancel-model #1 | settling done | = aborted_streaming after 1
         > submit b                   started now,later,b | preparing streaming | call-model #2 [user user(now/later/b)]
         ",
     );

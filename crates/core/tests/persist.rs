@@ -140,7 +140,7 @@ fn after_the_log_failed_calls_are_told_to_stop_again() {
         < call write a               [answered] | examine c1
         > c1 is write a              [intended c1!] | run c1
         > interrupt                  cancel-model #1 | cancel c1 | settling | timer t1 800
-        > log fails                  cancel c1 | timer t2 800
+        > log fails                  cancel-model #1 | cancel c1 | timer t2 800
         > timer t1
         > timer t2                   abandon c1 | [result c1] | result c1 error | [ended store_failed!] | done | = store_failed after 1
         ",

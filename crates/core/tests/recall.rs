@@ -215,6 +215,34 @@ fn prompts_that_wait_are_recalled_in_their_order() {
 }
 
 #[test]
+fn prompts_of_runs_that_did_not_end_well_are_unfinished() {
+    let joined = |scenario: Scenario| {
+        scenario.submit("x").call("read a").steer("one").ended(StopReason::ToolUse).finished(1, "A")
+    };
+    #[track_caller]
+    fn check(scenario: &dyn Fn() -> Scenario, expected: &[&str]) {
+        let texts = |state: &State| -> Vec<String> {
+            let blocks: Vec<Block> = state.unfinished().flat_map(|prompt| prompt.blocks).collect();
+            blocks.iter().filter_map(Block::as_text).map(str::to_owned).collect()
+        };
+        assert_eq!(texts(&state(scenario())), expected, "at once");
+        assert_eq!(texts(&recall(records(scenario())).state), expected, "recalled");
+    }
+    check(&|| joined(new()), &["x", "one"]);
+    check(&|| joined(new()).text("Done.").ended(StopReason::EndTurn), &[]);
+    check(&|| joined(new()).fails(FailureClass::Auth), &["x", "one"]);
+    check(&|| joined(new()).interrupt(Interrupt::Stop), &[]);
+    check(
+        &|| joined(new()).fails(FailureClass::Auth).submit("y").fails(FailureClass::Auth),
+        &["x", "one", "y"],
+    );
+    check(
+        &|| joined(new()).fails(FailureClass::Auth).submit("y").text("Done.").ended(StopReason::EndTurn),
+        &[],
+    );
+}
+
+#[test]
 fn a_run_goes_on_without_a_prompt() {
     check(
         new().submit("x").call("read a").ended(StopReason::ToolUse).finished(1, "A").steer("also").cut_off().go_on().text("Done.").ended(StopReason::EndTurn),

@@ -314,7 +314,7 @@ fn only_the_picture_that_is_refused_is_taken_out_if_the_provider_names_it() {
         "
         > submit pictures            preparing streaming | call-model #1 [user(picture/and/picture)]
         < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user([Removed: a picture (image/png) that cannot be sent.]/and/[Removed: a picture (image/png) that cannot be sent.])]
-        < fails media                settling done | = image_error after 1: it failed
+        < fails media                settling done | failed image_error | = image_error after 1: it failed
         ",
     );
 }
@@ -448,7 +448,7 @@ fn fallbacks_take_over_in_their_order_and_the_last_one_ends_the_run() {
         > submit x                   preparing streaming | call-model #1 [user] first
         < fails NotFound             fall back from first to second | again model_fallback | settling preparing streaming | call-model #2 [user] second
         < fails NotFound             fall back from second to third | again model_fallback | settling preparing streaming | call-model #3 [user] third
-        < fails NotFound             settling done | = api_error after 1: it failed
+        < fails NotFound             settling done | failed api_error | = api_error after 1: it failed
         ",
     );
 }
@@ -604,7 +604,7 @@ fn the_provider_says_when_and_whether_to_try_again() {
         Scenario::new().submit("x").fails_with("429", too_long),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < fails 429                  settling done | = api_error after 1: it failed The provider asks to try again in 60 minutes.
+        < fails 429                  settling done | failed api_error | = api_error after 1: it failed The provider asks to try again in 60 minutes.
         ",
     );
     let never = Failure { should_retry: Some(false), ..of_class(FailureClass::Server) };
@@ -612,7 +612,7 @@ fn the_provider_says_when_and_whether_to_try_again() {
         Scenario::new().submit("x").fails_with("500", never),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < fails 500                  settling done | = api_error after 1: it failed
+        < fails 500                  settling done | failed api_error | = api_error after 1: it failed
         ",
     );
     let once = || Failure { should_retry: Some(true), ..of_class(FailureClass::BadRequest) };
@@ -622,7 +622,7 @@ fn the_provider_says_when_and_whether_to_try_again() {
         > submit x                   preparing streaming | call-model #1 [user]
         < fails 400                  retry 1 of 1 in 375 | settling waiting | timer t1 375
         > timer t1                   streaming | call-model #2 [user] same
-        < fails 400                  settling done | = api_error after 1: it failed Tried 2 times. Try again later.
+        < fails 400                  settling done | failed api_error | = api_error after 1: it failed Tried 2 times. Try again later.
         ",
     );
 }
@@ -636,7 +636,7 @@ fn a_used_up_quota_ends_the_run_with_its_time_unless_the_run_is_patient() {
         models(&["second"]).showing_outcome(shown).wall_s(600).submit("x").fails_with("quota", quota()),
         "
         > submit x                   preparing streaming | call-model #1 [user] first
-        < fails quota                settling done | = api_error after 1: it failed Some(3600)
+        < fails quota                settling done | failed api_error | = api_error after 1: it failed Some(3600)
         ",
     );
     let patient = |config: &mut Config| config.retry.patient = true;
@@ -653,7 +653,7 @@ fn a_used_up_quota_ends_the_run_with_its_time_unless_the_run_is_patient() {
         Scenario::new().with(patient).submit("x").fails(FailureClass::Quota),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < fails Quota                settling done | = api_error after 1: it failed
+        < fails Quota                settling done | failed api_error | = api_error after 1: it failed
         ",
     );
 }

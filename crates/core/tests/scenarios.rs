@@ -351,7 +351,7 @@ fn what_has_acted_stands_and_the_next_request_waits_its_pause() {
         < call write b               examine c2
         > c2 is write b              run c2
         < fails Cut                  cancel c2 | settling | timer t2 800
-        > c2 finished B              result c2 | done | = api_error after 2: it failed Tried 2 times. Try again later.
+        > c2 finished B              result c2 | done | failed api_error | = api_error after 2: it failed Tried 2 times. Try again later.
         ",
     );
 }
@@ -384,14 +384,14 @@ fn failures_that_cannot_heal_end_the_run() {
         Scenario::new().submit("x").fails(FailureClass::Auth),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < fails Auth                 settling done | = api_error after 1: it failed
+        < fails Auth                 settling done | failed api_error | = api_error after 1: it failed
         ",
     );
     check(
         Scenario::new().retries_max(0).submit("x").fails(FailureClass::Malformed),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < fails Malformed            settling done | = model_error after 1: it failed
+        < fails Malformed            settling done | failed model_error | = model_error after 1: it failed
         ",
     );
     check(
@@ -400,7 +400,7 @@ fn failures_that_cannot_heal_end_the_run() {
         > submit x                   preparing streaming | call-model #1 [user]
         < fails Overloaded           retry 1 of 1 in 375 | settling waiting | timer t1 375
         > timer t1                   streaming | call-model #2 [user] same
-        < fails Overloaded           settling done | = api_error after 1: it failed Tried 2 times. Try again later.
+        < fails Overloaded           settling done | failed api_error | = api_error after 1: it failed Tried 2 times. Try again later.
         ",
     );
 }
@@ -552,7 +552,7 @@ fn an_interrupt_does_not_change_an_end_that_was_decided() {
         < fails Auth                 cancel c1 | cancel c2 | settling | timer t1 800
         > interrupt
         > c1 finished A              result c1
-        > c2 finished B              result c2 | done | = api_error after 1: it failed
+        > c2 finished B              result c2 | done | failed api_error | = api_error after 1: it failed
         ",
     );
 }
@@ -646,7 +646,7 @@ fn a_server_that_has_answered_before_is_tried_more_often() {
         > timer t1                   streaming | call-model #2 [user] same
         < fails Connect              retry 2 of 2 in 750 | settling waiting | timer t2 750
         > timer t2                   streaming | call-model #3 [user] same
-        < fails Connect              settling done | = api_error after 1: it failed Tried 3 times. Try again later.
+        < fails Connect              settling done | failed api_error | = api_error after 1: it failed Tried 3 times. Try again later.
         ",
     );
     check(

@@ -216,7 +216,7 @@ fn max_turns_collects_the_results_and_sends_nothing_more() {
         < call read b                examine c2
         > c2 is read b               run c2
         < end tool_use               settling
-        > c2 finished B              result c2: B | turns used up 2 | done | = max_turns after 2 (badly)  ! Reached the limit of 2 turns. Raise it with --max-turns.
+        > c2 finished B              result c2: B | turns used up 2 of 2 | done | = max_turns after 2 (badly)  ! Reached maximum number of turns (2). Raise it with --max-turns.
         ",
     );
     // The last answer needs no turn.
@@ -251,7 +251,7 @@ fn max_budget_usd_after_a_report_of_usage() {
         < call read b                examine c2
         > c2 is read b               run c2
         < end tool_use 0+1           cancel c2 | settling | timer t1 800
-        > c2 finished B              result c2: B | done | = max_budget_usd after 2 (badly)  ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
+        > c2 finished B              result c2: B | done | = max_budget_usd after 2 (badly)  ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
         ",
     );
 }
@@ -263,8 +263,8 @@ fn max_budget_usd_before_a_request_and_over_the_whole_session() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
-        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
-        > submit y                   preparing done | = max_budget_usd after 1 (badly)  ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
+        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
+        > submit y                   preparing done | = max_budget_usd after 1 (badly)  ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
         ",
     );
 }
@@ -278,14 +278,14 @@ fn max_budget_usd_counts_from_when_the_session_was_opened() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
-        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
+        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
         > cut off
         > submit y                   preparing streaming | call-model #1 [user assistant(text) user]
         < text Done.
         < end end_turn 0+400         settling done | = completed after 1 (well) Done.
         > submit z                   preparing streaming | call-model #2 [user assistant(text) user assistant(text) user]
         < text Done.
-        < end end_turn 0+600         settling done | = max_budget_usd after 1 (badly) Done. ! The budget is used up: 1.0000 USD spent since the session was resumed, 2.0000 USD in all. Raise it with --max-budget-usd.
+        < end end_turn 0+600         settling done | = max_budget_usd after 1 (badly) Done. ! Reached maximum budget ($1): 1.0000 USD spent since the session was resumed, 2.0000 USD in all. Raise it with --max-budget-usd.
         ",
     );
 }
@@ -314,7 +314,7 @@ fn max_budget_usd_counts_forks_and_starts_none_without_money() {
         > c1 finished A              result c1: A | fork f1 summary | preparing streaming | call-model #2 [user assistant(read) user(result)]
         > f1 for 0.6 USD
         < text Done.
-        < end end_turn               settling done | = max_budget_usd after 2 (badly) Done. ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
+        < end end_turn               settling done | = max_budget_usd after 2 (badly) Done. ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
         ",
     );
     check(
@@ -327,7 +327,7 @@ fn max_budget_usd_counts_forks_and_starts_none_without_money() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
-        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
+        < end end_turn 0+1000        settling done | = max_budget_usd after 1 (badly) Done. ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
         > compact the names          compacting manual | look l1 [] | preparing
         ",
     );
@@ -365,7 +365,7 @@ fn a_budget_that_runs_out_while_looking_around_keeps_the_results() {
         < end tool_use               settling
         > c2 finished B              result c2: B | look l2 []
         > f1 for 1 USD
-        > l2 finds nothing           done | = max_budget_usd after 2 (badly)  ! The budget is used up: 1.0000 USD spent. Raise it with --max-budget-usd.
+        > l2 finds nothing           done | = max_budget_usd after 2 (badly)  ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
         ",
     );
     assert_eq!(
@@ -469,7 +469,7 @@ fn blocking_limit() {
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn 177000+0      settling done | = completed after 1 (well) Done.
-        > submit y                   preparing done | = blocking_limit after 1 (badly)  ! The context window is full, and automatic compaction is off. Start a new session, or turn it on again: see DISABLE_AUTO_COMPACT and DISABLE_COMPACT.
+        > submit y                   preparing done | failed blocking_limit | = blocking_limit after 1 (badly)  ! The context window is full, and automatic compaction is off. Start a new session, or turn it on again: see DISABLE_AUTO_COMPACT and DISABLE_COMPACT.
         ",
     );
     // A summariser is not stopped by what it was called to cure.
@@ -499,7 +499,7 @@ fn prompt_too_long_shows_what_was_withheld() {
         > submit x                   preparing streaming | call-model #1 [user]
         < fails too long             again reactive_compact_retry | compacting reactive | fork f1 compact | settling preparing
         > f1 completed They asked for x. look l1 []
-        > l1 finds nothing           not compacted: The conversation cannot be made shorter. | done | = prompt_too_long after 1: prompt is too long: 210000 tokens > 200000 maximum (badly)  ! prompt is too long: 210000 tokens > 200000 maximum
+        > l1 finds nothing           not compacted: The conversation cannot be made shorter. | done | failed prompt_too_long | = prompt_too_long after 1: prompt is too long: 210000 tokens > 200000 maximum (badly)  ! prompt is too long: 210000 tokens > 200000 maximum
         < fails too long
         ",
     );
@@ -508,7 +508,7 @@ fn prompt_too_long_shows_what_was_withheld() {
         new().with(off).submit("x").fails_with("too long", failure()),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < fails too long             settling done | = prompt_too_long after 1: prompt is too long: 210000 tokens > 200000 maximum (badly)  ! prompt is too long: 210000 tokens > 200000 maximum
+        < fails too long             settling done | failed prompt_too_long | = prompt_too_long after 1: prompt is too long: 210000 tokens > 200000 maximum (badly)  ! prompt is too long: 210000 tokens > 200000 maximum
         ",
     );
     // The provider refused nothing, but the window is full.
@@ -517,7 +517,7 @@ fn prompt_too_long_shows_what_was_withheld() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Half
-        < end model_context_window_exceeded settling done | = prompt_too_long after 1 (badly) Half ! The context window is full, and compaction did not make room. Use /compact, or start a new session.
+        < end model_context_window_exceeded settling done | failed prompt_too_long | = prompt_too_long after 1 (badly) Half ! The context window is full, and compaction did not make room. Use /compact, or start a new session.
         ",
     );
 }
@@ -545,7 +545,7 @@ fn max_output_tokens() {
         < text , three
         < end max_tokens             note Your answer was cut at the output limit. Continue exactly where it stopped, even in the middle of a sentence: no apology, no recap. Split the rest into smaller pieces. | again max_output_tokens_recovery | settling preparing streaming | call-model #4 [user assistant(text) user assistant(text) user assistant(text) user]
         < text , four
-        < end max_tokens             settling done | = max_output_tokens after 1 (badly) One, two, three, four ! The answer exceeded the output limit again and again. Ask for less at once, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS.
+        < end max_tokens             settling done | failed max_output_tokens | = max_output_tokens after 1 (badly) One, two, three, four ! The answer exceeded the output limit again and again. Ask for less at once, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS.
         ",
     );
 }
@@ -561,7 +561,7 @@ fn image_error() {
         "
         > submit a picture           preparing streaming | call-model #1 [user(look/picture)]
         < fails media                media stripped from 1 | again reactive_compact_retry | settling preparing streaming | call-model #2 [user(look/[Removed: a picture (image/png) that cannot be sent.])]
-        < fails media                settling done | = image_error after 1: image exceeds 5 MB maximum (badly)  ! image exceeds 5 MB maximum
+        < fails media                settling done | failed image_error | = image_error after 1: image exceeds 5 MB maximum (badly)  ! image exceeds 5 MB maximum
         ",
     );
     // There is nothing to take out.
@@ -569,7 +569,7 @@ fn image_error() {
         new().submit("x").fails_with("media", too_large()),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < fails media                settling done | = image_error after 1: image exceeds 5 MB maximum (badly)  ! image exceeds 5 MB maximum
+        < fails media                settling done | failed image_error | = image_error after 1: image exceeds 5 MB maximum (badly)  ! image exceeds 5 MB maximum
         ",
     );
 }
@@ -581,7 +581,7 @@ fn model_error() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Half
-        < fails Malformed            settling done | = model_error after 1: it failed (badly) Half ! it failed
+        < fails Malformed            settling done | failed model_error | = model_error after 1: it failed (badly) Half ! it failed
         ",
     );
 }
@@ -592,7 +592,7 @@ fn api_error() {
         new().submit("x").fails_with("401", Failure::new(FailureClass::Auth, "invalid x-api-key")),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < fails 401                  settling done | = api_error after 1: invalid x-api-key (badly)  ! invalid x-api-key
+        < fails 401                  settling done | failed api_error | = api_error after 1: invalid x-api-key (badly)  ! invalid x-api-key
         ",
     );
     check(
@@ -608,7 +608,7 @@ fn api_error() {
         < text Half
         < fails Stalled              retract 1 | retry 1 of 1 in 375 | settling waiting | timer t1 375
         > timer t1                   streaming | call-model #2 [user] same
-        < fails Server               settling done | = api_error after 1: it failed Tried 2 times. Try again later. (badly)  ! it failed Tried 2 times. Try again later.
+        < fails Server               settling done | failed api_error | = api_error after 1: it failed Tried 2 times. Try again later. (badly)  ! it failed Tried 2 times. Try again later.
         ",
     );
 }

@@ -1,6 +1,7 @@
 //! What reaches a session from outside: messages and answers through handles, interrupts, and tasks that have ended.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use futures_util::task::AtomicWaker;
@@ -27,21 +28,21 @@ pub struct SessionEnded;
 /// The wish to interrupt, beside the inbox: it must never wait behind messages.
 #[derive(Debug, Default)]
 struct Interrupts {
-    wish: Mutex<Option<Interrupt>>,
+    wish: AtomicBool,
     waker: AtomicWaker,
 }
 
 impl Interrupts {
-    fn ask(&self, kind: Interrupt) {
-        *self.wish.lock().unwrap_or_else(PoisonError::into_inner) = Some(kind);
+    fn ask(&self) {
+        self.wish.store(true, Ordering::Release);
         self.waker.wake();
     }
 
-    fn take(&self) -> Option<Interrupt> {
-        self.wish.lock().unwrap_or_else(PoisonError::into_inner).take()
+    fn take(&self) -> bool {
+        self.wish.swap(false, Ordering::AcqRel)
     }
 
-    fn poll(&self, cx: &Context<'_>) -> Option<Interrupt> {
+    fn poll(&self, cx: &Context<'_>) -> bool {
         self.waker.register(cx.waker());
         self.take()
     }
@@ -67,12 +68,12 @@ impl Inbox {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Option<Event> {
         let interrupt = self.interrupts.poll(cx);
         if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
-            if let Some(kind) = interrupt {
-                self.interrupts.ask(kind);
+            if interrupt {
+                self.interrupts.ask();
             }
             return Some(event);
         }
-        interrupt.map(Event::Interrupt).or_else(|| self.poll_tasks(cx))
+        interrupt.then_some(Event::Interrupt(Interrupt::Stop)).or_else(|| self.poll_tasks(cx))
     }
 
     fn poll_tasks(&self, cx: &mut Context<'_>) -> Option<Event> {
@@ -106,24 +107,23 @@ fn notification(task: &EndedTask) -> Prompt {
         output_file.display()
     );
     let blocks = vec![Block::text(&text)];
-    Prompt { blocks, speaker: Speaker::Task, priority: Priority::Later, ..Prompt::default() }
+    Prompt { blocks, speaker: Speaker::Task, ..Prompt::default() }
 }
 
 impl Handle {
     /// Asks the run to stop: every call is answered, the run ends with its terminal. Between runs it means nothing.
     pub fn interrupt(&self) {
-        self.interrupts.ask(Interrupt::Stop);
+        self.interrupts.ask();
     }
 
-    /// Stops the run because the user has said something else, which waits for the next run.
+    /// Stops the run because the user has said something else, which begins the next run: edits finish, other calls are
+    /// cancelled, and the transcript says nothing of an interrupt. The same as to steer a prompt of [`Priority::Now`].
     pub async fn interrupt_with(&self, prompt: impl Into<Prompt>) -> Result<(), SessionEnded> {
-        self.steer(prompt).await?;
-        self.interrupts.ask(Interrupt::Replace);
-        Ok(())
+        self.steer(Prompt { priority: Priority::Now, ..prompt.into() }).await
     }
 
-    /// Hands the session a message: the model sees it with the next results, or in the next run. Waits while many
-    /// messages have not been taken; they are taken by a run that is polled.
+    /// Hands the session a message: the model sees it when its priority says, by default with the next results, or in the next
+    /// run. Waits while many messages have not been taken; they are taken by a run that is polled.
     pub async fn steer(&self, prompt: impl Into<Prompt>) -> Result<(), SessionEnded> {
         self.send(Event::Steer(prompt.into())).await
     }

@@ -150,7 +150,6 @@ mod inflight;
 mod jobs;
 mod journal;
 mod machine;
-mod marks;
 mod options;
 mod prompt;
 mod replay;
@@ -173,8 +172,8 @@ pub use windlass_core::{
     Anchors, AnswerSchema, Asking, Case, CheckAnswer, Classifier, CommandPattern, ContextPolicy,
     ContinuationPolicy, EarlyStart, Hosts, OutputPolicy, PROTECTED_DIRECTORIES, PROTECTED_FILES,
     PermissionMode, Permissions, Priority, Prompt, Reach, Recall, Recalled, RepeatPolicy, RetryPolicy, Rule,
-    RuleError, RuleSource, Rules, Sandboxing, Source, Speaker, ThinkingMode, ThinkingWish, UnknownTool,
-    judge, missing_rules, offers,
+    RuleError, RuleSource, Rules, Sandboxing, Source, Speaker, ThinkingMode, ThinkingWish, Unfinished,
+    UnknownTool, judge, missing_rules, offers,
 };
 /// The traits of the outside world: what a tool, a model client or a runner of hooks implements.
 pub use windlass_ports as ports;

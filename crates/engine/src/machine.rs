@@ -14,7 +14,6 @@ use crate::builder::Shared;
 use crate::inbox::Inbox;
 use crate::inflight::Inflight;
 use crate::journal::Journal;
-use crate::marks::Marks;
 use crate::results::ResultFiles;
 
 /// How many events a poll may take that nothing is shown for. A model that never pauses must not keep the thread from
@@ -34,7 +33,6 @@ pub(crate) struct World {
 /// A state and what goes on in it.
 pub(crate) struct Machine {
     pub(crate) state: State,
-    pub(crate) marks: Marks,
     config: Arc<Config>,
     world: World,
     seed: SessionSeed,
@@ -54,7 +52,6 @@ impl Machine {
         let inflight = Inflight::new(world.clone(), config.clone(), seed);
         Self {
             state,
-            marks: Marks::default(),
             config,
             world,
             seed,
@@ -255,7 +252,6 @@ impl Machine {
     }
 
     fn emit(&mut self, update: Update) {
-        self.marks.note(&update);
         self.running &= !matches!(update, Update::Done(_));
         self.outbox.push_back(update);
     }
@@ -264,7 +260,6 @@ impl Machine {
     pub(crate) fn rest(&mut self) {
         self.inflight.clear();
         self.outbox.clear();
-        self.marks.close();
         if std::mem::take(&mut self.running) {
             self.todo.clear();
             if self.journal.left_behind() {

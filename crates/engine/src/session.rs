@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use windlass_core::{Event, Prompt, State};
+use windlass_core::{Event, Prompt, State, Unfinished};
 use windlass_ports::{LogError, SessionLog};
 use windlass_protocol::{
     ContextReport, HookEvent, ModelSpend, Role, SessionSeed, StartSource, TimeSpent, Transcript,
@@ -167,6 +167,11 @@ impl Session {
         self.machine.state.cwd()
     }
 
+    /// The messages that wait and that no request has carried yet, the next first, as far as the session knows of them.
+    pub fn waiting_prompts(&self) -> impl Iterator<Item = &Prompt> {
+        self.machine.state.waiting_prompts()
+    }
+
     /// How many messages wait that no request has carried yet: those that were steered, and news of background tasks. They
     /// are part of the next run.
     pub fn waiting(&mut self) -> usize {
@@ -207,11 +212,12 @@ impl Session {
         ModelSpend::cost_usd(self.spent())
     }
 
-    /// The prompts that were part of a run that did not end well or was dropped, by the ids their senders gave them, in
-    /// order. One that is run again and ends well is not among them any more.
+    /// The prompts of runs that failed, were dropped or were cut off, in order, also those of another process: they may be run
+    /// again. A run that ends well answers to everything before it, so none is left after it; nor after one that was interrupted,
+    /// since whoever stops a run has seen what came of it.
     #[must_use]
-    pub fn unfinished(&self) -> &[Arc<str>] {
-        self.machine.marks.unfinished()
+    pub fn unfinished(&self) -> Vec<Unfinished> {
+        self.machine.state.unfinished().collect()
     }
 
     /// Keeps what was said between runs.

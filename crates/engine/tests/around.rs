@@ -24,8 +24,8 @@ use windlass_ports::{
     ToolContext,
 };
 use windlass_protocol::{
-    CallFacts, CallKind, CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, HookScene, Outcome,
-    ToolOutcome,
+    Block, CallFacts, CallKind, CompactTrigger, Decision, HookAnswer, HookCall, HookEvent, HookScene,
+    Outcome, ToolOutcome,
 };
 use windlass_tools::{Lookout, Read, ReadLimits};
 
@@ -94,13 +94,18 @@ async fn prompts_of_a_run_that_did_not_end_well_are_unfinished() {
     );
     let mut session = builder(folder.path(), &script).build().unwrap().session();
     assert!(!outcome(&run(&mut session, with_id("go", "p1")).await).terminal.is_success());
-    assert_eq!(session.unfinished(), ["p1".into()]);
+    assert_eq!(unfinished(&session), ["p1"]);
     let mut dropped = session.run(with_id("other", "p2"));
     dropped.next().await.unwrap();
     drop(dropped);
-    assert_eq!(session.unfinished(), ["p1".into(), "p2".into()]);
+    assert_eq!(unfinished(&session), ["p1", "p2"]);
+    assert_eq!(session.unfinished()[1].blocks, [Block::text("other")]);
     assert!(outcome(&run(&mut session, with_id("go", "p1")).await).terminal.is_success());
-    assert_eq!(session.unfinished(), ["p2".into()]);
+    assert!(session.unfinished().is_empty());
+}
+
+fn unfinished(session: &Session) -> Vec<String> {
+    session.unfinished().iter().flat_map(|prompt| &prompt.ids).map(ToString::to_string).collect()
 }
 
 /// A long answer, a summary of it, and a short answer.

@@ -44,7 +44,7 @@ pub enum Event {
         /// Why the session begins, if this is the first of it in this process.
         start: Option<StartSource>,
     },
-    /// A message typed while the run goes on; it goes in with the next results.
+    /// A message typed while the run goes on; its priority says when it goes in.
     Steer(Prompt),
     /// Stop: answer everything and end.
     Interrupt(Interrupt),
@@ -164,15 +164,15 @@ pub enum Speaker {
     Task,
 }
 
-/// When a waiting prompt goes in: those of a higher priority first, in order within one.
+/// When a prompt goes in that comes during a run: those of a higher priority first, in order within one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Before everything else.
+    /// At once: what a person says so interrupts the run and replaces what it was doing.
     Now,
     /// With the next results.
     #[default]
     Next,
-    /// With the next results, after everything else.
+    /// Once the run has ended, or after a call that only sleeps.
     Later,
 }
 

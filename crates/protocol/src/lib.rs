@@ -53,7 +53,7 @@ pub use model::{
 pub use reason::{Terminal, Transition};
 pub use record::{
     Answered, CallResult, CompactionFacts, Durability, Facts, Fate, Intended, Record, Requested, Rest, Ruled,
-    Said, SentFacts, Spent, TimeSpent,
+    Said, SentFacts, Spent, TimeSpent, UnfinishedPrompt,
 };
 pub use ruling::{
     Behaviour, Destination, Offers, PermissionChange, PermissionUpdate, Ruling, RulingRule, Verdict,

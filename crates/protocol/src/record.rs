@@ -198,6 +198,8 @@ pub struct Rest {
     pub tasks: Option<(Arc<str>, u32)>,
     /// The last request.
     pub sent: Option<SentFacts>,
+    /// Prompts whose run did not end well, since the last that did.
+    pub unfinished: Vec<UnfinishedPrompt>,
     /// Whether a provider ever answered.
     pub reached: bool,
     /// How long the runs took; none before the first has ended.
@@ -230,6 +232,17 @@ pub struct CompactionFacts {
     pub rewritten_at_tokens: Option<u64>,
     /// The last message whose results were decided on.
     pub decided_to: Option<MessageId>,
+}
+
+/// A prompt that the model has seen and whose run has not ended well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnfinishedPrompt {
+    /// The message that holds it.
+    pub message: MessageId,
+    /// The ids their senders gave to the prompts in it.
+    pub prompts: Vec<Arc<str>>,
+    /// How many blocks of the message at the front the engine put there.
+    pub context: usize,
 }
 
 /// The last request of a session: the provider's cache ends with it.

@@ -179,6 +179,8 @@ pub enum Update {
     PromptsStarted(Vec<Arc<str>>),
     /// The limit of turns is reached; the run ends.
     TurnsUsedUp {
+        /// How many turns there were.
+        turns: u32,
         /// The limit.
         limit: u32,
     },
@@ -186,6 +188,15 @@ pub enum Update {
     Notice(String),
     /// A hook had no say.
     HookFailed(HookFailure),
+    /// The run ends on this failure, which was withheld as long as a cure was tried: a message in the model's place.
+    Failed {
+        /// How the run ends.
+        terminal: Terminal,
+        /// What went wrong and what to do, for people.
+        text: String,
+        /// The failed model call, if one failed.
+        failure: Option<Box<Failure>>,
+    },
     /// The end of the run.
     Done(Box<Outcome>),
 }

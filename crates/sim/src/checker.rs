@@ -157,7 +157,7 @@ impl Checker {
                 }
             }
             Event::Hooked { hook, answer } if answer.stop.is_some() => {
-                self.calls.ending |= self.beside.asks_about_call(*hook);
+                self.calls.ending |= self.beside.asks_before_call(*hook);
             }
             Event::Forked { fork, outcome } if self.beside.waits_for(*fork) => {
                 self.account.book_fork(outcome);

@@ -59,7 +59,7 @@ const STOPS: [&str; 8] = [
     "new",
 ];
 /// Parts of requests and updates that only some walks have.
-const SIGHTS: [&str; 16] = [
+const SIGHTS: [&str; 17] = [
     "cache missed",
     "cleared by the provider",
     "compaction failed",
@@ -69,6 +69,7 @@ const SIGHTS: [&str; 16] = [
     "question",
     "question about a call in doubt",
     "denied",
+    "prompt that replaces a run",
     "request asks for the whole answer",
     "request edits the context",
     "request says what is left of a task budget",
@@ -128,6 +129,7 @@ impl Coverage {
             Update::Question(_) => self.count("sight", "question"),
             Update::Denied(_) => self.count("sight", "denied"),
             Update::ToolUseSummary { .. } => self.count("sight", "summary of calls"),
+            Update::Failed { terminal, .. } => self.count("shown failure", terminal.name()),
             Update::TurnsUsedUp { .. } => self.count("sight", "turns used up"),
             _ => (),
         }
@@ -166,6 +168,8 @@ impl Coverage {
             .iter()
             .flat_map(|class| FAILURE_POINTS.iter().map(|point| ("failure", failure_name(*class, *point))));
         let mut named: Vec<(&'static str, String)> = Vec::new();
+        let shown = Terminal::ALL.into_iter().filter(|terminal| terminal.is_failure());
+        named.extend(shown.map(|terminal| ("shown failure", terminal.name().to_owned())));
         named.extend(transitions);
         named.extend(terminals);
         named.extend(decisions);

@@ -280,6 +280,9 @@ impl World {
             self.past.push(event.clone());
         }
         let (from, end) = (self.state.phase(), self.possible_end(&event));
+        if matches!(event, Event::Steer(_)) && end.is_some() {
+            self.coverage.count("sight", "prompt that replaces a run");
+        }
         let submitted = matches!(event, Event::Submit(_));
         let failed = Mutant::text_of(&event);
         self.checker.on_event(&event, &self.config);
@@ -368,6 +371,9 @@ impl World {
         let is_live = [PhaseName::Streaming, PhaseName::Settling, PhaseName::Waiting].contains(&phase);
         match event {
             Event::Interrupt(kind) if is_live => Some(End::Interrupt(*kind)),
+            Event::Steer(prompt) | Event::Submit(prompt) if is_live && replaces(prompt) => {
+                Some(End::Interrupt(Interrupt::Replace))
+            }
             Event::StoreFailed { .. } if is_live => Some(End::Failed),
             Event::Model {
                 request,
@@ -453,13 +459,17 @@ impl World {
             blocks.push(Block::text(long_text(&mut self.rng)));
         }
         let speaker = if self.rng.one_in(6) { Speaker::Task } else { Speaker::User };
-        let priorities = [Priority::Now, Priority::Next, Priority::Later];
+        let priorities = [Priority::Next, Priority::Later];
         Prompt {
             context: Vec::new(),
             blocks,
             id: (!self.rng.one_in(3)).then(|| format!("prompt-{}", self.rng.bits()).into()),
             speaker,
-            priority: self.rng.pick(&priorities).unwrap_or_default(),
+            priority: if self.rng.one_in(12) {
+                Priority::Now
+            } else {
+                self.rng.pick(&priorities).unwrap_or_default()
+            },
             token_budget: self.rng.one_in(12).then(|| 200 + self.rng.below(3_000)),
             start: None,
         }
@@ -591,6 +601,11 @@ impl World {
         };
         Some(Event::Model { request, event })
     }
+}
+
+/// Whether somebody who says this wants the run to end.
+pub(crate) fn replaces(prompt: &Prompt) -> bool {
+    prompt.priority == Priority::Now && prompt.speaker == Speaker::User
 }
 
 fn is_steered(block: &Block) -> bool {

@@ -3,7 +3,9 @@
 use windlass_protocol::{CompactTrigger, Compaction, Decision, PrefixPart, Update};
 
 use crate::fit;
-use crate::lines::{CompactBody, CompactMetadata, PreservedSegment, StatusBody, ToolUseSummaryLine};
+use crate::lines::{
+    CompactBody, CompactMetadata, MaxTurnsBody, PreservedSegment, StatusBody, ToolUseSummaryLine,
+};
 use crate::translate::Translator;
 
 impl Translator {
@@ -57,7 +59,11 @@ impl Translator {
                 self.noticed = Some(text.clone());
             }
             Update::HookFailed(failure) => self.informational(&failure.text, "notice", out),
-            // The rest shows in other lines: transitions in what follows them, used-up turns in the result.
+            Update::TurnsUsedUp { turns, limit } => {
+                let body = MaxTurnsBody { turn_count: *turns, max_turns: *limit };
+                self.system("max_turns_reached", &body, out);
+            }
+            // The rest shows in other lines: transitions in what follows them.
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! Failures in the protocol's words.
 
-use windlass_protocol::{Failure, FailureClass};
+use windlass_protocol::{Failure, FailureClass, Terminal};
 
 /// The protocol's category of a failure.
 pub(crate) fn error_category(failure: &Failure) -> &'static str {
@@ -20,6 +20,16 @@ pub(crate) fn error_category(failure: &Failure) -> &'static str {
     }
 }
 
+/// The protocol's category of the failure that a run ends on. Where no model call failed, the context did.
+pub(crate) fn error_kind(terminal: Terminal, failure: Option<&Failure>) -> &'static str {
+    match (terminal, failure) {
+        (Terminal::MaxOutputTokens, _) => "max_output_tokens",
+        (_, Some(failure)) => error_category(failure),
+        (Terminal::PromptTooLong | Terminal::BlockingLimit | Terminal::ImageError, None) => "invalid_request",
+        (_, None) => "unknown",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,6 +37,25 @@ mod tests {
     fn check(class: FailureClass, status: Option<u16>, expected: &str) {
         let failure = Failure { status, ..Failure::new(class, "") };
         assert_eq!(error_category(&failure), expected);
+    }
+
+    #[test]
+    fn every_failure_that_ends_a_run_has_a_kind() {
+        let kinds = Terminal::ALL.into_iter().filter(|terminal| terminal.is_failure());
+        let kinds: Vec<_> = kinds.map(|terminal| (terminal.name(), error_kind(terminal, None))).collect();
+        assert_eq!(
+            kinds,
+            [
+                ("blocking_limit", "invalid_request"),
+                ("prompt_too_long", "invalid_request"),
+                ("max_output_tokens", "max_output_tokens"),
+                ("image_error", "invalid_request"),
+                ("model_error", "unknown"),
+                ("api_error", "unknown"),
+            ]
+        );
+        let failure = Failure::new(FailureClass::Malformed, "");
+        assert_eq!(error_kind(Terminal::ModelError, Some(&failure)), "server_error");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use windlass_protocol::{Block, SessionKey};
+use windlass_protocol::{Block, Priority, SessionKey};
 
 use crate::lines::{Id, ReplayLine, UserMessage};
 use crate::{At, fit, time};
@@ -21,6 +21,8 @@ pub enum InputLine {
     Interrupt {
         /// The request, as its sender calls it.
         request_id: String,
+        /// What is said instead.
+        prompt: Option<InputPrompt>,
     },
     /// A request that is not supported; answered by [`control_error`].
     Unsupported {
@@ -61,17 +63,27 @@ impl InputPrompt {
     }
 }
 
-/// When a prompt goes in, if it has to wait.
+/// When a prompt goes in that comes during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputPriority {
-    /// Before everything else.
+    /// At once: it interrupts the run and replaces what that was doing.
     Now,
-    /// In its turn.
+    /// With the next results.
     #[default]
     Next,
-    /// After everything else.
+    /// Once the run has ended.
     Later,
+}
+
+impl From<InputPriority> for Priority {
+    fn from(priority: InputPriority) -> Self {
+        match priority {
+            InputPriority::Now => Self::Now,
+            InputPriority::Next => Self::Next,
+            InputPriority::Later => Self::Later,
+        }
+    }
 }
 
 /// What is wrong with a line; for the user.
@@ -118,6 +130,18 @@ struct RequestJson {
     subtype: String,
 }
 
+/// An interrupt may bring what is said instead.
+#[derive(Deserialize)]
+struct InterruptJson {
+    request: InterruptRequest,
+}
+
+#[derive(Deserialize)]
+struct InterruptRequest {
+    message: Option<MessageJson>,
+    uuid: Option<Arc<str>>,
+}
+
 impl InputLine {
     /// Reads a line; blank lines say nothing.
     pub fn parse(line: &str) -> Result<Self, InputProblem> {
@@ -130,7 +154,7 @@ impl InputLine {
             "control_request" => {
                 let ControlJson { request_id, request } = serde_json::from_str(line)?;
                 match request.subtype.as_str() {
-                    "interrupt" => Self::Interrupt { request_id },
+                    "interrupt" => Self::Interrupt { request_id, prompt: brought(line)? },
                     _ => Self::Unsupported { request_id, subtype: request.subtype },
                 }
             }
@@ -144,6 +168,14 @@ impl From<serde_json::Error> for InputProblem {
     fn from(error: serde_json::Error) -> Self {
         Self(format!("invalid message: {error}"))
     }
+}
+
+/// What an interrupt brings is said at once.
+fn brought(line: &str) -> Result<Option<InputPrompt>, InputProblem> {
+    let InterruptRequest { message, uuid } = serde_json::from_str::<InterruptJson>(line)?.request;
+    let priority = Some(InputPriority::Now);
+    let json = |message| UserJson { message, uuid, priority, should_query: None, client_composed: None };
+    message.map(|message| prompt(json(message))).transpose()
 }
 
 fn prompt(json: UserJson) -> Result<InputPrompt, InputProblem> {

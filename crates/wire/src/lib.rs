@@ -22,6 +22,7 @@ pub use input::{
     InputLine, InputPriority, InputProblem, InputPrompt, LINE_BYTES_MAX, control_error, control_success,
     replay,
 };
+pub use lines::Lifecycle;
 pub use result::startup_failure;
 pub use translate::{At, Setup, Translator};
 

@@ -199,6 +199,40 @@ pub(crate) struct PreservedSegment {
     pub(crate) tail: Id,
 }
 
+/// What became of a prompt or command. After `Started` comes exactly one of the others, except where the process dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lifecycle {
+    /// It waits for a run.
+    Queued,
+    /// It is part of a run.
+    Started,
+    /// Its run ended well.
+    Completed,
+    /// Its run was interrupted, failed, or was cut off: it may be sent again.
+    Cancelled,
+    /// Nothing was done about it.
+    Refused,
+}
+
+/// `command_lifecycle`: what became of a prompt or command that came with an id.
+#[derive(Serialize)]
+pub(crate) struct LifecycleLine<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    pub(crate) command_uuid: &'a str,
+    pub(crate) state: Lifecycle,
+    pub(crate) session_id: Id,
+    pub(crate) uuid: Id,
+}
+
+/// `system` / `max_turns_reached`.
+#[derive(Serialize)]
+pub(crate) struct MaxTurnsBody {
+    pub(crate) turn_count: u32,
+    pub(crate) max_turns: u32,
+}
+
 /// `tool_use_summary`: what the calls of a response did.
 #[derive(Serialize)]
 pub(crate) struct ToolUseSummaryLine<'a> {

@@ -6,15 +6,16 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_protocol::{
-    Block, BlockKind, CallId, Denial, MessageId, ModelSpend, Outcome, Repair, SessionKey, Terminal, ToolUse,
-    Update, Usage,
+    Block, BlockKind, CallId, Denial, Failure, MessageId, ModelSpend, Outcome, Repair, SessionKey, Terminal,
+    ToolUse, Update, Usage,
 };
 
-use crate::failure::error_category;
+use crate::failure::{error_category, error_kind};
 use crate::fit::{self, block_at};
 use crate::lines::{
-    AssistantLine, AssistantMessage, BlockJson, DeniedBody, Id, InformationalBody, InitLine, Prompts,
-    RefusalBody, RetryBody, StatusBody, SystemLine, ToolProgressLine, UserLine, UserMessage,
+    AssistantLine, AssistantMessage, BlockJson, DeniedBody, Id, InformationalBody, InitLine, Lifecycle,
+    LifecycleLine, Prompts, RefusalBody, RetryBody, StatusBody, SystemLine, ToolProgressLine, UserLine,
+    UserMessage,
 };
 use crate::result::{self, Ending};
 use crate::stream::Events;
@@ -119,6 +120,8 @@ pub struct Translator {
     pub(crate) noticed: Option<String>,
     /// The last message that was shown.
     pub(crate) latest: Option<MessageId>,
+    /// Prompts that a former process left, and what became of them.
+    left: Vec<(Arc<str>, Lifecycle)>,
     /// Of the whole session.
     results: u32,
     spent: BTreeMap<Arc<str>, ModelSpend>,
@@ -164,6 +167,7 @@ impl Translator {
             compacting: false,
             noticed: None,
             latest: None,
+            left: Vec::new(),
             results: 0,
             spent: BTreeMap::new(),
         }
@@ -173,6 +177,12 @@ impl Translator {
     #[must_use]
     pub fn resumed(self, spent: &BTreeMap<Arc<str>, ModelSpend>) -> Self {
         Self { spent: spent.clone(), ..self }
+    }
+
+    /// A former process left these prompts, which is told with the first run.
+    #[must_use]
+    pub fn left(self, prompts: Vec<(Arc<str>, Lifecycle)>) -> Self {
+        Self { left: prompts, ..self }
     }
 
     /// Begins a run: `system/init`.
@@ -207,6 +217,9 @@ impl Translator {
             uuid,
         };
         fit::append_plain(out, &line);
+        for (prompt, state) in std::mem::take(&mut self.left) {
+            self.lifecycle(&prompt, state, out);
+        }
     }
 
     /// Appends the lines of one update, if it has any.
@@ -264,7 +277,10 @@ impl Translator {
                 self.system("api_retry", &body, out);
             }
             Update::Repaired(repairs) => self.informational(&describe(repairs), "notice", out),
-            Update::PromptsStarted(ids) => self.unanswered.extend(ids.iter().cloned()),
+            Update::PromptsStarted(ids) => self.on_started(ids, out),
+            Update::Failed { terminal, text, failure } => {
+                self.failed(*terminal, text, failure.as_deref(), out);
+            }
             Update::Done(outcome) => self.on_done(outcome, out),
             other => self.on_context(other, out),
         }
@@ -403,7 +419,6 @@ impl Translator {
             self.informational(warning, "warning", out);
         }
         match outcome.terminal {
-            Terminal::ApiError => self.failed(outcome, out),
             Terminal::Refused => self.refused(outcome, out),
             _ if !self.retracted.is_empty() => {
                 self.retracted.clear();
@@ -411,7 +426,27 @@ impl Translator {
             }
             _ => {}
         }
+        let well = outcome.terminal.is_success();
+        let state = if well { Lifecycle::Completed } else { Lifecycle::Cancelled };
+        for id in &outcome.prompts {
+            self.lifecycle(id, state, out);
+        }
         self.result(outcome, out);
+    }
+
+    /// Prompts are part of a run; the first answer names them.
+    fn on_started(&mut self, ids: &[Arc<str>], out: &mut Vec<u8>) {
+        for id in ids {
+            self.lifecycle(id, Lifecycle::Started, out);
+        }
+        self.unanswered.extend(ids.iter().cloned());
+    }
+
+    /// Appends what became of a prompt or command that its sender gave an id.
+    fn lifecycle(&mut self, prompt: &str, state: Lifecycle, out: &mut Vec<u8>) {
+        let (session_id, uuid) = (self.ids.session(), self.ids.next());
+        let line = LifecycleLine { kind: "command_lifecycle", command_uuid: prompt, state, session_id, uuid };
+        fit::append_plain(out, &line);
     }
 
     /// Appends the `result` alone, for hosts that want nothing else.
@@ -429,6 +464,9 @@ impl Translator {
 
     /// Appends the `result` of a prompt that nothing was done about, and why.
     pub fn refuse(&mut self, error: &str, prompt: Option<&Arc<str>>, out: &mut Vec<u8>) {
+        if let Some(id) = prompt {
+            self.lifecycle(id, Lifecycle::Refused, out);
+        }
         let ending = self.ending();
         result::append_refusal(
             &[error.to_owned()],
@@ -450,15 +488,14 @@ impl Translator {
     }
 
     /// The failure that ended the run, in the form hosts show: an answer nobody gave.
-    fn failed(&mut self, outcome: &Outcome, out: &mut Vec<u8>) {
+    fn failed(&mut self, terminal: Terminal, text: &str, failure: Option<&Failure>, out: &mut Vec<u8>) {
         let supersedes = std::mem::take(&mut self.retracted);
         let answered = std::mem::take(&mut self.unanswered);
         let uuid = self.ids.next();
         let id = uuid.0.to_string();
         let timestamp = time::iso(self.now.wall_ms);
-        let text = Block::text(&outcome.error_text());
+        let text = Block::text(text);
         let usage = Usage::default();
-        let failure = outcome.failure.as_ref();
         fit::append(out, |detail, out| {
             let content = [BlockJson::AsWritten(block_at(&text, detail))];
             let line = AssistantLine {
@@ -477,7 +514,7 @@ impl Translator {
                 session_id: self.ids.session(),
                 uuid,
                 timestamp: &timestamp,
-                error: Some(failure.map_or("unknown", error_category)),
+                error: Some(error_kind(terminal, failure)),
                 request_id: failure.and_then(|failure| failure.request_id.as_deref()),
                 aborted: false,
                 supersedes: &supersedes,

@@ -11,7 +11,7 @@ use windlass_protocol::{
     Outcome, PrefixPart, RawValue, RawValueEq, RequestId, SessionSeed, StoredResult, Terminal, ToolUse,
     Update, Usage,
 };
-use windlass_wire::{At, Setup, Translator};
+use windlass_wire::{At, Lifecycle, Setup, Translator};
 
 /// The lines of one run; each update comes 10 ms after the one before.
 fn lines(partial_messages: bool, updates: &[Update]) -> String {
@@ -137,7 +137,7 @@ fn what_context_layers_and_providers_do() {
         missed(Some(PrefixPart::Tools)),
         missed(Some(PrefixPart::Message { index: 4, id: MessageId(4) })),
         Update::ToolUseSummary { summary: "Read a file.".into(), tool_use_ids: vec!["toolu_1".into()] },
-        Update::TurnsUsedUp { limit: 3 },
+        Update::TurnsUsedUp { turns: 3, limit: 3 },
         Update::Notice("A hook crashed.".into()),
         done(outcome(Terminal::Completed)),
     ]);
@@ -248,8 +248,45 @@ fn a_prompt_that_nothing_is_done_about_has_a_result_too() {
     translator.refuse("That is off.", Some(&"u1".into()), &mut out);
     translator.update(&done(outcome(Terminal::Completed)), At::default(), &mut out);
     let seen = values(&String::from_utf8(out).unwrap());
-    assert_eq!(seen[1]["terminal_reason"], "turn_setup_failed");
-    assert_eq!((&seen[1]["errors"], &seen[1]["user_message_uuid"]), (&json!(["That is off."]), &json!("u1")));
-    assert_eq!((&seen[1]["result_index"], &seen[2]["result_index"]), (&json!(0), &json!(1)));
-    assert_eq!(seen[1]["session_id"], seen[2]["session_id"]);
+    assert_eq!((&seen[1]["command_uuid"], &seen[1]["state"]), (&json!("u1"), &json!("refused")));
+    assert_eq!(seen[2]["terminal_reason"], "turn_setup_failed");
+    assert_eq!((&seen[2]["errors"], &seen[2]["user_message_uuid"]), (&json!(["That is off."]), &json!("u1")));
+    assert_eq!((&seen[2]["result_index"], &seen[3]["result_index"]), (&json!(0), &json!(1)));
+    assert_eq!(seen[2]["session_id"], seen[3]["session_id"]);
+}
+
+/// The fates of prompts that lines tell, in order.
+fn fates(lines: &[Value]) -> Vec<String> {
+    let told = lines.iter().filter(|line| line["type"] == "command_lifecycle");
+    let words = |line: &Value| {
+        assert!(line["uuid"].is_string() && line["session_id"].is_string());
+        format!("{} {}", line["command_uuid"].as_str().unwrap(), line["state"].as_str().unwrap())
+    };
+    told.map(words).collect()
+}
+
+#[test]
+fn every_prompt_with_an_id_is_started_and_comes_to_one_end() {
+    let check = |terminal: Terminal, expected: &[&str]| {
+        let prompts = vec!["a".into(), "b".into()];
+        let updates = [
+            Update::PromptsStarted(vec!["a".into()]),
+            Update::PromptsStarted(vec!["b".into()]),
+            done(Outcome { prompts, ..outcome(terminal) }),
+        ];
+        assert_eq!(fates(&values(&lines(false, &updates))), expected);
+    };
+    check(Terminal::Completed, &["a started", "b started", "a completed", "b completed"]);
+    check(Terminal::AbortedTools, &["a started", "b started", "a cancelled", "b cancelled"]);
+    check(Terminal::ApiError, &["a started", "b started", "a cancelled", "b cancelled"]);
+    let left = vec![("a".into(), Lifecycle::Cancelled), ("b".into(), Lifecycle::Queued)];
+    let mut translator = Translator::new(SessionSeed(7), Setup::default()).left(left);
+    let mut out = Vec::new();
+    translator.begin(At::default(), &mut out);
+    translator.begin(At::default(), &mut out);
+    let seen = values(&String::from_utf8(out).unwrap());
+    assert_eq!(
+        (&seen[0]["subtype"], fates(&seen)),
+        (&json!("init"), vec!["a cancelled".into(), "b queued".into()])
+    );
 }

@@ -13,7 +13,10 @@ fn read(line: &str) -> String {
             let InputPrompt { wants_answer, priority, verbatim, .. } = prompt;
             format!("{} {uuid} {wants_answer} {priority:?} {verbatim}", blocks.join("|"))
         }
-        Ok(InputLine::Interrupt { request_id }) => format!("interrupt {request_id}"),
+        Ok(InputLine::Interrupt { request_id, prompt: None }) => format!("interrupt {request_id}"),
+        Ok(InputLine::Interrupt { request_id, prompt: Some(prompt) }) => {
+            format!("interrupt {request_id} with {:?} {:?}", prompt.text(), prompt.priority)
+        }
         Ok(InputLine::Unsupported { request_id, subtype }) => format!("{subtype} {request_id}"),
         Ok(InputLine::Ignored) => "ignored".into(),
         Ok(InputLine::Unknown(kind)) => format!("unknown {kind}"),
@@ -48,6 +51,14 @@ fn requests_and_signs_of_life() {
     check(
         r#"{"request_id":"r1","type":"control_request","request":{"subtype":"interrupt"}}"#,
         "interrupt r1",
+    );
+    check(
+        r#"{"request_id":"r1","type":"control_request","request":{"subtype":"interrupt","message":{"role":"user","content":"hi"},"uuid":"u"}}"#,
+        r#"interrupt r1 with Some("hi") Now"#,
+    );
+    check(
+        r#"{"type":"control_request","request_id":"r3","request":{"subtype":"mcp_message","message":{"jsonrpc":"2.0"}}}"#,
+        "mcp_message r3",
     );
     check(
         r#"{"type":"control_request","request_id":"r2","request":{"subtype":"initialize","hooks":null}}"#,

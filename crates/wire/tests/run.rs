@@ -244,6 +244,11 @@ fn a_failed_call_ends_as_success_with_an_error() {
         requesting(),
         Update::Retrying { attempt: 1, retries_max: 10, delay_ms: 500, failure: Box::new(overloaded) },
         requesting(),
+        Update::Failed {
+            terminal: Terminal::ApiError,
+            text: failed.message.clone(),
+            failure: Some(Box::new(failed.clone())),
+        },
         done(Outcome {
             text: String::new(),
             stop_reason: None,

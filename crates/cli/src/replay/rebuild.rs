@@ -44,7 +44,8 @@ pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, String> {
     let mut config =
         Config::with_files(settings, &flags, &place, files).map_err(|error| error.to_string())?;
     let asks_person = recorded.as_ref().and_then(Recorded::asks_person);
-    if asks_person.unwrap_or_else(|| given.is_interactive()) {
+    let person = asks_person.unwrap_or_else(|| given.is_interactive());
+    if person {
         config.permissions.asking = Asking::Person;
     }
     if let Some(recorded) = recorded {
@@ -53,6 +54,7 @@ pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, String> {
     let form = Form {
         partial_messages: given.include_partial_messages,
         lines: given.input_format == InputFormat::StreamJson,
+        person,
     };
     let models = wiring::silent_models(&config)?;
     Ok(wiring::wire_models(config, models, form, &Kept::nowhere(SessionKey { id, ..SessionSeed(0).into() }))?

@@ -93,7 +93,7 @@ fn the_limit_of_turns_is_an_error_without_a_text() {
     assert_eq!(result.get("result"), None);
     assert!(!result["errors"][0].as_str().unwrap().is_empty());
     let finished = Stage::new(&format!("[{call}]")).run(&["-p", "go", "--max-turns", "2"]);
-    check_failed(&finished, &["limit of 2 turns", "--max-turns"]);
+    check_failed(&finished, &["Reached maximum number of turns (2)", "--max-turns"]);
 }
 
 #[test]

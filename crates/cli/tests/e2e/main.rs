@@ -33,6 +33,7 @@ mod permissions;
 mod prompts;
 mod provider;
 mod python_sdk;
+mod queue;
 mod recovery;
 mod redaction;
 mod replay;

@@ -44,7 +44,7 @@ pub(crate) fn logs(stage: &Stage) -> Vec<PathBuf> {
     files
 }
 
-fn id(log: &std::path::Path) -> String {
+pub(crate) fn id(log: &std::path::Path) -> String {
     log.file_stem().unwrap().to_str().unwrap().to_owned()
 }
 

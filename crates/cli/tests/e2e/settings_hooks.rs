@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::host::{Host, prompt};
 use crate::support::{STREAM, Stage, check_refused};
+use crate::talk::Talk;
 
 /// Settings with one command at an event.
 fn hook(event: &str, command: &str) -> Value {
@@ -26,6 +28,28 @@ fn hooks_hear_whether_a_session_is_new_goes_on_or_is_a_copy() {
     check(&["--resume", id, "--fork-session"], "fork", false);
     check(&["--resume", id, "--fork-session", "--no-session-persistence"], "fork", false);
     check(&["--resume", id], "resume", true);
+}
+
+/// Rules that depend on who asks: a hook may say the first words of a print run, and of nobody else.
+#[test]
+fn a_person_and_a_host_are_no_print_run() {
+    let answer = json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "initialUserMessage": "words of a hook"}});
+    let settings = hook("SessionStart", &format!("echo '{answer}'")).to_string();
+    let has_words = |stage: &Stage| stage.request(0)["messages"].to_string().contains("words of a hook");
+    let printed = Stage::hello();
+    assert_eq!(printed.run(&["-p", "go", "--settings", &settings]).code(), Some(0));
+    assert!(has_words(&printed));
+    let talked = Stage::hello();
+    let mut talk = Talk::begin(&talked, &["--settings", &settings, "--", "go"]);
+    talk.sees("tokens in");
+    talk.types("/exit");
+    assert_eq!(talk.ends().0, Some(0));
+    assert!(!has_words(&talked));
+    let hosted = Stage::hello();
+    let mut host = Host::start(&hosted, &["--settings", &settings]);
+    host.say(&prompt("go", "u1"));
+    host.hear_until("result");
+    assert!(!has_words(&hosted));
 }
 
 #[test]

@@ -178,6 +178,20 @@ impl Told {
         }
     }
 
+    /// Checks that the failure was shown once, as a message of this kind that says what the result says, right before it.
+    #[track_caller]
+    pub(crate) fn showed_failure(&self, kind: &str) {
+        let shown: Vec<&Value> =
+            self.of("assistant").into_iter().filter(|line| line.get("error").is_some()).collect();
+        assert_eq!(shown.len(), 1, "{}", self.finished.stdout);
+        let (line, text) = (shown[0], shown[0]["message"]["content"][0]["text"].as_str().unwrap());
+        assert_eq!((&line["error"], &line["message"]["model"]), (&kind.into(), &"<synthetic>".into()));
+        let result = self.result["result"].as_str().or(self.result["errors"][0].as_str());
+        assert_eq!(Some(text), result);
+        let last = self.lines.iter().rposition(|line| line["type"] == "assistant").unwrap();
+        assert_eq!(&self.lines[last], line, "nothing is said after it");
+    }
+
     /// Checks that no failure was shown.
     #[track_caller]
     pub(crate) fn showed_no_failure(&self) {

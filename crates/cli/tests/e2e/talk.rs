@@ -436,7 +436,7 @@ fn what_the_session_says_breaks_between_words() {
     talk.sees("> ");
     talk.types("/frobnicate");
     talk.shows(&[
-        "Unknown command /frobnicate. The commands are /compact, /context, /cost,",
+        "Unknown command /frobnicate. The commands are /compact, /context, /cost, /now,",
         "/rewind, /usage, /help, /exit. To send it to the model, put a word before it.",
     ]);
     talk.types("hello");

@@ -63,11 +63,33 @@ fn hook_stopped() {
 }
 
 #[test]
+fn a_hook_before_a_call_stops_the_others_and_one_after_it_does_not() {
+    let check = |event: &str, answers: &[Value], made: &[&str]| {
+        let write = |name: &str| json!({"tool": "Bash", "input": {"command": format!("touch {name}")}});
+        let calls = json!({"blocks": [write("one"), write("two"), write("three")]});
+        let stage = stage(&json!([calls, {"blocks": [{"text": "never"}]}]));
+        let told = hooked(&stage, &json!({event: answers}));
+        told.ended("success", "hook_stopped", 0);
+        let files = ["one", "two", "three"].into_iter().filter(|name| stage.project.read(name).is_ok());
+        assert_eq!(files.collect::<Vec<_>>(), made, "{event}");
+        assert_eq!(stage.requests(), 1);
+    };
+    check("PreToolUse", &[json!({}), json!({"stop": "Enough."}), json!({})], &["one"]);
+    check("PostToolUse", &[json!({"stop": "Enough."}), json!({}), json!({})], &["one", "two", "three"]);
+}
+
+#[test]
 fn max_turns() {
     let stage = stage(&json!([call("echo 1"), call("echo 2"), {"blocks": [{"text": "never"}]}]));
     let told = stage.told(&[&BASH[..], &["--max-turns", "2"]].concat(), &[]);
     told.ended("error_max_turns", "max_turns", 1);
-    told.says(&["2 turns", "--max-turns"]);
+    assert_eq!(
+        told.result["errors"],
+        json!(["Reached maximum number of turns (2). Raise it with --max-turns."])
+    );
+    let reached = told.of("max_turns_reached");
+    assert_eq!(reached.len(), 1, "{}", told.finished.stdout);
+    assert_eq!((&reached[0]["turn_count"], &reached[0]["max_turns"]), (&json!(2), &json!(2)));
     assert_eq!(stage.requests(), 2);
     assert_eq!(told.of("user").len(), 2, "the last results are collected");
     assert_eq!(told.result["stop_reason"], "tool_use");
@@ -78,7 +100,7 @@ fn max_budget_usd() {
     let stage = stage(&json!([call("touch made"), {"blocks": [{"text": "never"}]}]));
     let told = stage.told(&[&BASH[..], &["--max-budget-usd", "0.000001"]].concat(), &[]);
     told.ended("error_max_budget_usd", "budget_exhausted", 1);
-    told.says(&["budget is used up", "USD", "--max-budget-usd"]);
+    told.says(&["Reached maximum budget ($0.000001): ", "USD spent", "--max-budget-usd"]);
     assert_eq!(stage.requests(), 1);
     assert!(told.result["total_cost_usd"].as_f64().unwrap() >= 0.000_001);
 }
@@ -128,6 +150,7 @@ fn blocking_limit() {
     let command = off.iter().fold(command, |command, (name, value)| command.env(name, value));
     let told = Told::new(command.stdin(stage.project.read("long.txt").unwrap()).run().unwrap());
     told.failed("blocking_limit", &["context window is full", "DISABLE_AUTO_COMPACT", "new session"]);
+    told.showed_failure("invalid_request");
     assert_eq!(stage.requests(), 0, "a doomed request is not paid for");
 }
 
@@ -137,7 +160,7 @@ fn prompt_too_long() {
     let stage = stage(&json!([call("echo 1"), too_long]));
     let told = stage.told(&BASH, &[]);
     told.failed("prompt_too_long", &["prompt is too long", "210000"]);
-    told.showed_no_failure();
+    told.showed_failure("invalid_request");
 }
 
 #[test]
@@ -152,7 +175,12 @@ fn max_output_tokens() {
         stage.server.exchanges().iter().map(|one| one.json()["max_tokens"].clone()).collect();
     assert_eq!(caps, [8_000, 64_000, 64_000, 64_000, 64_000].map(Value::from));
     assert_eq!(told.result["stop_reason"], "max_tokens");
-    assert_eq!(told.text(), "And And And And ", "what was said stands");
+    told.showed_failure("max_output_tokens");
+    assert!(
+        told.text().starts_with("And And And And The answer exceeded"),
+        "{}: what was said stands",
+        told.text()
+    );
 }
 
 #[test]
@@ -161,6 +189,7 @@ fn image_error() {
     let stage = stage(&json!([refused]));
     let told = stage.told(&[], &[]);
     told.failed("image_error", &["image"]);
+    told.showed_failure("invalid_request");
     assert_eq!(stage.requests(), 1, "there is no picture that could be left out");
 }
 
@@ -171,12 +200,13 @@ fn model_error() {
     let stage = stage(&json!([garbled]));
     let told = stage.told(&[], &[]);
     told.failed("model_error", &["Tried 3 times."]);
+    told.showed_failure("server_error");
     assert_eq!(stage.requests(), 3);
 }
 
 #[test]
 fn api_error() {
-    let check = |class: &str, status: u16, requests: usize, words: &[&str]| {
+    let check = |(class, kind): (&str, &str), status: u16, requests: usize, words: &[&str]| {
         let stage = stage(&json!([{"fault": {"failure": {"class": class}}, "repeat": 20}]));
         let told = stage.told(&[], &[("CLAUDE_CODE_MAX_RETRIES", "2")]);
         told.ended("success", "api_error", 1);
@@ -186,18 +216,15 @@ fn api_error() {
             "{class}"
         );
         told.says(words);
-        let shown: Vec<&Value> =
-            told.of("assistant").into_iter().filter(|line| line.get("error").is_some()).collect();
-        assert_eq!(shown.len(), 1, "{}", told.finished.stdout);
-        assert_eq!(shown[0]["message"]["content"][0]["text"], told.result["result"]);
+        told.showed_failure(kind);
     };
-    check("auth", 401, 1, &["ANTHROPIC_API_KEY"]);
-    check("forbidden", 403, 1, &[]);
-    check("not_found", 404, 1, &["Check the model name"]);
-    check("bad_request", 400, 1, &[]);
-    check("server", 500, 3, &["Tried 3 times.", "Try again later."]);
-    check("overloaded", 529, 3, &["Tried 3 times.", "Try again later."]);
-    check("rate_limited", 429, 3, &["Tried 3 times.", "Try again later."]);
+    check(("auth", "authentication_failed"), 401, 1, &["ANTHROPIC_API_KEY"]);
+    check(("forbidden", "authentication_failed"), 403, 1, &[]);
+    check(("not_found", "model_not_found"), 404, 1, &["Check the model name"]);
+    check(("bad_request", "invalid_request"), 400, 1, &[]);
+    check(("server", "server_error"), 500, 3, &["Tried 3 times.", "Try again later."]);
+    check(("overloaded", "overloaded"), 529, 3, &["Tried 3 times.", "Try again later."]);
+    check(("rate_limited", "rate_limit"), 429, 3, &["Tried 3 times.", "Try again later."]);
 }
 
 #[test]

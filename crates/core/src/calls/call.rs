@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Admission, Answer, Block, CallFacts, CallId, CallKind, Denial, ForkId, HookId, HookPermission, Intended,
-    MessageId, Question, Record, Ruled, Ruling, ToolOutcome, ToolSpec, ToolUse, Update, Verdict,
+    MessageId, PlainCommand, Question, Record, Ruled, Ruling, ToolOutcome, ToolSpec, ToolUse, Update,
+    Verdict,
 };
 
 use super::hooked::{Review, Undecided};
@@ -38,8 +39,8 @@ pub(super) struct Call {
     pub(super) end_untold: bool,
     /// What the model is told with the result.
     pub(super) remarks: Vec<String>,
-    /// A hook said not to go on after it, and why.
-    pub(super) stop: Option<String>,
+    /// A hook said not to go on, and why.
+    pub(super) stop: Option<StopWish>,
     /// A hook put it off.
     pub(super) deferred: bool,
     /// It came to the same too often, and nobody wants it again.
@@ -53,6 +54,8 @@ pub(super) struct Call {
     pub(super) cancelled: bool,
     /// It started, and does more than read.
     pub(super) acted: bool,
+    /// It started, and only lets time pass.
+    pub(super) sleeps: bool,
     /// Its result as it was shown.
     pub(super) shown: Option<Shown>,
 }
@@ -61,6 +64,14 @@ pub(super) struct Call {
 pub(super) struct Shown {
     pub(super) id: MessageId,
     pub(super) result: Block,
+}
+
+/// A hook said not to go on.
+#[derive(Clone, Debug)]
+pub(super) struct StopWish {
+    pub(super) reason: String,
+    /// It was asked before the call: nothing more happens. After a call, the others are still answered.
+    pub(super) at_once: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -128,6 +139,7 @@ impl Call {
             stopping: false,
             cancelled: false,
             acted: false,
+            sleeps: false,
             shown: None,
         }
     }
@@ -273,6 +285,7 @@ impl Call {
         let decided = facts.paths.clone();
         let confined = permission::is_confined(&self.case(&facts, cx));
         self.acted = !facts.kind.is_read_only();
+        self.sleeps = only_sleeps(&facts);
         self.ran_ms.0 = cx.at_ms;
         self.intend(&facts, cx);
         self.stage = Stage::Running { shared: facts.shared, kind: facts.kind };
@@ -476,6 +489,13 @@ fn unknown(name: &str, offered: &[ToolSpec]) -> String {
 /// in doubt.
 fn may_finish(kind: CallKind, interrupt: Interrupt) -> bool {
     kind == CallKind::Edit && interrupt == Interrupt::Replace
+}
+
+/// Whether a call does nothing but let time pass.
+fn only_sleeps(facts: &CallFacts) -> bool {
+    let plain = facts.commands.as_ref().and_then(|commands| commands.plain.as_deref().ok());
+    let is_sleep = |command: &PlainCommand| command.words.first().is_some_and(|word| word == "sleep");
+    plain.is_some_and(|commands| !commands.is_empty() && commands.iter().all(is_sleep))
 }
 
 fn has_no_input(tool_use: &ToolUse) -> bool {

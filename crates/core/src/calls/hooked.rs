@@ -11,7 +11,7 @@ use windlass_protocol::{
 };
 
 use super::CallQueue;
-use super::call::{Call, Stage};
+use super::call::{Call, Stage, StopWish};
 use crate::attach::reminder;
 use crate::hooks::ended_by_hook;
 use crate::permission;
@@ -206,10 +206,12 @@ impl Call {
         self.conclude(outcome, cx);
     }
 
+    /// A wish from before the call stands whatever is wished for later.
     fn note_stop(&mut self, reason: Option<&str>, cx: &mut Cx<'_>) {
-        let Some(reason) = reason else { return };
+        let Some(reason) = reason.filter(|_| self.stop.is_none()) else { return };
         cx.emit(Update::Notice(ended_by_hook(&format!("A hook of {}", self.tool), reason)));
-        self.stop = Some(reason.to_owned());
+        let at_once = !matches!(self.stage, Stage::Reviewing { .. });
+        self.stop = Some(StopWish { reason: reason.to_owned(), at_once });
     }
 }
 

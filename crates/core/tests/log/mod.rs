@@ -15,11 +15,11 @@ use windlass_core::{
     State, step,
 };
 use windlass_protocol::{
-    Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, Decision, Delta, Destination,
-    Durability, Failure, FailureClass, ForkId, HookAnswer, HookCall, HookId, LookId, MemoryNote, Message,
-    ModelEvent, ModelNote, ModelRequest, ModelSpend, Origin, Outcome, PathFact, PermissionChange,
-    PermissionUpdate, RawValue, Record, RequestId, Role, StopReason, Surroundings, Terminal, TimerId,
-    ToolOutcome, ToolUse, Transcript, Transition, Update, Usage,
+    Admission, Answer, Block, BlockKind, CallFacts, CallId, CallKind, CommandEffect, CommandFacts, Decision,
+    Delta, Destination, Durability, Failure, FailureClass, ForkId, HookAnswer, HookCall, HookId, LookId,
+    MemoryNote, Message, ModelEvent, ModelNote, ModelRequest, ModelSpend, Origin, Outcome, PathFact,
+    PermissionChange, PermissionUpdate, PlainCommand, RawValue, Record, RequestId, Role, StopReason,
+    Surroundings, Terminal, TimerId, ToolOutcome, ToolUse, Transcript, Transition, Update, Usage,
 };
 
 /// Plays the scenario and compares its log.
@@ -557,6 +557,10 @@ impl Player {
                 words.extend(up_to(edges, &[PhaseName::Done]));
                 words.push(format!("note {}", untagged(&texts(&blocks))));
             }
+            Effect::Emit(Update::Failed { terminal, .. }) => {
+                words.extend(up_to(edges, &[PhaseName::Done]));
+                words.push(format!("failed {}", terminal.name()));
+            }
             Effect::Emit(Update::Continued(transition)) if transition != Transition::NextTurn => {
                 self.course.push(transition.name());
                 words.push(format!("again {}", transition.name()));
@@ -564,8 +568,8 @@ impl Player {
             Effect::Emit(Update::ToolFinished { call, duration_ms }) => {
                 self.durations.push(format!("c{} {duration_ms} ms", call.0));
             }
-            Effect::Emit(Update::TurnsUsedUp { limit }) if self.wordy => {
-                words.push(format!("turns used up {limit}"));
+            Effect::Emit(Update::TurnsUsedUp { turns, limit }) if self.wordy => {
+                words.push(format!("turns used up {turns} of {limit}"));
             }
             Effect::Emit(update) => {
                 let said = if self.wordy { said(&update) } else { None };
@@ -821,14 +825,40 @@ fn examination(call: CallId, tool_use: &ToolUse) -> (String, Event) {
         shared,
         paths: vec![PathFact { lexical: path.into(), resolved: Some(path.into()), is_directory: false }],
         target: words.clone(),
+        commands: words.starts_with("sleep").then(|| Arc::new(looking(&words))),
         ..CallFacts::new(kind)
     };
     let (answer, admission) = match &*tool_use.name {
-        "read" | "peek" | "write" => (words, Admission::Ready { tool: tool_use.name.clone(), facts }),
+        "read" | "peek" | "write" | "sleep" => {
+            (words, Admission::Ready { tool: tool_use.name.clone(), facts })
+        }
         "broken" => ("invalid".into(), Admission::Invalid("`words` is wrong".into())),
         _ => ("unknown".into(), Admission::Unknown),
     };
     (format!("> c{} is {answer}", call.0), Event::Examined { call, admission })
+}
+
+/// A command line that only looks.
+fn looking(line: &str) -> CommandFacts {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let command = PlainCommand {
+        text: line.into(),
+        whole: words.clone(),
+        words,
+        exact_only: false,
+        spelled: None,
+        effect: CommandEffect::Looks,
+        reads: Vec::new(),
+        writes: Vec::new(),
+        network: false,
+    };
+    CommandFacts {
+        line: line.into(),
+        plain: Ok(vec![command]),
+        found: Vec::new(),
+        unseen: None,
+        hidden: false,
+    }
 }
 
 fn raw(json: &str) -> Arc<RawValue> {

@@ -1,8 +1,10 @@
 //! What is restated for whoever opens the session, and the facts that are lines of their own.
 
-use windlass_protocol::{CompactionFacts, Facts, Intended, Requested, Rest, SentFacts, Spent, TimeSpent};
+use windlass_protocol::{
+    CompactionFacts, Facts, Intended, Requested, Rest, SentFacts, Spent, TimeSpent, UnfinishedPrompt,
+};
 
-use super::json::{Each, Hex, Plain, object};
+use super::json::{Each, Hex, IfAny, Plain, object};
 
 object!(Requested { request, model, attempt, parts });
 object!(Intended { call, tool_use_id, tool, kind, input_hash: Hex, changes });
@@ -19,6 +21,7 @@ object!(CompactionFacts {
 });
 object!(TimeSpent { duration_ms, duration_api_ms });
 object!(SentFacts { messages, model, thinking });
+object!(UnfinishedPrompt { message, prompts, context });
 object!(Rest {
     compactions,
     counted,
@@ -29,6 +32,7 @@ object!(Rest {
     told_memory,
     tasks,
     sent,
+    unfinished: IfAny,
     reached,
     time,
 });

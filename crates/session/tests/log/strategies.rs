@@ -558,7 +558,12 @@ fn rest() -> BoxedStrategy<Rest> {
     let files = (vec(path(), 0..2), vec((path(), any::<u64>()), 0..2));
     let time = of(any::<(u64, u64)>()
         .prop_map(|(duration_ms, duration_api_ms)| TimeSpent { duration_ms, duration_api_ms }));
-    (compactions, any::<(u64, usize)>(), any::<(u32, bool)>(), files, notes, (sent, time))
+    let unfinished =
+        (any::<u64>(), vec(name(), 0..2), any::<usize>()).prop_map(|(message, prompts, context)| {
+            UnfinishedPrompt { message: MessageId(message), prompts, context }
+        });
+    let last = (sent, time, vec(unfinished, 0..2));
+    (compactions, any::<(u64, usize)>(), any::<(u32, bool)>(), files, notes, last)
         .prop_map(
             |(compactions, counted, (collapse_failures, reached), (recent, told_changes), notes, last)| {
                 Rest {
@@ -573,6 +578,7 @@ fn rest() -> BoxedStrategy<Rest> {
                     sent: last.0,
                     reached,
                     time: last.1,
+                    unfinished: last.2,
                 }
             },
         )

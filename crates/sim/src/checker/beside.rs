@@ -34,15 +34,9 @@ impl Beside {
         self.forks.contains(&fork)
     }
 
-    /// Whether this question is about a call.
-    pub(super) fn asks_about_call(&self, hook: HookId) -> bool {
-        let about = [
-            HookEvent::PreToolUse,
-            HookEvent::PermissionRequest,
-            HookEvent::PostToolUse,
-            HookEvent::PostToolUseFailure,
-            HookEvent::CwdChanged,
-        ];
+    /// Whether this question is asked before a call.
+    pub(super) fn asks_before_call(&self, hook: HookId) -> bool {
+        let about = [HookEvent::PreToolUse, HookEvent::PermissionRequest, HookEvent::PermissionDenied];
         self.hooks.get(&hook).is_some_and(|asked| about.contains(&asked.event))
     }
 

@@ -8,6 +8,8 @@ use windlass_protocol::{
     Outcome, StopReason, Terminal, Transition, Update,
 };
 
+use crate::world::replaces;
+
 /// What happened in one run so far.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
@@ -25,6 +27,8 @@ pub(super) struct Turns {
     told_of_failure: bool,
     answers: Vec<HookAnswer>,
     interrupted: bool,
+    /// The failure that was shown before the end.
+    shown_failure: Option<Terminal>,
     store_failed: bool,
     only_compacts: bool,
     /// A call of the last response did more than read.
@@ -66,6 +70,7 @@ impl Turns {
         match event {
             Event::Compact { .. } => self.only_compacts = true,
             Event::Interrupt(_) => self.interrupted = true,
+            Event::Steer(prompt) | Event::Submit(prompt) if replaces(prompt) => self.interrupted = true,
             Event::StoreFailed { .. } => self.store_failed = true,
             Event::Hooked { answer, .. } => self.answers.push((**answer).clone()),
             _ => (),
@@ -135,6 +140,10 @@ impl Turns {
             Update::UserText { blocks, .. } => {
                 let mut texts = blocks.iter().filter_map(Block::as_text);
                 texts.try_for_each(|text| self.check_kept(text))
+            }
+            Update::Failed { terminal, .. } => {
+                self.shown_failure = Some(*terminal);
+                Ok(())
             }
             Update::Done(outcome) => self.check_end(outcome, config),
             _ => Ok(()),
@@ -209,6 +218,9 @@ impl Turns {
     /// The end fits what happened before it.
     fn check_end(&self, outcome: &Outcome, config: &Config) -> Verdict {
         let terminal = outcome.terminal;
+        if self.shown_failure != Some(terminal).filter(|terminal| terminal.is_failure()) {
+            return Err(format!("{} was not shown as it should be", terminal.name()));
+        }
         if terminal == Terminal::StoreFailed && self.store_failed {
             return Ok(());
         }
