@@ -157,7 +157,8 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     let (key, origins) = (opening.key, Origins::new(&config, &flags, held.git));
     let streams_text = arguments.output_format == Format::Text && std::io::stdout().is_terminal();
     let partial_messages = arguments.include_partial_messages || streams_text;
-    let form = Form { partial_messages, lines, person: arguments.is_interactive() };
+    let reads_lines = arguments.output_format == Format::StreamJson;
+    let form = Form { partial_messages, lines, person: arguments.is_interactive(), reads_lines };
     let mut wired = wiring::wire(config, form, &opening.kept())?;
     wired.setup.untrusted_settings = held.effective.skipped;
     let opened = opening.open(&wired.engine, origins)?;

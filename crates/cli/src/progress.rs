@@ -94,6 +94,7 @@ impl Progress {
             }
             Update::Done(outcome) => return self.finish(outcome, out),
             Update::Decided(Decision::Compacted(_)) | Update::CompactionFailed(_) if self.compact_asked => {}
+            Update::ToolUseSummary { summary, .. } => self.screen.hint(&display::line(summary), out),
             other => {
                 if let Some(text) = remark(other) {
                     self.print(&text, out);
@@ -182,7 +183,6 @@ fn remark(update: &Update) -> Option<String> {
         }
         Update::CompactionFailed(error) => format!("The conversation could not be compacted: {error}"),
         Update::FellBack { from, to, failure } => format!("{} {to} takes over from {from}.", failure.message),
-        Update::ToolUseSummary { summary, .. } => summary.to_string(),
         Update::TurnsUsedUp { limit, .. } => {
             format!("The limit of {} is reached.", display::counted((*limit).into(), "turn"))
         }
@@ -267,10 +267,6 @@ mod tests {
         );
         check(Update::TurnsUsedUp { turns: 1, limit: 1 }, Some("The limit of 1 turn is reached."));
         check(Update::Notice("Note.".into()), Some("Note."));
-        check(
-            Update::ToolUseSummary { summary: "Read a.txt".into(), tool_use_ids: vec![] },
-            Some("Read a.txt"),
-        );
         check(Update::Continued(Transition::NextTurn), None);
         check(Update::CacheMissed { expected: 9, read: 1, part: None }, None);
         let boundary = Arc::new(Message::user(MessageId(1), Origin::Boundary, vec![Block::text("Summary.")]));

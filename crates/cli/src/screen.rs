@@ -12,6 +12,10 @@ use crate::layout;
 /// Clears the line that changes.
 const CLEAR: &str = "\r\x1b[K";
 
+/// What is between them asks for no attention.
+const DIM: &str = "\x1b[2m";
+const NOT_DIM: &str = "\x1b[22m";
+
 /// What stands before the text a person types.
 const PROMPT: &str = "> ";
 
@@ -102,6 +106,14 @@ impl Screen {
     pub(crate) fn notice(&self, text: &str, out: &mut Vec<u8>) {
         let (columns, _) = self.lock().size();
         self.lines(&layout::wrap(text, columns), out);
+    }
+
+    /// Writes what we say ourselves and nobody has to read, dimmed where the terminal can.
+    pub(crate) fn hint(&self, text: &str, out: &mut Vec<u8>) {
+        let (columns, _) = self.lock().size();
+        let text = layout::wrap(text, columns);
+        let is_dimmed = self.lock().can_redraw;
+        self.lines(&if is_dimmed { format!("{DIM}{text}{NOT_DIM}") } else { text }, out);
     }
 
     /// Writes such lines for whoever types, at once.

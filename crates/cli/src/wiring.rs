@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
-use windlass_engine::{Engine, EngineBuilder, Source, UnknownTool, answer_schema};
+use windlass_engine::{Asking, Engine, EngineBuilder, Source, UnknownTool, answer_schema};
 use windlass_hooks::SettingsHooks;
 use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
@@ -102,6 +102,8 @@ pub(crate) struct Form {
     pub(crate) lines: bool,
     /// Whether it is a person at a terminal.
     pub(crate) person: bool,
+    /// Whether it reads what happens line by line.
+    pub(crate) reads_lines: bool,
 }
 
 impl Form {
@@ -142,7 +144,12 @@ pub(crate) fn wire_models(
     let may_compact = config.settings.context.compact_command;
     let redactor = Redactor::new(config.settings.api.secrets());
     let setup = setup(&config, &models.main, form);
+    // Nothing is spent on a model that the user did not choose, or for somebody who sees only the result.
+    let is_watched = form.reads_lines || config.permissions.asking == Asking::Person;
+    let is_watched_small = is_watched && config.settings.models.small.is_some();
+    let summaries = config.settings.limits.tool_use_summaries.unwrap_or(is_watched_small);
     let mut builder = limits(Engine::builder(models.client, models.main), &config)?
+        .tool_use_summaries(summaries)
         .fallback_models(models.fallbacks)
         .small_model(models.small)
         .tools(tools.clone())
@@ -209,7 +216,6 @@ fn limits(builder: EngineBuilder, config: &Config) -> Result<EngineBuilder, Stri
         .repeats(limits.repeats)
         .stop_hook_blocks_max(limits.stop_hook_blocks_max)
         .pauses_max(limits.pauses_max)
-        .tool_use_summaries(limits.tool_use_summaries)
         .shared_calls_max(limits.shared_calls_max)
         .early_start(limits.early_start))
 }

@@ -119,8 +119,8 @@ pub struct Limits {
     pub pauses_max: u32,
     /// When a call that repeats itself is stopped.
     pub repeats: RepeatPolicy,
-    /// Whether a small model says what the calls of a response did.
-    pub tool_use_summaries: bool,
+    /// Whether a small model says what the calls of a response did, where it was stated.
+    pub tool_use_summaries: Option<bool>,
     /// How many shared calls may run at once.
     pub shared_calls_max: usize,
     /// Which calls may start while the model still talks.
@@ -139,7 +139,7 @@ impl Default for Limits {
             session_end_ms: None,
             pauses_max: standard.pauses_max,
             repeats: standard.repeats,
-            tool_use_summaries: standard.tool_use_summaries,
+            tool_use_summaries: None,
             shared_calls_max: standard.shared_calls_max,
             early_start: standard.early_start,
         }

@@ -236,9 +236,10 @@ pub static VARIABLES: &[Variable] = &[
     row!(Run "WINDLASS_REPEATS_ASK", COUNT_FROM_1, "5",
         "After this many the user is asked; without a user, the run ends.",
         |settings, text| settings.limits.repeats.ask_after = number(text, 1, u32::MAX)?),
-    row!(Run "CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", ON_OFF, "off",
-        "The small model writes a short label of what the calls of a response did.",
-        |settings, text| settings.limits.tool_use_summaries = switch(text)?),
+    row!(Run "CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", ON_OFF, "on if `ANTHROPIC_SMALL_FAST_MODEL` is set",
+        "The small model writes a short label of what the calls of a response did. The default needs a reader who \
+         watches: a person at the terminal, or a host that reads `stream-json`.",
+        |settings, text| settings.limits.tool_use_summaries = Some(switch(text)?)),
     row!(Run "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY", "a whole number from 1 to 1000", "10",
         "How many shared calls run at once.",
         |settings, text| settings.limits.shared_calls_max = number(text, 1, 1000)?),

@@ -13,8 +13,8 @@ use crate::effect::Effect;
 use crate::step::Cx;
 
 /// What is attached, in order. Skills that were discovered have their place after memory.
-const ATTACHMENTS: [Attachment; 6] =
-    [said_by_hooks, waiting_prompts, changed_files, found_memory, task_reminder, tool_use_summary];
+const ATTACHMENTS: [Attachment; 5] =
+    [said_by_hooks, waiting_prompts, changed_files, found_memory, task_reminder];
 
 /// One kind of attachment: it adds what it has to say, if anything.
 type Attachment = fn(&mut Cx<'_>, &Around<'_>, &mut Attached);
@@ -280,11 +280,6 @@ fn task_reminder(cx: &mut Cx<'_>, around: &Around<'_>, attached: &mut Attached) 
         ));
         cx.remind(attached, vec![Block::text(&text)]);
     }
-}
-
-/// For the caller alone; the model knows what its calls did.
-fn tool_use_summary(cx: &mut Cx<'_>, _: &Around<'_>, _: &mut Attached) {
-    cx.show_summary();
 }
 
 /// A text that the model does not take for the user's.

@@ -246,8 +246,11 @@ impl Cx<'_> {
         for message in attached {
             self.state.carry.messages.push(message);
         }
-        self.start_summary(calls);
-        self.go(onward)
+        let phase = self.go(onward);
+        if !matches!(phase, Phase::Done(_)) {
+            self.start_summary(calls);
+        }
+        phase
     }
 
     fn note_end(&mut self, calls: &CallQueue, terminal: Terminal) {

@@ -1,5 +1,5 @@
 //! What the calls of a response did, in a few words, by a small model in the background. Nothing ever waits for it: it is
-//! shown with the attachments of a later turn, and dropped if the run ends before.
+//! shown the moment it is ready, and dropped if the run ends before.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -28,12 +28,11 @@ const SYSTEM: &str = "You label what an assistant's tool calls did, for a person
 pub(crate) struct PendingSummary {
     fork: ForkId,
     tool_use_ids: Vec<Arc<str>>,
-    /// What it says, once it is there.
-    text: Option<Arc<str>>,
 }
 
 impl Cx<'_> {
-    /// Starts the summary of these calls, unless an earlier one is still being written.
+    /// Starts the summary of these calls, unless an earlier one is still being written. For a run that goes on: one that has
+    /// ended could not show it any more.
     pub(crate) fn start_summary(&mut self, calls: &CallQueue) {
         let config = self.config;
         let wanted =
@@ -49,45 +48,28 @@ impl Cx<'_> {
             prompt: Prompt::from(list(calls)),
             output_tokens: OUTPUT_TOKENS,
         };
-        self.state.carry.summary =
-            self.fork(plan).map(|fork| PendingSummary { fork, tool_use_ids, text: None });
+        self.state.carry.summary = self.fork(plan).map(|fork| PendingSummary { fork, tool_use_ids });
     }
 
     /// Whether this fork is writing the summary.
     pub(crate) fn waits_for_summary(&self, fork: ForkId) -> bool {
-        self.state
-            .carry
-            .summary
-            .as_ref()
-            .is_some_and(|pending| pending.fork == fork && pending.text.is_none())
+        self.state.carry.summary.as_ref().is_some_and(|pending| pending.fork == fork)
     }
 
-    /// A fork came to its end. True if it was the summary; one that failed is forgotten.
+    /// A fork came to its end. True if it was the summary, which is shown at once; one that failed is forgotten.
     pub(crate) fn on_summary(&mut self, fork: ForkId, outcome: &Outcome) -> bool {
-        if !self.waits_for_summary(fork) {
-            return false;
-        }
-        let Some(pending) = self.state.carry.summary.as_mut() else { return false };
-        let text = outcome.text.trim();
-        if outcome.terminal == Terminal::Completed && !text.is_empty() {
-            pending.text = Some(text.into());
-        } else {
-            self.state.carry.summary = None;
+        let pending = self.state.carry.summary.take_if(|pending| pending.fork == fork);
+        let Some(PendingSummary { tool_use_ids, .. }) = pending else { return false };
+        let summary = outcome.text.trim();
+        if outcome.terminal == Terminal::Completed && !summary.is_empty() {
+            self.emit(Update::ToolUseSummary { summary: summary.into(), tool_use_ids });
         }
         true
     }
 
-    /// Shows the summary if it is there.
-    pub(crate) fn show_summary(&mut self) {
-        let ready = self.state.carry.summary.take_if(|pending| pending.text.is_some());
-        if let Some(PendingSummary { tool_use_ids, text: Some(summary), .. }) = ready {
-            self.emit(Update::ToolUseSummary { summary, tool_use_ids });
-        }
-    }
-
     /// The run ends: nobody waits for the summary any more.
     pub(crate) fn drop_summary(&mut self) {
-        if let Some(PendingSummary { fork, text: None, .. }) = self.state.carry.summary.take() {
+        if let Some(PendingSummary { fork, .. }) = self.state.carry.summary.take() {
             self.effects.push(Effect::CancelFork(fork));
         }
     }

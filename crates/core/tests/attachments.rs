@@ -351,7 +351,7 @@ fn everything_is_attached_in_a_fixed_order() {
 }
 
 #[test]
-fn the_summary_of_calls_is_shown_later_and_never_waited_for() {
+fn the_summary_of_calls_is_shown_when_it_is_ready_and_never_waited_for() {
     let turn =
         |scenario: Scenario, n: u32| scenario.call("read a").ended(StopReason::ToolUse).finished(n, "ok");
     let first = || turn(Scenario::new().with(with_summaries).submit("x"), 1);
@@ -362,12 +362,12 @@ fn the_summary_of_calls_is_shown_later_and_never_waited_for() {
         < call read a                examine c1
         > c1 is read a               run c1
         < end tool_use               settling
-        > c1 finished ok             result c1 | fork f1 summary | preparing streaming | call-model #2 [user assistant(read) user(result)]
-        > f1 completed Read a
+        > c1 finished ok             result c1 | preparing streaming | call-model #2 [user assistant(read) user(result)] | fork f1 summary
+        > f1 completed Read a        summary Read a of toolu_1
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished ok             result c2 | summary Read a of toolu_1 | fork f2 summary | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished ok             result c2 | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)] | fork f2 summary
         ",
     );
     check(
@@ -377,7 +377,7 @@ fn the_summary_of_calls_is_shown_later_and_never_waited_for() {
         < call read a                examine c1
         > c1 is read a               run c1
         < end tool_use               settling
-        > c1 finished ok             result c1 | fork f1 summary | preparing streaming | call-model #2 [user assistant(read) user(result)]
+        > c1 finished ok             result c1 | preparing streaming | call-model #2 [user assistant(read) user(result)] | fork f1 summary
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
@@ -393,12 +393,44 @@ fn the_summary_of_calls_is_shown_later_and_never_waited_for() {
         < call read a                examine c1
         > c1 is read a               run c1
         < end tool_use               settling
-        > c1 finished ok             result c1 | fork f1 summary | preparing streaming | call-model #2 [user assistant(read) user(result)]
+        > c1 finished ok             result c1 | preparing streaming | call-model #2 [user assistant(read) user(result)] | fork f1 summary
         > f1 api_error
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished ok             result c2 | fork f2 summary | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished ok             result c2 | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)] | fork f2 summary
+        ",
+    );
+}
+
+#[test]
+fn no_summary_of_calls_is_started_that_could_not_be_shown() {
+    let called = |scenario: Scenario| {
+        scenario.with(with_summaries).submit("x").call("read a").ended_at(StopReason::ToolUse, 177_000, 0)
+    };
+    check(
+        called(Scenario::new().turns_max(1)).finished(1, "ok"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use 177000+0      settling
+        > c1 finished ok             result c1 | done | = max_turns after 1
+        ",
+    );
+    let full = |config: &mut Config| {
+        config.context.auto_compact = false;
+        config.context.collapse = false;
+        config.context.reactive_compact = false;
+    };
+    check(
+        called(Scenario::new().with(full)).finished(1, "ok"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        < end tool_use 177000+0      settling
+        > c1 finished ok             result c1 | preparing done | = blocking_limit after 2
         ",
     );
 }

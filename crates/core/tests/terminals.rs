@@ -311,8 +311,8 @@ fn max_budget_usd_counts_forks_and_starts_none_without_money() {
         < call read 1                examine c1
         > c1 is read 1               run c1
         < end tool_use 0+400         settling
-        > c1 finished A              result c1: A | fork f1 summary | preparing streaming | call-model #2 [user assistant(read) user(result)]
-        > f1 for 0.6 USD
+        > c1 finished A              result c1: A | preparing streaming | call-model #2 [user assistant(read) user(result)] | fork f1 summary
+        > f1 for 0.6 USD             summary Read a of toolu_1
         < text Done.
         < end end_turn               settling done | = max_budget_usd after 2 (badly) Done. ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
         ",
@@ -359,12 +359,12 @@ fn a_budget_that_runs_out_while_looking_around_keeps_the_results() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 finished A              result c1: A | look l1 []
-        > l1 finds nothing           fork f1 summary | preparing streaming | call-model #2 [user assistant(read) user(result)]
+        > l1 finds nothing           preparing streaming | call-model #2 [user assistant(read) user(result)] | fork f1 summary
         < call read b                examine c2
         > c2 is read b               run c2
         < end tool_use               settling
         > c2 finished B              result c2: B | look l2 []
-        > f1 for 1 USD
+        > f1 for 1 USD               summary Read a of toolu_1
         > l2 finds nothing           done | = max_budget_usd after 2 (badly)  ! Reached maximum budget ($1): 1.0000 USD spent. Raise it with --max-budget-usd.
         ",
     );

@@ -9,7 +9,7 @@ use windlass_engine::{Asking, Engine, SessionSeed};
 use windlass_protocol::SessionKey;
 use windlass_session::Header;
 
-use crate::arguments::{self, Arguments, InputFormat, Request};
+use crate::arguments::{self, Arguments, Format, InputFormat, Request};
 use crate::guard::{self, MANAGED};
 use crate::opening::{Recorded, SUMS, Saved};
 use crate::wiring::{self, Form, Kept};
@@ -55,6 +55,7 @@ pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, String> {
         partial_messages: given.include_partial_messages,
         lines: given.input_format == InputFormat::StreamJson,
         person,
+        reads_lines: given.output_format == Format::StreamJson,
     };
     let models = wiring::silent_models(&config)?;
     Ok(wiring::wire_models(config, models, form, &Kept::nowhere(SessionKey { id, ..SessionSeed(0).into() }))?

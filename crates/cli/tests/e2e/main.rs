@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod answers;
+mod background;
 mod bad_input;
 mod budgets;
 mod chaos;

@@ -48,7 +48,7 @@ impl Talk {
         Self::with(shell)
     }
 
-    fn with(mut command: Command) -> Self {
+    pub(crate) fn with(mut command: Command) -> Self {
         let (master, terminal) = terminal(COLUMNS);
         let end = || terminal.try_clone().unwrap();
         command.stdin(end()).stdout(end()).stderr(end());

@@ -74,6 +74,9 @@ impl FileSettings {
     /// The variables that say the same as a setting.
     fn stand_ins(&self) -> Vec<(&'static str, String)> {
         let off = |switch: &Option<super::Sourced<bool>>| switch.as_ref().is_some_and(|switch| !switch.value);
+        let on_off = |switch: &Option<super::Sourced<bool>>| {
+            switch.as_ref().map(|switch| if switch.value { "1" } else { "0" }.to_owned())
+        };
         let pairs = [
             ("ANTHROPIC_MODEL", self.model.as_ref().map(|model| model.value.clone())),
             ("CLAUDE_CODE_EFFORT_LEVEL", self.effort.as_ref().map(|effort| effort.value.name().to_owned())),
@@ -84,6 +87,7 @@ impl FileSettings {
                 self.auto_compact_window.as_ref().map(|window| window.value.to_string()),
             ),
             ("CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING", off(&self.checkpoints).then(|| "1".to_owned())),
+            ("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", on_off(&self.tool_use_summaries)),
             ("BASH_MAX_OUTPUT_LENGTH", self.output_chars.as_ref().map(|chars| chars.value.to_string())),
         ];
         pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()

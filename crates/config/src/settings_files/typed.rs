@@ -43,6 +43,8 @@ pub struct FileSettings {
     pub auto_compact_window: Option<Sourced<u64>>,
     /// Whether the former content of files is kept.
     pub checkpoints: Option<Sourced<bool>>,
+    /// Whether a small model says what the calls of a response did.
+    pub tool_use_summaries: Option<Sourced<bool>>,
     /// How many characters of a command's output a result holds.
     pub output_chars: Option<Sourced<u64>>,
     /// Patterns of memory files that are not read.
@@ -117,6 +119,7 @@ pub(crate) fn settings(tree: &Tree, start: &Path, home: Option<&Path>) -> FileSe
         auto_compact: values.switch("autoCompactEnabled"),
         auto_compact_window: values.number("autoCompactWindow"),
         checkpoints: values.switch("fileCheckpointingEnabled"),
+        tool_use_summaries: values.switch("toolUseSummariesEnabled"),
         output_chars: values.single("bashOutputMaxChars", |value| {
             Some(value.as_u64()?.clamp(OUTPUT_CHARS.0, OUTPUT_CHARS.1))
         }),

@@ -218,6 +218,13 @@ pub(crate) static KEYS: &[Key] = &[
     .or("the model's window")
     .waits(),
     Key::new(
+        "toolUseSummariesEnabled",
+        Switch,
+        "Let the small model label what the calls of a response did, for a person or host that watches.",
+    )
+    .or("true if `ANTHROPIC_SMALL_FAST_MODEL` is set")
+    .waits(),
+    Key::new(
         "claudeMdExcludes",
         TEXTS,
         "Patterns of memory files to skip; managed memory files are always read.",
