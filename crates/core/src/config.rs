@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::rules::{Anchors, CommandPattern, Rules};
-use windlass_protocol::{Effort, HookEvent, MemoryNote, ModelCard, RawValue, ThinkingDisplay, ToolSpec};
+use windlass_protocol::{
+    ContextEdits, Effort, HookEvent, MemoryNote, ModelCard, RawValue, TaskBudget, Thinking, ThinkingDisplay,
+    ToolSpec,
+};
 
 /// Everything a rule may depend on besides the state.
 #[derive(Clone, Debug)]
@@ -41,6 +44,9 @@ pub struct Config {
     pub thinking: ThinkingWish,
     /// How hard the model is to try.
     pub effort: Option<Effort>,
+    /// What the requests of a fork repeat of the run's, so that the provider finds their prefix in its cache; whatever else is
+    /// configured.
+    pub cache_safe: Option<CacheSafe>,
     /// When the context layers act.
     pub context: ContextPolicy,
     /// The form the final answer must have.
@@ -90,6 +96,7 @@ impl Default for Config {
             output: OutputPolicy::default(),
             thinking: ThinkingWish::default(),
             effort: None,
+            cache_safe: None,
             context: ContextPolicy::default(),
             answer: None,
             repeats: RepeatPolicy::default(),
@@ -106,6 +113,19 @@ impl Default for Config {
             retry: RetryPolicy::default(),
         }
     }
+}
+
+/// What the provider's cache depends on besides the model, the system prompt, the tools and the messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheSafe {
+    /// How the model thinks.
+    pub thinking: Thinking,
+    /// How hard it tries.
+    pub effort: Option<Effort>,
+    /// What it is told about the tokens of the run.
+    pub task_budget: Option<TaskBudget>,
+    /// What the provider clears.
+    pub edits: Option<ContextEdits>,
 }
 
 /// Who asks. Some rules depend on it.

@@ -18,6 +18,12 @@ pub(crate) fn cost_usd(usage: &Usage, price: &Price) -> f64 {
     sum * factor / 1e6
 }
 
+/// Whether one request is known to cost less than another: where a price is missing, nothing is known.
+pub(crate) fn is_cheaper(one: (&Usage, Option<&Price>), other: (&Usage, Option<&Price>)) -> bool {
+    let cost = |(usage, price): (&Usage, Option<&Price>)| price.map(|price| cost_usd(usage, price));
+    cost(one).zip(cost(other)).is_some_and(|(one, other)| one < other)
+}
+
 #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
 fn tokens(count: u64) -> f64 {
     count as f64

@@ -1,16 +1,23 @@
 //! Forks: the same machine at work on a conversation of its own, beside the run.
+//!
+//! A fork of the main conversation that repeats the run's last request up to its end is read from the provider's cache, at a
+//! fraction of the price of input. A short prompt of its own for the small model may cost still less: prices decide.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_protocol::{ForkId, ModelCard, Thinking, ToolSpec, Transcript};
+use windlass_protocol::{
+    ForkId, ModelCard, ModelRequest, Thinking, Transcript, Usage, estimate_text_tokens, estimate_tokens,
+};
 
 use crate::budget;
 use crate::config::{
-    Asking, Config, ContextPolicy, OutputPolicy, PermissionMode, Permissions, Source, ThinkingMode,
-    ThinkingWish,
+    Asking, CacheSafe, Config, ContextPolicy, OutputPolicy, PermissionMode, Permissions, Source,
+    ThinkingMode, ThinkingWish,
 };
+use crate::cost::is_cheaper;
 use crate::effect::Effect;
+use crate::request::{budgeted, is_thinking_on};
 use crate::rules::Rules;
 use crate::state::State;
 use crate::step::Cx;
@@ -20,13 +27,24 @@ use windlass_protocol::Prompt;
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) source: Source,
-    pub(crate) model: ModelCard,
-    pub(crate) system: Arc<str>,
-    pub(crate) tools: Arc<[ToolSpec]>,
-    pub(crate) messages: Transcript,
+    pub(crate) ground: Ground,
     pub(crate) prompt: Prompt,
+    /// The cap on its answer, thinking included.
     pub(crate) output_tokens: u32,
 }
+
+/// What a fork knows besides its prompt.
+#[derive(Clone, Debug)]
+pub(crate) enum Ground {
+    /// Nothing: its prompt says everything, to any model.
+    Own { model: ModelCard, system: Arc<str> },
+    /// The main conversation, with everything that the provider's cache depends on as in the run's requests.
+    Shared { messages: Transcript },
+}
+
+/// A model that thinks is expected to use about so many tokens for a short answer, and gets this much room at least.
+const THOUGHT_TOKENS: u32 = 1_000;
+const THINKING_ROOM_TOKENS: u32 = 4_000;
 
 impl Cx<'_> {
     /// Starts a fork, unless the budget is spent.
@@ -36,70 +54,129 @@ impl Cx<'_> {
         }
         let fork = self.state.ids.fork();
         let left = self.config.budget_usd.map(|cap| cap - self.state.ledger.opened_usd());
-        let thinking = self.fork_thinking(&plan);
-        let config = Arc::new(Config { budget_usd: left, thinking, ..fork_config(&plan, self.config) });
-        let state = Box::new(State::new(self.state.carry.tools.cwd.to_path_buf(), plan.messages));
-        self.effects.push(Effect::Fork { fork, state, config, prompt: plan.prompt });
+        let config = Config { budget_usd: left, ..self.fork_config(&plan) };
+        let cwd = self.state.carry.tools.cwd.to_path_buf();
+        let state = match plan.ground {
+            Ground::Own { .. } => State::new(cwd, Transcript::default()),
+            Ground::Shared { messages } => {
+                let mut state = State::new(cwd, messages);
+                // Its request marks where the run's ended, so that the provider looks for the prefix there.
+                state.carry.sent.clone_from(&self.state.carry.sent);
+                state
+            }
+        };
+        self.effects.push(Effect::Fork {
+            fork,
+            state: Box::new(state),
+            config: config.into(),
+            prompt: plan.prompt,
+        });
         Some(fork)
     }
 
-    /// A fork that shares the provider's cache thinks as the run does, as far as that leaves half of its own cap for what it
-    /// is to write.
-    fn fork_thinking(&self, plan: &Plan) -> ThinkingWish {
-        let wish = self.config.thinking;
-        match self.thinking() {
-            _ if !plan.shares_prefix() => NO_THINKING,
-            Thinking::Budgeted { tokens, .. } => {
-                ThinkingWish { budget_tokens: Some(tokens.min(plan.output_tokens / 2)), ..wish }
-            }
-            _ => wish,
+    /// The cheaper way to an answer of about `expected` tokens: this plan on a ground of its own, or `question` to the model of
+    /// the run, behind the conversation that the provider has in its cache. Where a price is not known, the plan.
+    pub(crate) fn cheaper(&self, own: Plan, question: impl Into<Prompt>, expected: u32) -> Plan {
+        let Ground::Own { model: small, system } = &own.ground else { return own };
+        let question = question.into();
+        let (request, model) = (self.request(), self.model());
+        let output_tokens = u64::from(expected);
+        let apart = Usage {
+            input_tokens: u64::from(estimate_text_tokens(system)) + prompt_tokens(&own.prompt),
+            output_tokens,
+            ..Usage::default()
+        };
+        let total = self.context_tokens().saturating_add(prompt_tokens(&question));
+        let cached = self.state.carry.sent.as_ref().map_or(0, |sent| sent.cached_at(self.at_ms)).min(total);
+        let thought = if is_thinking_on(request.thinking, model) { THOUGHT_TOKENS } else { 0 };
+        let shared = Usage {
+            cache_read_input_tokens: cached,
+            cache_creation_input_tokens: total - cached,
+            output_tokens: output_tokens + u64::from(thought),
+            ..Usage::default()
+        };
+        if !is_cheaper((&shared, model.price.as_ref()), (&apart, small.price.as_ref())) {
+            return own;
+        }
+        Plan {
+            source: own.source,
+            ground: Ground::Shared { messages: request.transcript.clone() },
+            prompt: question,
+            output_tokens: shared_cap(own.output_tokens, &request, model),
+        }
+    }
+
+    /// A fork answers once, changes nothing, and asks nobody.
+    fn fork_config(&self, plan: &Plan) -> Config {
+        let parent = self.config;
+        let shared = matches!(plan.ground, Ground::Shared { .. });
+        let (model, system, tools) = match &plan.ground {
+            Ground::Own { model, system } => (model.clone(), system.clone(), [].into()),
+            Ground::Shared { .. } => (self.model().clone(), parent.system.clone(), parent.tools.clone()),
+        };
+        Config {
+            permissions: Permissions {
+                mode: PermissionMode::DontAsk,
+                rules: Rules::denying(tools.iter().map(|tool| &*tool.name)),
+                asking: Asking::Nobody,
+                ..Permissions::default()
+            },
+            model,
+            system,
+            tools,
+            source: plan.source.clone(),
+            fallbacks: [].into(),
+            small_model: None,
+            turns_max: Some(2),
+            token_budget: None,
+            task_budget: None,
+            thinking: NO_THINKING,
+            effort: None,
+            cache_safe: shared.then(|| cache_safe(&self.request(), plan.output_tokens)),
+            output: OutputPolicy { explicit: Some(plan.output_tokens), recoveries_max: 0, ..parent.output },
+            context: ContextPolicy {
+                auto_compact: false,
+                reactive_compact: false,
+                collapse: false,
+                micro_compact: false,
+                ..parent.context
+            },
+            answer: None,
+            hooks: BTreeSet::new(),
+            memory: [].into(),
+            tool_use_summaries: false,
+            partial_messages: false,
+            ..parent.clone()
         }
     }
 }
 
-impl Plan {
-    /// Only the summariser of the whole conversation shares the provider's cache, which thinking, effort and clearing are
-    /// part of.
-    fn shares_prefix(&self) -> bool {
-        self.source == Source::Compact
-    }
+/// What a request says that the provider's cache depends on. A budget for thinking leaves half of the cap for the answer, even
+/// where that costs the cache.
+fn cache_safe(request: &ModelRequest, output_tokens: u32) -> CacheSafe {
+    let thinking = match request.thinking {
+        Thinking::Budgeted { tokens, display } => {
+            budgeted(tokens.min(output_tokens / 2), output_tokens, display)
+        }
+        other => other,
+    };
+    let ModelRequest { effort, task_budget, edits, .. } = *request;
+    CacheSafe { thinking, effort, task_budget, edits }
+}
+
+/// The cap on a short answer behind the run's conversation: a cap costs nothing, but thinking that has no room costs the answer.
+fn shared_cap(output_tokens: u32, request: &ModelRequest, model: &ModelCard) -> u32 {
+    let cap = match request.thinking {
+        Thinking::Budgeted { tokens, .. } => tokens.saturating_add(tokens.max(output_tokens)),
+        thinking if is_thinking_on(thinking, model) => output_tokens.saturating_add(THINKING_ROOM_TOKENS),
+        _ => output_tokens,
+    };
+    cap.min(model.output_tokens_max)
+}
+
+fn prompt_tokens(prompt: &Prompt) -> u64 {
+    prompt.blocks.iter().map(|block| u64::from(estimate_tokens(block))).sum()
 }
 
 const NO_THINKING: ThinkingWish =
     ThinkingWish { mode: ThinkingMode::Disabled, budget_tokens: None, display: None };
-
-/// A fork answers once, changes nothing, and asks nobody.
-fn fork_config(plan: &Plan, parent: &Config) -> Config {
-    Config {
-        model: plan.model.clone(),
-        system: plan.system.clone(),
-        tools: plan.tools.clone(),
-        source: plan.source.clone(),
-        fallbacks: [].into(),
-        small_model: None,
-        turns_max: Some(2),
-        token_budget: None,
-        task_budget: None,
-        effort: parent.effort.filter(|_| plan.shares_prefix()),
-        output: OutputPolicy { explicit: Some(plan.output_tokens), recoveries_max: 0, ..parent.output },
-        context: ContextPolicy {
-            auto_compact: false,
-            reactive_compact: false,
-            collapse: false,
-            micro_compact: parent.context.micro_compact && plan.shares_prefix(),
-            ..parent.context
-        },
-        permissions: Permissions {
-            mode: PermissionMode::DontAsk,
-            rules: Rules::denying(plan.tools.iter().map(|tool| &*tool.name)),
-            asking: Asking::Nobody,
-            ..Permissions::default()
-        },
-        answer: None,
-        hooks: BTreeSet::new(),
-        memory: [].into(),
-        tool_use_summaries: false,
-        partial_messages: false,
-        ..parent.clone()
-    }
-}

@@ -13,6 +13,8 @@ pub(crate) struct Sent {
     thinking: bool,
     /// What the provider's cache holds of it, once its response said so.
     cached_tokens: Option<u64>,
+    /// What it was said to hold of the request before, which this one begins with.
+    cached_before: u64,
 }
 
 /// The shortest time a provider keeps a prefix.
@@ -22,7 +24,18 @@ const KEPT_TOKENS_MIN: u64 = 4_096;
 
 impl Sent {
     pub(crate) fn new(body: Arc<ModelRequest>, thinking: bool, at_ms: u64) -> Self {
-        Self { body, at_ms, thinking, cached_tokens: None }
+        Self { body, at_ms, thinking, cached_tokens: None, cached_before: 0 }
+    }
+
+    /// The same behind another request, which it begins with.
+    pub(crate) fn after(self, before: Option<&Self>) -> Self {
+        Self { cached_before: before.map_or(0, |before| before.cached_at(self.at_ms)), ..self }
+    }
+
+    /// How many tokens of it the provider's cache holds at this time, as far as is known.
+    pub(crate) fn cached_at(&self, at_ms: u64) -> u64 {
+        let is_kept = at_ms.saturating_sub(self.at_ms) < KEPT_MS;
+        if is_kept { self.cached_tokens.unwrap_or(self.cached_before) } else { 0 }
     }
 
     /// What a session remembers of it.

@@ -272,7 +272,8 @@ impl Cx<'_> {
     pub(crate) fn send(&mut self, body: Arc<ModelRequest>, attempts: Attempts) -> Phase {
         self.enter(PhaseName::Streaming);
         let thinking = is_thinking_on(body.thinking, self.model());
-        let before = self.state.carry.sent.replace(Sent::new(body.clone(), thinking, self.at_ms));
+        let before = self.state.carry.sent.take();
+        self.state.carry.sent = Some(Sent::new(body.clone(), thinking, self.at_ms).after(before.as_ref()));
         let request = self.state.ids.request();
         let model = body.model.clone();
         let (attempt, parts) = (attempts.retries + 1, layers::sizes(self));

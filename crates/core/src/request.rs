@@ -4,7 +4,7 @@ use windlass_protocol::{
     ContextEdits, Effort, ModelCard, ModelRequest, TaskBudget, Thinking, ThinkingDisplay, ThinkingSupport,
 };
 
-use crate::config::{Config, ThinkingMode, ThinkingWish};
+use crate::config::{CacheSafe, Config, ThinkingMode, ThinkingWish};
 use crate::layers::{self, Thresholds};
 use crate::prefix::Sent;
 use crate::step::Cx;
@@ -34,6 +34,7 @@ impl Cx<'_> {
         let cached_to = carry.sent.as_ref().and_then(Sent::last_message).filter(|to| Some(*to) <= last);
         let mut breakpoints: Vec<usize> = cached_to.into_iter().chain(last).collect();
         breakpoints.dedup();
+        let CacheSafe { thinking, effort, task_budget, edits } = self.cache_safe();
         ModelRequest {
             model: model.id.clone(),
             system: config.system.clone(),
@@ -41,10 +42,10 @@ impl Cx<'_> {
             transcript,
             breakpoints,
             output_tokens_max: self.output_cap(),
-            thinking: self.thinking(),
-            effort: effort(config.effort, model),
-            task_budget: self.task_budget(),
-            edits: edits(config, model),
+            thinking,
+            effort,
+            task_budget,
+            edits,
             delivery: windlass_protocol::Delivery::Streamed,
         }
     }
@@ -53,7 +54,7 @@ impl Cx<'_> {
     /// request, what is new in the conversation fits.
     pub(crate) fn take_out_foreign_thinking(&mut self) {
         let model = self.model();
-        let is_on = is_thinking_on(self.thinking(), model);
+        let is_on = is_thinking_on(self.cache_safe().thinking, model);
         let carry = &self.state.carry;
         if carry.sent.as_ref().is_some_and(|sent| sent.is_for(&model.id, is_on)) {
             return;
@@ -64,11 +65,19 @@ impl Cx<'_> {
         }
     }
 
-    /// How the next answer thinks.
-    pub(crate) fn thinking(&self) -> Thinking {
+    /// What the next request says that the provider's cache depends on.
+    fn cache_safe(&self) -> CacheSafe {
         let (config, model) = (self.config, self.model());
-        let caps = OutputCaps { now: self.output_cap(), first: first_cap(config, model) };
-        thinking(&config.thinking, model.thinking, effort(config.effort, model), caps)
+        config.cache_safe.unwrap_or_else(|| {
+            let caps = OutputCaps { now: self.output_cap(), first: first_cap(config, model) };
+            let effort = effort(config.effort, model);
+            CacheSafe {
+                thinking: thinking(&config.thinking, model.thinking, effort, caps),
+                effort,
+                task_budget: self.task_budget(),
+                edits: edits(config, model),
+            }
+        })
     }
 
     /// The cap on output tokens: what the user set, or the first cap, or the raised one; never above the model's own.
@@ -146,7 +155,7 @@ fn thinking(
 }
 
 /// A budget that the API takes: from its minimum on, and below the cap. Where there is no room for one, there is no thinking.
-fn budgeted(tokens: u32, output_cap: u32, display: Option<ThinkingDisplay>) -> Thinking {
+pub(crate) fn budgeted(tokens: u32, output_cap: u32, display: Option<ThinkingDisplay>) -> Thinking {
     match output_cap.saturating_sub(1) {
         ..THINKING_TOKENS_MIN => Thinking::Unsaid,
         most => Thinking::Budgeted { tokens: tokens.clamp(THINKING_TOKENS_MIN, most), display },

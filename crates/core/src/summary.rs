@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use windlass_protocol::{Block, ForkId, Outcome, Terminal, Transcript, Update};
+use windlass_protocol::{Block, ForkId, Outcome, Terminal, Update};
 
 use crate::calls::CallQueue;
 use crate::config::Source;
 use crate::effect::Effect;
-use crate::fork::Plan;
+use crate::fork::{Ground, Plan};
 use crate::layers::one_line;
 use crate::step::Cx;
 use windlass_protocol::Prompt;
@@ -39,12 +39,10 @@ impl Cx<'_> {
             config.tool_use_summaries && config.source.is_main() && self.state.carry.summary.is_none();
         let Some(model) = config.small_model.clone().filter(|_| wanted) else { return };
         let tool_use_ids: Vec<_> = calls.answered().map(|(tool_use, _)| tool_use.id.clone()).collect();
+        // What the calls did is what the provider has not read yet, so behind the conversation the label would never cost less.
         let plan = Plan {
             source: Source::Summary,
-            model,
-            system: SYSTEM.into(),
-            tools: [].into(),
-            messages: Transcript::default(),
+            ground: Ground::Own { model, system: SYSTEM.into() },
             prompt: Prompt::from(list(calls)),
             output_tokens: OUTPUT_TOKENS,
         };

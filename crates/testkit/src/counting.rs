@@ -18,6 +18,10 @@ const FRESH_TOKENS: u64 = 4;
 pub(crate) struct Counted {
     /// What the model reads, without cache markers.
     text: String,
+    /// How much of it, in bytes, is kept whatever the settings of a request are: tools and system prompt.
+    before_messages: usize,
+    /// What else the cache of messages depends on.
+    settings: String,
     /// Its tokens.
     pub(crate) tokens: u64,
     /// What was cleared of it on the server, because the request asked for that.
@@ -27,7 +31,7 @@ pub(crate) struct Counted {
 /// What was sent last, for each model.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    sent: HashMap<String, String>,
+    sent: HashMap<String, (String, String)>,
 }
 
 impl Counted {
@@ -52,7 +56,9 @@ impl Counted {
 
     fn plain(body: &Value, cleared: Option<ClearedSpec>) -> Self {
         let text = prompt_text(body);
-        Self { tokens: tokens(text.len()), text, cleared }
+        let before_messages = text.len() - unmarked(&body["messages"]).to_string().len();
+        let settings = ["thinking", "output_config", "context_management"].map(|name| body[name].to_string());
+        Self { tokens: tokens(text.len()), text, before_messages, settings: settings.concat(), cleared }
     }
 }
 
@@ -78,15 +84,18 @@ fn clear_results(body: &mut Value, keep: u64) -> u32 {
 
 impl Cache {
     /// Fills what a response does not say about its input: what the last request for the same model had in common with this
-    /// one was read from the cache, and the rest written to it.
+    /// one was read from the cache, and the rest written to it. Messages are found there only by a request with the same
+    /// settings.
     pub(crate) fn report(&mut self, model: &str, counted: Counted, usage: &mut UsageSpec) {
-        let before = self.sent.get(model).map_or("", String::as_str);
-        let same = before.bytes().zip(counted.text.bytes()).take_while(|(old, new)| old == new).count();
+        let (before, settings) = self.sent.get(model).map_or(("", ""), |(text, settings)| (text, settings));
+        let most = if settings == counted.settings { counted.text.len() } else { counted.before_messages };
+        let pairs = before.bytes().zip(counted.text.bytes()).take(most);
+        let same = pairs.take_while(|(old, new)| old == new).count();
         let fresh = *usage.input_tokens.get_or_insert(FRESH_TOKENS.min(counted.tokens));
         let rest = counted.tokens.saturating_sub(fresh);
         let read = *usage.cache_read_input_tokens.get_or_insert(tokens(same).min(rest));
         usage.cache_creation_input_tokens.get_or_insert(rest.saturating_sub(read));
-        self.sent.insert(model.to_owned(), counted.text);
+        self.sent.insert(model.to_owned(), (counted.text, counted.settings));
     }
 }
 

@@ -1,9 +1,10 @@
-//! What a model does beside a run, and after its end: labels of calls.
+//! What a model does beside a run, and after its end: labels of calls, records of spans.
 
 use serde_json::{Value, json};
-use windlass_testkit::ServerBuilder;
+use windlass_testkit::{Exchange, ServerBuilder};
 
-use crate::support::{STREAM, Stage, script};
+use crate::guard::find;
+use crate::support::{STREAM, Stage, grew, script};
 use crate::talk::Talk;
 
 const BASH: [&str; 2] = ["--allowedTools", "Bash"];
@@ -71,4 +72,52 @@ fn summaries_of_calls_are_dimmed_at_a_terminal() {
     talk.sees("Done.");
     talk.types("/exit");
     assert_eq!(talk.ends().0, Some(0));
+}
+
+/// What the forks of a session took, in order, by its log.
+fn spent_by_forks(stage: &Stage, session: &Value) -> Vec<Value> {
+    let log = find(&stage.project.home(), &format!("{}.jsonl", session.as_str().unwrap())).unwrap();
+    let log = std::fs::read_to_string(log).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.map(|line| line["of"].clone()).filter(|of| of["by_fork"] == true).collect()
+}
+
+#[test]
+fn a_span_is_summarised_behind_the_cached_conversation_where_that_costs_less() {
+    let record = json!({"when": {"contains": "Write a record of the part"}, "blocks": [{"text": "They counted."}], "repeat": 9});
+    let mut responses = vec![record];
+    responses.extend((1..=14).map(|n| bash(&format!("seq {n}0000 {n}0550"))));
+    responses.push(json!({"blocks": [{"text": "Done."}], "delay_ms": 500}));
+    let responses = Value::from(responses);
+    let variables = [
+        ("WINDLASS_STAGE_PERCENT", "1"),
+        ("WINDLASS_SPAN_TOKENS", "15000"),
+        ("WINDLASS_ROUNDS_KEPT", "1"),
+        ("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", "0"),
+    ];
+    let run = |small: &str| {
+        let stage = Stage::serving(&responses, |server| {
+            server.count_tokens().script_for("haiku", script(&responses))
+        });
+        let told = stage.told(&BASH, &[&variables[..], &[("ANTHROPIC_SMALL_FAST_MODEL", small)]].concat());
+        told.completed("Done.");
+        assert_eq!(stage.server.refusals(), [""; 0]);
+        let spent = spent_by_forks(&stage, &told.result["session_id"]);
+        let spent = spent.first().unwrap().clone();
+        (stage, spent)
+    };
+    // The same model at the same price: only the cache makes a difference.
+    let (stage, spent) = run("opus");
+    let tokens = |name: &str| spent["spend"]["usage"][name].as_u64().unwrap();
+    let (read, written) = (tokens("cache_read_input_tokens"), tokens("cache_creation_input_tokens"));
+    assert!(read > 9_000 && read > 5 * written, "{spent}");
+    let exchanges = stage.server.exchanges();
+    let is_record = |exchange: &Exchange| exchange.prompt().contains("Write a record of the part");
+    let fork = exchanges.iter().position(is_record).unwrap();
+    let cached = exchanges[..fork].iter().filter(|exchange| grew(exchange, &exchanges[fork])).count();
+    assert!(cached > 0, "it begins with an earlier request");
+
+    let (stage, spent) = run("haiku");
+    assert!(asks_small(&stage), "a cheap model reads the span alone");
+    assert_eq!(spent["spend"]["usage"]["cache_read_input_tokens"], 0, "{spent}");
 }

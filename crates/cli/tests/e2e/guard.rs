@@ -143,7 +143,7 @@ fn every_decision_is_in_the_log_with_its_rule() {
 }
 
 /// A file of this name, wherever it is below a directory.
-fn find(directory: &Path, name: &str) -> Option<std::path::PathBuf> {
+pub(crate) fn find(directory: &Path, name: &str) -> Option<std::path::PathBuf> {
     std::fs::read_dir(directory).ok()?.flatten().find_map(|entry| match entry.file_type().ok()? {
         kind if kind.is_dir() => find(&entry.path(), name),
         _ => (entry.file_name() == *name).then(|| entry.path()),

@@ -6,15 +6,14 @@
 use std::fmt::Write as _;
 
 use windlass_protocol::{
-    Block, BlockKind, CallFacts, ForkId, Message, Origin, Outcome, Prompt, Ruling, Terminal, Transcript,
-    Verdict,
+    Block, BlockKind, CallFacts, ForkId, Message, Origin, Outcome, Prompt, Ruling, Terminal, Verdict,
 };
 
 use super::CallQueue;
 use super::call::{Call, Stage};
 use super::hooked::Undecided;
 use crate::config::{Classifier, Source};
-use crate::fork::Plan;
+use crate::fork::{Ground, Plan};
 use crate::layers::one_line;
 use crate::permission;
 use crate::step::Cx;
@@ -70,10 +69,10 @@ impl Call {
         let enough = cx.state.carry.blocked.is_enough();
         let plan = Plan {
             source: Source::Classifier,
-            model: cx.config.small_model.clone().unwrap_or_else(|| cx.config.model.clone()),
-            system: SYSTEM.into(),
-            tools: [].into(),
-            messages: Transcript::default(),
+            ground: Ground::Own {
+                model: cx.config.small_model.clone().unwrap_or_else(|| cx.config.model.clone()),
+                system: SYSTEM.into(),
+            },
             prompt: Prompt::from(self.question(cx)),
             output_tokens: OUTPUT_TOKENS,
         };

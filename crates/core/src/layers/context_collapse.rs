@@ -17,7 +17,7 @@ use super::render::render;
 use super::rounds::{newest_from, units};
 use super::tokens::estimated;
 use crate::config::Source;
-use crate::fork::Plan;
+use crate::fork::{Ground, Plan};
 use crate::prepare::{Preparing, Reply, Step};
 use crate::step::Cx;
 
@@ -25,6 +25,10 @@ use crate::step::Cx;
 const FAILURES_MAX: u32 = 3;
 /// A summary has at most this many tokens.
 const SUMMARY_TOKENS: u32 = 2_000;
+/// About as long is one.
+const RECORD_TOKENS: u32 = 600;
+/// As much of a message says which one is meant.
+const CUE_CHARS: usize = 600;
 /// As much of each result goes into the text that is summarised.
 const RESULT_CHARS: usize = 4_000;
 
@@ -160,17 +164,28 @@ fn stage(cx: &mut Cx<'_>) {
     // One character is at most one token.
     let chars_max = usize::try_from(model.window_tokens / 2).unwrap_or(usize::MAX);
     let text = render(&list, RESULT_CHARS, chars_max);
-    let plan = Plan {
+    let own = Plan {
         source: Source::Collapse,
         output_tokens: SUMMARY_TOKENS.min(model.output_tokens_max),
-        model,
-        system: SYSTEM.into(),
-        tools: [].into(),
-        messages: Transcript::default(),
+        ground: Ground::Own { model, system: SYSTEM.into() },
         prompt: format!("{PROMPT}\n\n<part>\n{text}\n</part>").into(),
     };
-    let fork = cx.fork(plan);
+    let fork = cx.fork(cx.cheaper(own, question(&list), RECORD_TOKENS));
     cx.state.carry.staged.running = fork.map(|fork| Running { fork, first, last });
+}
+
+/// What to record, for a model that has the whole conversation before it.
+fn question(part: &[&Arc<Message>]) -> String {
+    let cue = |message: Option<&&Arc<Message>>| {
+        message.map_or_else(String::new, |message| render(&[message], CUE_CHARS, CUE_CHARS))
+    };
+    format!(
+        "Pause here; the work goes on elsewhere. Call no tools. {PROMPT}\n\nThe part is {} messages of this \
+         conversation. The first is:\n<first>\n{}\n</first>\nThe last is:\n<last>\n{}\n</last>",
+        part.len(),
+        cue(part.first()),
+        cue(part.last())
+    )
 }
 
 /// The oldest finished messages that are not staged yet, about as many as make a span. Neither the newest rounds nor the

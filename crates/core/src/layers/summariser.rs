@@ -15,7 +15,7 @@ use super::rounds::units;
 use super::text::clip;
 use super::tokens::{estimated, scaled};
 use crate::config::Source;
-use crate::fork::Plan;
+use crate::fork::{Ground, Plan};
 use crate::step::Cx;
 
 /// A summary has at most this many tokens.
@@ -82,7 +82,6 @@ pub(crate) fn smaller(cx: &Cx<'_>, room: u64, overflow: Option<Overflow>) -> u64
 
 /// The same model, system prompt and tools, and the same messages as far as they fit: the provider has them in its cache.
 pub(crate) fn plan(cx: &Cx<'_>, instructions: &[String], room: u64) -> Plan {
-    let model = cx.model().clone();
     let mut prompt = PROMPT.to_owned();
     if !instructions.is_empty() {
         prompt.push_str("\n\nAlso follow these instructions for the summary:\n");
@@ -90,12 +89,9 @@ pub(crate) fn plan(cx: &Cx<'_>, instructions: &[String], room: u64) -> Plan {
     }
     Plan {
         source: Source::Compact,
-        system: cx.config.system.clone(),
-        tools: cx.config.tools.clone(),
-        messages: fit(&cx.state.carry.messages, room, model.binds_thinking),
+        ground: Ground::Shared { messages: fit(&cx.state.carry.messages, room, cx.model().binds_thinking) },
         prompt: prompt.into(),
         output_tokens: output_tokens(cx),
-        model,
     }
 }
 

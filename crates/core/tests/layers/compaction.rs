@@ -3,7 +3,7 @@
 use windlass_core::{Config, Event, Prompt, Source};
 use windlass_protocol::{
     Block, CompactTrigger, Compaction, Decision, Failure, FailureClass, HookAnswer, HookEvent, MemoryNote,
-    ModelCard, Overflow, Terminal,
+    ModelCard, Overflow, Terminal, Thinking,
 };
 
 use crate::world::{Ends, World, config};
@@ -458,7 +458,10 @@ fn the_summariser_thinks_as_the_run_does() {
         config.model.window_tokens = window_tokens;
         config.thinking.budget_tokens = wish;
         let world = full(config, &[], window_tokens / 20 * 17);
-        assert_eq!(world.forks[0].config.thinking.budget_tokens, expected, "{wish:?} {window_tokens}");
+        let Thinking::Budgeted { tokens, .. } = world.forks[0].request.thinking else {
+            panic!("no thinking")
+        };
+        assert_eq!(Some(tokens), expected, "{wish:?} {window_tokens}");
     };
     check(None, 200_000, Some(4_000));
     check(Some(5_000), 200_000, Some(5_000));

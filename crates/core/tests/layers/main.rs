@@ -4,6 +4,7 @@
 
 mod collapse;
 mod compaction;
+mod forks;
 mod fullness;
 mod results;
 mod world;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_core::{
-    Config, Effect, Event, Input, PermissionMode, Permissions, RepeatPolicy, State, apply, step,
+    Config, Effect, Event, Input, PermissionMode, Permissions, Prompt, RepeatPolicy, State, apply, step,
 };
 use windlass_protocol::{
     Admission, Block, CallFacts, CallKind, Decision, Failure, FailureClass, FileSeen, HookAnswer, Message,
@@ -28,6 +28,8 @@ pub(crate) struct Forked {
     pub(crate) config: Arc<Config>,
     pub(crate) messages: Transcript,
     pub(crate) prompt: String,
+    /// Its first request.
+    pub(crate) request: Arc<ModelRequest>,
 }
 
 pub(crate) struct World {
@@ -40,6 +42,8 @@ pub(crate) struct World {
     /// What the forks come to, in order; without more, the next one stays unanswered.
     pub(crate) ends: VecDeque<Ends>,
     pub(crate) hooks: HookAnswer,
+    /// Whether the provider keeps what it was sent.
+    pub(crate) caches: bool,
     /// Whether files can be written.
     pub(crate) can_store: bool,
     pub(crate) surroundings: Surroundings,
@@ -91,6 +95,7 @@ impl World {
             forks: Vec::new(),
             ends: VecDeque::new(),
             hooks: HookAnswer::default(),
+            caches: false,
             can_store: true,
             surroundings: Surroundings::default(),
             replayed: Transcript::default(),
@@ -157,7 +162,11 @@ impl World {
     }
 
     fn ended(&mut self, stop: StopReason, used: u64) -> &mut Self {
-        let usage = Usage { input_tokens: used, ..Usage::default() };
+        let usage = if self.caches {
+            Usage { cache_creation_input_tokens: used, ..Usage::default() }
+        } else {
+            Usage { input_tokens: used, ..Usage::default() }
+        };
         self.model(ModelEvent::Ended { stop, usage: Box::new(usage) })
     }
 
@@ -258,9 +267,10 @@ impl World {
             }
             Effect::Fork { fork, state, config, prompt } => {
                 self.log.push(format!("fork {}", config.source.name()));
+                let request = first_request(&state, &config, prompt.clone(), self.at_ms);
                 let prompt = prompt.blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n");
                 let messages = state.messages().clone();
-                self.forks.push(Forked { source: config.source.name(), config, messages, prompt });
+                self.forks.push(Forked { source: config.source.name(), config, messages, prompt, request });
                 let Some(ends) = self.ends.pop_front() else {
                     self.open.insert(fork.0, fork);
                     return None;
@@ -336,4 +346,14 @@ pub(crate) fn outcome(ends: &Ends) -> Outcome {
         Ends::With(terminal) => (*terminal, ""),
     };
     Outcome { text: text.into(), ..Outcome::new(terminal) }
+}
+
+/// What a fork sends first.
+fn first_request(state: &State, config: &Config, prompt: Prompt, at_ms: u64) -> Arc<ModelRequest> {
+    let (_, effects) = step(state.clone(), Input::at(at_ms, Event::Submit(prompt)), config);
+    let sent = effects.into_iter().find_map(|effect| match effect {
+        Effect::CallModel { body, .. } => Some(body),
+        _ => None,
+    });
+    sent.unwrap()
 }
