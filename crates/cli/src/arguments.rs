@@ -152,7 +152,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE-OR-JSON")]
     settings: Vec<String>,
 
-    /// Settings files to read beside the administrator's: user, project and local, separated by commas. Naming project trusts it for this run
+    /// Settings and memory files to read beside the administrator's: user, project and local, separated by commas. Naming project trusts it for this run
     #[arg(long, value_name = "SOURCES")]
     setting_sources: Vec<String>,
 

@@ -2,6 +2,7 @@
 //!
 //! Read once, at the start, in this order: what the administrator keeps for everybody, the user's, then each directory
 //! from the root of the file system down to the project's. A file may name others to be read with it (`@path`).
+//! `--setting-sources` says whose files count: user, project, and `CLAUDE.local.md` as local.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use windlass_protocol::MemoryNote;
 
-use crate::{Memory, Place};
+use crate::{Memory, Place, SettingSources};
 
 mod text;
 
@@ -50,22 +51,51 @@ pub(crate) fn load(memory: &Memory, place: &Place, user_directories: &[PathBuf])
     let home = place.home.as_deref();
     found.read(&place.managed.join("CLAUDE.md"), Trust::Everything, home);
     found.exclude(&memory.excludes);
-    for directory in user_directories {
-        found.read(&directory.join("CLAUDE.md"), Trust::Everything, home);
+    if memory.sources.user {
+        for directory in user_directories {
+            found.read(&directory.join("CLAUDE.md"), Trust::Everything, home);
+        }
     }
     let cwd = place.cwd.canonicalize().unwrap_or_else(|_| place.cwd.clone());
     let mut directories: Vec<&Path> = cwd.ancestors().collect();
     directories.reverse();
+    let users = user_directories.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
+    let readable = ReadableFiles { sources: memory.sources, users: users.collect() };
     let before = found.seen.len();
     for name in ["CLAUDE", "AGENTS"] {
         // Files for agents in general stand in where there are none for this kind.
         if found.seen.len() == before {
             for directory in &directories {
-                found.read_directory(directory, name, &cwd, home);
+                for path in readable.in_directory(directory, name) {
+                    found.read(&path, Trust::Inside(&cwd), home);
+                }
             }
         }
     }
     found
+}
+
+/// The files of a directory that the setting sources let us read.
+struct ReadableFiles {
+    sources: SettingSources,
+    /// The user's directories: a project below the home of its user finds them among its own on the way down.
+    users: Vec<PathBuf>,
+}
+
+impl ReadableFiles {
+    fn in_directory(&self, directory: &Path, name: &str) -> Vec<PathBuf> {
+        let mut paths = Vec::new();
+        for folder in [directory.to_owned(), directory.join(".claude")] {
+            let is_users = self.users.contains(&folder);
+            if if is_users { self.sources.user } else { self.sources.project } {
+                paths.push(folder.join(format!("{name}.md")));
+            }
+        }
+        if self.sources.local && name == "CLAUDE" {
+            paths.push(directory.join("CLAUDE.local.md"));
+        }
+        paths
+    }
 }
 
 impl Found {
@@ -86,17 +116,6 @@ impl Found {
             Err(error) => {
                 self.warnings.push(format!("claudeMdExcludes ignored: {error}. Use fewer patterns."));
             }
-        }
-    }
-
-    fn read_directory(&mut self, directory: &Path, name: &str, cwd: &Path, home: Option<&Path>) {
-        let trust = Trust::Inside(cwd);
-        let places = [directory.join(format!("{name}.md")), directory.join(format!(".claude/{name}.md"))];
-        for path in &places {
-            self.read(path, trust, home);
-        }
-        if name == "CLAUDE" {
-            self.read(&directory.join("CLAUDE.local.md"), trust, home);
         }
     }
 

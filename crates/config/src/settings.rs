@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use windlass_core::{ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, RepeatPolicy, RetryPolicy};
 use windlass_protocol::{Effort, Secret};
 
-use crate::ConfigError;
 use crate::variables::VARIABLES;
+use crate::{ConfigError, SettingSources};
 
 /// Everything the environment can set. Fields hold the default where it sets nothing.
 #[derive(Clone, Debug, Default)]
@@ -177,13 +177,15 @@ impl Context {
 pub struct Memory {
     /// Whether memory files are read.
     pub files: bool,
-    /// Patterns of files that are not; the administrator's are always read.
+    /// Whose files are read; the administrator's always are.
+    pub sources: SettingSources,
+    /// Patterns of files that are not read; the administrator's are read all the same.
     pub excludes: Vec<String>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { files: true, excludes: Vec::new() }
+        Self { files: true, sources: SettingSources::default(), excludes: Vec::new() }
     }
 }
 

@@ -34,6 +34,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ConfigError;
 pub use change::{ChangeError, Saved, update_settings};
 pub use effective::Effective;
@@ -57,8 +59,8 @@ use tree::Tree;
 /// A file that `--settings` names may be larger than others.
 const FLAG_BYTES_MAX: u64 = 2 * read::BYTES_MAX;
 
-/// Which of the files that need not be read are: `--setting-sources`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whose settings and memory files are read beside the administrator's: `--setting-sources`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingSources {
     /// The user's.
     pub user: bool,

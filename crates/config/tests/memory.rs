@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use windlass_config::{Config, Flags, Place, Settings};
+use windlass_config::{Config, Flags, Place, SettingSources, Settings};
 
 /// A machine with a home, an administrator's folder and a project `work/app`.
 struct Machine(tempfile::TempDir);
@@ -103,6 +103,43 @@ fn files_that_fit_a_pattern_are_not_read_but_the_administrators_are() {
     check(&["**/CLAUDE.md"], &["managed"], 0);
     check(&["**/docs/*.md"], &["managed", "user", "above", "project"], 0);
     check(&["[", "**/docs/*.md"], &["managed", "user", "above", "project"], 1);
+}
+
+#[test]
+fn each_source_brings_its_own_files() {
+    let machine = Machine::new(&[
+        ("etc/CLAUDE.md", "managed"),
+        ("work/.claude/CLAUDE.md", "user"),
+        ("work/.windlass/CLAUDE.md", "ours"),
+        ("work/CLAUDE.md", "above"),
+        ("work/CLAUDE.local.md", "local above"),
+        ("work/app/CLAUDE.md", "project"),
+        ("work/app/.claude/CLAUDE.md", "folded"),
+        ("work/app/CLAUDE.local.md", "local"),
+    ]);
+    // The project is below the home of its user, whose files are not the project's for that.
+    let place = Place { home: Some(machine.path("work")), ..machine.place() };
+    let check = |sources: &str, expected: &[&str]| {
+        let mut settings = Settings::default();
+        settings.memory.sources = SettingSources::parse(sources).unwrap();
+        let config = Config::new(settings, &Flags::default(), &place).unwrap();
+        let seen: Vec<_> = config.memory.iter().map(|note| &*note.text).collect();
+        assert_eq!(seen, expected, "{sources:?}");
+    };
+    check("", &["managed"]);
+    check("user", &["managed", "user", "ours"]);
+    check("project", &["managed", "above", "project", "folded"]);
+    check("local", &["managed", "local above", "local"]);
+    check(
+        "user,project,local",
+        &["managed", "user", "ours", "above", "local above", "project", "folded", "local"],
+    );
+    for name in ["CLAUDE.md", "app/CLAUDE.md", "app/.claude/CLAUDE.md"] {
+        std::fs::rename(machine.path(&format!("work/{name}")), machine.path("work/gone")).unwrap();
+    }
+    std::fs::write(machine.path("work/app/AGENTS.md"), "agents").unwrap();
+    check("project", &["managed", "agents"]);
+    check("user,local", &["managed", "user", "ours", "local above", "local"]);
 }
 
 #[test]

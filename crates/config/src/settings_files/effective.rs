@@ -90,8 +90,9 @@ impl SettingsFiles {
         problems.extend(self.servers());
         problems.extend(masks(&tree));
         let places = &self.places;
+        let settings = typed::settings(&tree, &places.start, places.home.as_deref());
         Effective {
-            settings: typed::settings(&tree, &places.start, places.home.as_deref()),
+            settings: FileSettings { memory_sources: self.sources, ..settings },
             problems,
             unsupported,
             skipped: if trusted { Vec::new() } else { self.skipped() },

@@ -29,6 +29,7 @@ impl FileSettings {
     pub fn settings(&self, environment: &Environment) -> Result<Settings, ConfigError> {
         let mut settings =
             Settings::from_environment(self.filled(environment)).map_err(|error| self.with_origin(error))?;
+        settings.memory.sources = self.memory_sources;
         settings.memory.excludes = self.memory_excludes.iter().map(|pattern| pattern.value.clone()).collect();
         Ok(settings)
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::SettingSources;
 use super::origin::{Level, Origin, RuleText, Sourced};
 use super::typed::{AutoMode, FileSettings, PermissionSettings};
 
@@ -34,6 +35,8 @@ pub struct RecordedSettings {
     fallback_models: Vec<String>,
     #[serde(skip_serializing_if = "is_default")]
     memory_excludes: Vec<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    memory_sources: SettingSources,
 }
 
 /// Rules that stand in one file, one behind the other.
@@ -78,6 +81,7 @@ impl RecordedSettings {
             },
             fallback_models: values(&files.fallback_models),
             memory_excludes: values(&files.memory_excludes),
+            memory_sources: files.memory_sources,
         }
     }
 
@@ -104,6 +108,7 @@ impl RecordedSettings {
             },
             fallback_models: sourced(self.fallback_models),
             memory_excludes: sourced(self.memory_excludes),
+            memory_sources: self.memory_sources,
             ..FileSettings::default()
         }
     }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use windlass_protocol::{Effort, Secret};
 
+use super::SettingSources;
 use super::origin::{Origin, RuleText, Sourced};
 use super::tree::{Leaf, List, Tree};
 pub use sandbox::{Credential, SandboxPath, SandboxSettings};
@@ -47,6 +48,8 @@ pub struct FileSettings {
     pub tool_use_summaries: Option<Sourced<bool>>,
     /// How many characters of a command's output a result holds.
     pub output_chars: Option<Sourced<u64>>,
+    /// Whose memory files are read.
+    pub memory_sources: SettingSources,
     /// Patterns of memory files that are not read.
     pub memory_excludes: Vec<Sourced<String>>,
     /// What the model that judges commands is told.
@@ -123,6 +126,7 @@ pub(crate) fn settings(tree: &Tree, start: &Path, home: Option<&Path>) -> FileSe
         output_chars: values.single("bashOutputMaxChars", |value| {
             Some(value.as_u64()?.clamp(OUTPUT_CHARS.0, OUTPUT_CHARS.1))
         }),
+        memory_sources: SettingSources::default(),
         memory_excludes: values.texts("claudeMdExcludes"),
         auto_mode: AutoMode {
             environment: values.texts("autoMode.environment"),

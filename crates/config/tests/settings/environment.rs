@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use serde_json::json;
-use windlass_config::{Config, FileSettings, Flags, Place, RecordedSettings};
+use windlass_config::{Config, FileSettings, Flags, Place, RecordedSettings, SettingSources};
 
 use crate::machine::Machine;
 
@@ -127,7 +127,7 @@ fn only_available_models_are_chosen() {
 
 #[test]
 fn recorded_settings_say_the_same_again() {
-    let files = user(&json!({
+    let mut files = user(&json!({
         "permissions": {
             "allow": ["Bash(make *)", "Read(/x)"], "ask": ["WebFetch"], "deny": ["Edit(.env)"],
             "additionalDirectories": ["/tmp"], "defaultMode": "acceptEdits", "disableAutoMode": "disable",
@@ -136,6 +136,7 @@ fn recorded_settings_say_the_same_again() {
         "fallbackModel": ["sonnet"], "claudeMdExcludes": ["**/x"],
         "env": {"SECRET_TOKEN": "hush"},
     }));
+    files.memory_sources = SettingSources::parse("user").unwrap();
     let text = serde_json::to_string(&RecordedSettings::of(&files)).unwrap();
     assert!(!text.contains("hush"), "{text}");
     let restored = serde_json::from_str::<RecordedSettings>(&text).unwrap().restore();
