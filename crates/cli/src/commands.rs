@@ -155,7 +155,10 @@ pub(crate) fn context_report(report: &ContextReport) -> String {
             let _ =
                 writeln!(text, "The conversation is compacted from {} tokens on.", display::number(tokens));
         }
-        None => text.push_str("The conversation is not compacted by itself.\n"),
+        None => text.push_str("Automatic compaction is off.\n"),
+    }
+    if let Some(tokens) = report.blocked_at {
+        let _ = writeln!(text, "From {} tokens on a run ends: the context is full.", display::number(tokens));
     }
     text
 }
@@ -248,6 +251,7 @@ mod tests {
             window: 200_000,
             used: 50_000,
             compact_at: Some(167_000),
+            blocked_at: None,
             parts: vec![("system prompt", 10_000), ("messages", 40_000)],
         };
         assert_eq!(
@@ -260,8 +264,9 @@ mod tests {
         );
         let nonsense = context_report(&ContextReport { used: u64::MAX, ..report.clone() });
         assert!(nonsense.contains(" free                       0 (0 %)\n"), "{nonsense}");
-        let off = context_report(&ContextReport { compact_at: None, ..report });
-        assert!(off.ends_with("The conversation is not compacted by itself.\n"), "{off}");
+        let off = context_report(&ContextReport { compact_at: None, blocked_at: Some(177_000), ..report });
+        let end = "Automatic compaction is off.\nFrom 177,000 tokens on a run ends: the context is full.\n";
+        assert!(off.ends_with(end), "{off}");
     }
 
     #[test]

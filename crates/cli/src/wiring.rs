@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
-use windlass_engine::{Asking, Engine, EngineBuilder, Source, UnknownTool, answer_schema};
+use windlass_engine::{Asking, CompactionPolicy, Engine, EngineBuilder, Source, UnknownTool, answer_schema};
 use windlass_hooks::SettingsHooks;
 use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
@@ -141,7 +141,7 @@ pub(crate) fn wire_models(
     let (hooks, problems) = settings_hooks(&config, session, (models.client.clone(), small), around_hooks)?;
     standing.extend(problems);
     let mut warnings = std::mem::take(&mut config.run_warnings);
-    let may_compact = config.settings.context.compact_command;
+    let may_compact = config.context.compaction != CompactionPolicy::Off;
     let redactor = Redactor::new(config.settings.api.secrets());
     let setup = setup(&config, &models.main, form);
     // Nothing is spent on a model that the user did not choose, or for somebody who sees only the result.

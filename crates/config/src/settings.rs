@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use windlass_core::{ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, RepeatPolicy, RetryPolicy};
+use windlass_core::{
+    CompactionPolicy, ContextPolicy, ContinuationPolicy, EarlyStart, OutputPolicy, RepeatPolicy, RetryPolicy,
+};
 use windlass_protocol::{Effort, Secret};
 
 use crate::variables::VARIABLES;
@@ -147,27 +149,16 @@ impl Default for Limits {
 }
 
 /// How the context is kept small.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Context {
     /// When the context layers act.
     pub policy: ContextPolicy,
-    /// Whether the user may ask for a compaction.
-    pub compact_command: bool,
-}
-
-impl Default for Context {
-    fn default() -> Self {
-        Self { policy: ContextPolicy::default(), compact_command: true }
-    }
 }
 
 impl Context {
     /// Turns every way of making room off.
     pub(crate) fn turn_off(&mut self) {
-        self.compact_command = false;
-        self.policy.auto_compact = false;
-        self.policy.reactive_compact = false;
-        self.policy.collapse = false;
+        self.policy.compaction = CompactionPolicy::Off;
         self.policy.micro_compact = false;
     }
 }

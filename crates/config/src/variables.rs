@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use windlass_core::EarlyStart;
+use windlass_core::{CompactionPolicy, EarlyStart};
 use windlass_protocol::Effort;
 
 use crate::Settings;
@@ -286,8 +286,8 @@ pub static VARIABLES: &[Variable] = &[
         "The longest pause a provider may ask for; if it asks for more, the run ends.",
         |settings, text| settings.retry.retry_after_ms_max = number(text, 0, MILLISECONDS_MAX)?),
     row!(Context "DISABLE_AUTO_COMPACT", ON_OFF, "off",
-        "Does not compact when the context passes its threshold.",
-        |settings, text| settings.context.policy.auto_compact = !switch(text)?),
+        "Summarises nothing automatically: a run ends when the context is full, and `/compact` makes room.",
+        |settings, text| if switch(text)? { settings.context.policy.compaction = CompactionPolicy::OnRequest }),
     row!(Context "CLAUDE_CODE_AUTO_COMPACT_WINDOW", TOKENS_FROM_1, "the model's window",
         "The context window for the compaction thresholds, unless `--autocompact` is given; never more \
          than the model's.",
@@ -295,11 +295,8 @@ pub static VARIABLES: &[Variable] = &[
     row!(Context "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", PERCENT, "none",
         "Compacts at this share of the effective window; it can only lower the threshold.",
         |settings, text| settings.context.policy.compact_percent = Some(number(text, 1, 100)?)),
-    row!(Context "WINDLASS_REACTIVE_COMPACT", ON_OFF, "on",
-        "Compacts when the provider rejects a request as too long.",
-        |settings, text| settings.context.policy.reactive_compact = switch(text)?),
     row!(Context "WINDLASS_COLLAPSE", ON_OFF, "on",
-        "Replaces spans of finished rounds by summaries.",
+        "Replaces spans of finished rounds by summaries, unless automatic compaction is off.",
         |settings, text| settings.context.policy.collapse = switch(text)?),
     row!(Context "WINDLASS_MICRO_COMPACT", ON_OFF, "on",
         "Clears old tool results.",
@@ -314,7 +311,7 @@ pub static VARIABLES: &[Variable] = &[
         "Compaction starts this far below the effective window.",
         |settings, text| settings.context.policy.compact_margin_tokens = Some(number(text, 0, u64::MAX)?)),
     row!(Context "WINDLASS_BLOCKING_MARGIN_TOKENS", TOKENS, "3000, at most a 48th of the window",
-        "If nothing may make room, the run ends this far below the effective window.",
+        "If automatic compaction is off, a run ends this far below the effective window.",
         |settings, text| settings.context.policy.blocking_margin_tokens = Some(number(text, 0, u64::MAX)?)),
     row!(Context "WINDLASS_WARNING_MARGIN_TOKENS", TOKENS, "20000, at most an eighth of the window",
         "Messages without further use are removed from this far below the effective window on.",

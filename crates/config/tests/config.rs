@@ -103,19 +103,14 @@ fn every_number_of_the_loop_has_a_variable_that_is_honoured_as_given() {
 
 #[test]
 fn every_number_of_the_context_has_a_variable_that_is_honoured_as_given() {
-    check("DISABLE_AUTO_COMPACT", "1", "auto_compact: false, reactive_compact: true");
+    check("DISABLE_AUTO_COMPACT", "1", "compaction: OnRequest, collapse: true, micro_compact: true");
+    check("DISABLE_AUTO_COMPACT", "0", "compaction: Automatic");
     check("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "1", "window_tokens: Some(1), compact_percent");
     check("CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", "1", "compact_percent: Some(1)");
-    check("WINDLASS_REACTIVE_COMPACT", "0", "reactive_compact: false");
     check("WINDLASS_COLLAPSE", "0", "collapse: false");
     check("WINDLASS_MICRO_COMPACT", "0", "micro_compact: false");
-    check(
-        "DISABLE_COMPACT",
-        "1",
-        "auto_compact: false, reactive_compact: false, collapse: false, micro_compact: false",
-    );
-    check("DISABLE_COMPACT", "1", "compact_command: false");
-    check("DISABLE_COMPACT", "0", "auto_compact: true, reactive_compact: true");
+    check("DISABLE_COMPACT", "1", "compaction: Off, collapse: true, micro_compact: false");
+    check("DISABLE_COMPACT", "0", "compaction: Automatic");
     check("WINDLASS_OUTPUT_RESERVE_TOKENS", "0", "output_reserve_tokens: Some(0),");
     check("WINDLASS_COMPACT_MARGIN_TOKENS", "0", "compact_margin_tokens: Some(0),");
     check("WINDLASS_BLOCKING_MARGIN_TOKENS", "0", "blocking_margin_tokens: Some(0),");

@@ -244,14 +244,24 @@ pub enum ThinkingMode {
     Disabled,
 }
 
+/// When the transcript may give way to a summary. Clearing results and snipping need no summary and do not depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CompactionPolicy {
+    /// At its threshold, after the provider refused it as too long, span by span, and when the user asks.
+    #[default]
+    Automatic,
+    /// Only when the user asks. A run ends at the blocking limit.
+    OnRequest,
+    /// Never.
+    Off,
+}
+
 /// When the context layers act. All thresholds follow from the window unless a number is given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContextPolicy {
-    /// Whether the transcript is compacted when it passes its threshold.
-    pub auto_compact: bool,
-    /// Whether it is compacted when the provider refuses it as too long.
-    pub reactive_compact: bool,
-    /// Whether spans of finished rounds are collapsed.
+    /// When the transcript may give way to a summary.
+    pub compaction: CompactionPolicy,
+    /// Whether spans of finished rounds are collapsed; never where compaction is not automatic.
     pub collapse: bool,
     /// Whether old results are cleared.
     pub micro_compact: bool,
@@ -303,8 +313,7 @@ pub struct ContextPolicy {
 impl Default for ContextPolicy {
     fn default() -> Self {
         Self {
-            auto_compact: true,
-            reactive_compact: true,
+            compaction: CompactionPolicy::Automatic,
             collapse: true,
             micro_compact: true,
             window_tokens: None,

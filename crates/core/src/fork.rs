@@ -12,8 +12,8 @@ use windlass_protocol::{
 
 use crate::budget;
 use crate::config::{
-    Asking, CacheSafe, Config, ContextPolicy, OutputPolicy, PermissionMode, Permissions, Source,
-    ThinkingMode, ThinkingWish,
+    Asking, CacheSafe, CompactionPolicy, Config, ContextPolicy, OutputPolicy, PermissionMode, Permissions,
+    Source, ThinkingMode, ThinkingWish,
 };
 use crate::cost::is_cheaper;
 use crate::effect::Effect;
@@ -135,9 +135,7 @@ impl Cx<'_> {
             cache_safe: shared.then(|| cache_safe(&self.request(), plan.output_tokens)),
             output: OutputPolicy { explicit: Some(plan.output_tokens), recoveries_max: 0, ..parent.output },
             context: ContextPolicy {
-                auto_compact: false,
-                reactive_compact: false,
-                collapse: false,
+                compaction: CompactionPolicy::Off,
                 micro_compact: false,
                 ..parent.context
             },

@@ -8,7 +8,7 @@ use windlass_protocol::{
     Terminal, TimeSpent, ToolUse, Usage,
 };
 
-use crate::config::Config;
+use crate::config::{CompactionPolicy, Config};
 use crate::cost::cost_usd;
 
 /// As much of the inputs of denied calls is kept: half of what a line of a host's protocol may be.
@@ -169,6 +169,7 @@ impl Ledger {
     }
 
     fn errors(&self, terminal: Terminal, config: &Config) -> Vec<String> {
+        let compaction = config.context.compaction;
         let own = match terminal {
             Terminal::Completed
             | Terminal::TokenBudgetCompleted
@@ -203,9 +204,7 @@ impl Ledger {
                 "Interrupted at a permission prompt; the call was not run.".into()
             }
             Terminal::AbortedTools => "Interrupted while tools were running.".into(),
-            Terminal::BlockingLimit => "The context window is full, and automatic compaction is off. Start \
-                 a new session, or turn it on again: see DISABLE_AUTO_COMPACT and DISABLE_COMPACT."
-                .into(),
+            Terminal::BlockingLimit => blocked(compaction).into(),
             Terminal::MaxOutputTokens => "The answer exceeded the output limit again and again. Ask for \
                  less at once, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS."
                 .into(),
@@ -219,9 +218,12 @@ impl Ledger {
                 let why = self.store_failure.as_deref().unwrap_or("the session log cannot be written");
                 format!("Stopped: {why}.")
             }
-            Terminal::PromptTooLong if self.failure.is_none() => "The context window is full, and \
-                 compaction did not make room. Use /compact, or start a new session."
-                .into(),
+            Terminal::PromptTooLong if self.failure.is_none() => match compaction {
+                CompactionPolicy::Automatic => "The context window is full, and compaction did not make \
+                     room. Use /compact, or start a new session."
+                    .into(),
+                CompactionPolicy::OnRequest | CompactionPolicy::Off => blocked(compaction).into(),
+            },
             Terminal::PromptTooLong | Terminal::ImageError | Terminal::ApiError | Terminal::ModelError => {
                 return self.failure.iter().map(|failure| failure.message.clone()).collect();
             }
@@ -254,6 +256,20 @@ impl Ledger {
             _ => return None,
         };
         Some(cut)
+    }
+}
+
+/// What to do about a full context that nothing may make room in.
+fn blocked(compaction: CompactionPolicy) -> &'static str {
+    match compaction {
+        CompactionPolicy::Off => {
+            "The context window is full, and compaction is off (DISABLE_COMPACT). Unset the variable to use \
+             /compact, or start a new session."
+        }
+        CompactionPolicy::OnRequest | CompactionPolicy::Automatic => {
+            "The context window is full, and automatic compaction is off (autoCompactEnabled, \
+             DISABLE_AUTO_COMPACT). Use /compact, or start a new session."
+        }
     }
 }
 

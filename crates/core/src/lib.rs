@@ -54,9 +54,9 @@ mod tool_names;
 mod transition;
 
 pub use config::{
-    AnswerSchema, Asking, CacheSafe, CheckAnswer, Classifier, Config, ContextPolicy, ContinuationPolicy,
-    EarlyStart, OutputPolicy, PermissionMode, Permissions, RepeatPolicy, RetryPolicy, Sandboxing, Source,
-    ThinkingMode, ThinkingWish,
+    AnswerSchema, Asking, CacheSafe, CheckAnswer, Classifier, CompactionPolicy, Config, ContextPolicy,
+    ContinuationPolicy, EarlyStart, OutputPolicy, PermissionMode, Permissions, RepeatPolicy, RetryPolicy,
+    Sandboxing, Source, ThinkingMode, ThinkingWish,
 };
 pub use effect::{Effect, Effects};
 pub use gate::repair;

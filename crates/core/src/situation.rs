@@ -26,7 +26,7 @@ impl Cx<'_> {
             stopped_by_hook: calls.stopped_by_hook().is_some(),
             deferred: calls.deferred().is_some(),
             repeated: calls.repeated(),
-            staged: !carry.staged.is_empty(),
+            staged: layers::drainable(self),
             reducible: layers::reducible(self),
             has_refused: match answer {
                 Answer::Failed(Fault::Media) => layers::has_media(&carry.messages),

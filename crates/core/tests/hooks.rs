@@ -4,7 +4,7 @@
 mod log;
 
 use log::{Scenario, check, input};
-use windlass_core::{Asking, Interrupt, PermissionMode, Source};
+use windlass_core::{Asking, CompactionPolicy, Interrupt, PermissionMode, Source};
 use windlass_protocol::{Answer, FailureClass, HookAnswer, HookEvent, HookPermission, StopReason};
 
 fn hooked(events: &[HookEvent]) -> Scenario {
@@ -625,7 +625,7 @@ fn failure_hooks_hear_of_every_end_that_the_provider_is_the_cause_of() {
     );
     check(
         hooked(&[HookEvent::StopFailure])
-            .with(|config| config.context.reactive_compact = false)
+            .with(|config| config.context.compaction = CompactionPolicy::OnRequest)
             .submit("x")
             .fails(FailureClass::Overflow)
             .hooked(1, "no", objects("go on")),

@@ -7,7 +7,9 @@ mod log;
 
 use log::{Scenario, check, course, transcript};
 use std::sync::Arc;
-use windlass_core::{AnswerSchema, Asking, CheckAnswer, Config, Interrupt, PermissionMode, Prompt, Source};
+use windlass_core::{
+    AnswerSchema, Asking, CheckAnswer, CompactionPolicy, Config, Interrupt, PermissionMode, Prompt, Source,
+};
 use windlass_protocol::{
     Block, Failure, FailureClass, HookAnswer, HookEvent, HookPermission, ModelCard, ModelNote, Outcome,
     Price, RawValue, StopReason, Surroundings, Terminal,
@@ -455,26 +457,32 @@ fn aborted_tools() {
 
 #[test]
 fn blocking_limit() {
-    let everything_off = |config: &mut Config| {
-        config.context.auto_compact = false;
-        config.context.collapse = false;
-        config.context.reactive_compact = false;
-    };
+    let on_request = |config: &mut Config| config.context.compaction = CompactionPolicy::OnRequest;
+    let off = |config: &mut Config| config.context.compaction = CompactionPolicy::Off;
     let full = |scenario: Scenario| {
         scenario.submit("x").text("Done.").ended_at(StopReason::EndTurn, 177_000, 0).submit("y")
     };
     check(
-        full(new().with(everything_off)),
+        full(new().with(on_request)),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
         < end end_turn 177000+0      settling done | = completed after 1 (well) Done.
-        > submit y                   preparing done | failed blocking_limit | = blocking_limit after 1 (badly)  ! The context window is full, and automatic compaction is off. Start a new session, or turn it on again: see DISABLE_AUTO_COMPACT and DISABLE_COMPACT.
+        > submit y                   preparing done | failed blocking_limit | = blocking_limit after 1 (badly)  ! The context window is full, and automatic compaction is off (autoCompactEnabled, DISABLE_AUTO_COMPACT). Use /compact, or start a new session.
+        ",
+    );
+    check(
+        full(new().with(off)),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < text Done.
+        < end end_turn 177000+0      settling done | = completed after 1 (well) Done.
+        > submit y                   preparing done | failed blocking_limit | = blocking_limit after 1 (badly)  ! The context window is full, and compaction is off (DISABLE_COMPACT). Unset the variable to use /compact, or start a new session.
         ",
     );
     // A summariser is not stopped by what it was called to cure.
     check(
-        full(new().with(everything_off).with(|config| config.source = Source::Compact)),
+        full(new().with(off).with(|config| config.source = Source::Compact)),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Done.
@@ -503,7 +511,7 @@ fn prompt_too_long_shows_what_was_withheld() {
         < fails too long
         ",
     );
-    let off = |config: &mut Config| config.context.reactive_compact = false;
+    let off = |config: &mut Config| config.context.compaction = CompactionPolicy::OnRequest;
     check(
         new().with(off).submit("x").fails_with("too long", failure()),
         "
@@ -517,7 +525,7 @@ fn prompt_too_long_shows_what_was_withheld() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < text Half
-        < end model_context_window_exceeded settling done | failed prompt_too_long | = prompt_too_long after 1 (badly) Half ! The context window is full, and compaction did not make room. Use /compact, or start a new session.
+        < end model_context_window_exceeded settling done | failed prompt_too_long | = prompt_too_long after 1 (badly) Half ! The context window is full, and automatic compaction is off (autoCompactEnabled, DISABLE_AUTO_COMPACT). Use /compact, or start a new session.
         ",
     );
 }

@@ -25,13 +25,13 @@ fn collapsing(config: &mut Config) {
     config.small_model = Some(ModelCard::unknown("small"));
     config.context.window_tokens = Some(20_000);
     config.context.output_reserve_tokens = Some(10_000);
-    config.context.compact_margin_tokens = Some(5_000);
+    config.context.compact_margin_tokens = Some(0);
+    config.context.stage_percent = 35;
     config.context.warning_margin_tokens = Some(5_000);
     config.context.blocking_margin_tokens = Some(3_000);
     config.context.span_tokens = 1_000;
     config.context.rounds_kept = 1;
     config.context.micro_compact = false;
-    config.context.auto_compact = false;
 }
 
 /// A call whose result has about 2 000 tokens.

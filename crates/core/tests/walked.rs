@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_core::{Config, Effect, Event, Input, Source, State, step};
+use windlass_core::{CompactionPolicy, Config, Effect, Event, Input, Source, State, step};
 use windlass_protocol::{
     Admission, Block, CallFacts, CallId, CallKind, Failure, FailureClass, FileSeen, ForkId, LookId, Message,
     MessageId, ModelCard, ModelEvent, ModelRequest, ModelSpend, Origin, Outcome, Price, RawValue, RequestId,
@@ -175,7 +175,7 @@ fn a_summariser_does_not_look_around() {
 #[test]
 fn a_full_window_that_nothing_can_empty_is_named() {
     let mut config = config();
-    config.context.reactive_compact = false;
+    config.context.compaction = CompactionPolicy::OnRequest;
     let mut run = Run::new(config, Transcript::default());
     run.submit().says(Block::text("so far")).ends(StopReason::ContextWindowExceeded);
     let outcome = run.outcome();

@@ -169,11 +169,11 @@ pub use schema::{SchemaError, answer_schema};
 pub use session::Session;
 pub use toolbox::guarded;
 pub use windlass_core::{
-    Anchors, AnswerSchema, Asking, Case, CheckAnswer, Classifier, CommandPattern, ContextPolicy,
-    ContinuationPolicy, EarlyStart, Hosts, OutputPolicy, PROTECTED_DIRECTORIES, PROTECTED_FILES,
-    PermissionMode, Permissions, Priority, Prompt, Reach, Recall, Recalled, RepeatPolicy, RetryPolicy, Rule,
-    RuleError, RuleSource, Rules, Sandboxing, Source, Speaker, ThinkingMode, ThinkingWish, Unfinished,
-    UnknownTool, judge, missing_rules, offers,
+    Anchors, AnswerSchema, Asking, Case, CheckAnswer, Classifier, CommandPattern, CompactionPolicy,
+    ContextPolicy, ContinuationPolicy, EarlyStart, Hosts, OutputPolicy, PROTECTED_DIRECTORIES,
+    PROTECTED_FILES, PermissionMode, Permissions, Priority, Prompt, Reach, Recall, Recalled, RepeatPolicy,
+    RetryPolicy, Rule, RuleError, RuleSource, Rules, Sandboxing, Source, Speaker, ThinkingMode, ThinkingWish,
+    Unfinished, UnknownTool, judge, missing_rules, offers,
 };
 /// The traits of the outside world: what a tool, a model client or a runner of hooks implements.
 pub use windlass_ports as ports;

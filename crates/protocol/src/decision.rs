@@ -119,6 +119,8 @@ pub struct ContextReport {
     pub used: u64,
     /// From here on the transcript is compacted, unless that is off.
     pub compact_at: Option<u64>,
+    /// Where automatic compaction is off: from here on a run ends instead of sending a request.
+    pub blocked_at: Option<u64>,
     /// The parts, in the order of the request.
     pub parts: Vec<(&'static str, u64)>,
 }

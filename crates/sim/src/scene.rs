@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windlass_core::{
-    AnswerSchema, Asking, CheckAnswer, Config, ContextPolicy, EarlyStart, OutputPolicy, PermissionMode,
-    RepeatPolicy, RetryPolicy, Source, ThinkingMode, ThinkingWish,
+    AnswerSchema, Asking, CheckAnswer, CompactionPolicy, Config, ContextPolicy, EarlyStart, OutputPolicy,
+    PermissionMode, RepeatPolicy, RetryPolicy, Source, ThinkingMode, ThinkingWish,
 };
 use windlass_protocol::{
     Block, Effort, HookEvent, MemoryNote, Message, MessageId, ModelCard, Origin, Price, RawValue,
@@ -134,11 +134,10 @@ fn card(rng: &mut Rng, id: &str, window_tokens: u64) -> ModelCard {
 }
 
 fn context(rng: &mut Rng, window: u64) -> ContextPolicy {
-    let all_off = rng.one_in(10);
+    use CompactionPolicy::{Automatic, Off, OnRequest};
     ContextPolicy {
-        auto_compact: !all_off && !rng.one_in(4),
-        reactive_compact: !all_off && !rng.one_in(6),
-        collapse: !all_off && !rng.one_in(4),
+        compaction: rng.pick(&[Automatic, Automatic, Automatic, OnRequest, Off]).unwrap_or_default(),
+        collapse: !rng.one_in(4),
         micro_compact: !rng.one_in(3),
         window_tokens: rng.one_in(6).then_some(window / 2),
         compact_percent: rng.one_in(6).then(|| 30 + rng.below(60)),

@@ -84,6 +84,29 @@ fn there_is_nothing_to_compact_in_a_new_conversation() {
 }
 
 #[test]
+fn a_full_context_waits_for_a_compaction_by_the_user() {
+    let stage = Stage::serving(
+        &json!([
+            {"when": {"contains": SUMMARY}, "blocks": [{"text": "They counted."}]},
+            {"blocks": [{"tool": "Bash", "input": {"command": "seq 3000"}}], "usage": {"input_tokens": 178_000}},
+            said("Done."),
+        ]),
+        |server| server,
+    );
+    let variables = [("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "200000"), ("DISABLE_AUTO_COMPACT", "1")];
+    let long = "many words ".repeat(3_000);
+    let (lines, _) = conversation(&stage, &[&long, "/compact", "go on"], &variables);
+    let results: Vec<_> = lines.iter().filter(|line| line["type"] == "result").collect();
+    let seen: Vec<_> =
+        results.iter().map(|result| result["terminal_reason"].as_str().unwrap_or("")).collect();
+    assert_eq!(seen, ["blocking_limit", "", "completed"], "{results:?}");
+    assert!(results[0]["errors"][0].as_str().unwrap().contains("Use /compact"), "{}", results[0]);
+    assert_eq!(stage.requests(), 3, "the call, the summary, the rest");
+    assert!(stage.newest(1).contains(SUMMARY));
+    assert!(stage.server.exchanges()[2].prompt().contains("They counted."));
+}
+
+#[test]
 fn a_threshold_that_is_passed_compacts_before_the_next_request() {
     let stage = Stage::serving(
         &json!([

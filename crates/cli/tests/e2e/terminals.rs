@@ -143,15 +143,22 @@ fn aborted_tools() {
 
 #[test]
 fn blocking_limit() {
-    let stage = stage(&json!([call("echo 1"), {"blocks": [{"text": "never"}]}]));
-    let off = [("DISABLE_COMPACT", "1"), ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "20000")];
-    stage.project.write("long.txt", "a line of text\n".repeat(4_000)).unwrap();
-    let command = stage.command(&["-p", "--output-format", "stream-json", "--verbose"]);
-    let command = off.iter().fold(command, |command, (name, value)| command.env(name, value));
-    let told = Told::new(command.stdin(stage.project.read("long.txt").unwrap()).run().unwrap());
-    told.failed("blocking_limit", &["context window is full", "DISABLE_AUTO_COMPACT", "new session"]);
-    told.showed_failure("invalid_request");
-    assert_eq!(stage.requests(), 0, "a doomed request is not paid for");
+    let check = |flags: &[&str], variables: &[(&str, &str)], words: &[&str]| {
+        let stage = stage(&json!([call("echo 1"), {"blocks": [{"text": "never"}]}]));
+        stage.project.write("long.txt", "a line of text\n".repeat(4_000)).unwrap();
+        let command =
+            stage.command(&[&["-p", "--output-format", "stream-json", "--verbose"], flags].concat());
+        let command = command.env("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "20000");
+        let command = variables.iter().fold(command, |command, (name, value)| command.env(name, value));
+        let told = Told::new(command.stdin(stage.project.read("long.txt").unwrap()).run().unwrap());
+        told.failed("blocking_limit", &[&["context window is full", "new session"], words].concat());
+        told.showed_failure("invalid_request");
+        assert_eq!(stage.requests(), 0, "a doomed request is not paid for");
+    };
+    check(&[], &[("DISABLE_COMPACT", "1")], &["compaction is off (DISABLE_COMPACT)"]);
+    let words = ["autoCompactEnabled", "DISABLE_AUTO_COMPACT", "Use /compact"];
+    check(&[], &[("DISABLE_AUTO_COMPACT", "1")], &words);
+    check(&["--settings", r#"{"autoCompactEnabled": false}"#], &[], &words);
 }
 
 #[test]

@@ -39,8 +39,8 @@ fn a_setting_counts_where_its_variable_is_not_set() {
     check(&json!({"effortLevel": "high"}), &[("CLAUDE_CODE_EFFORT_LEVEL", "low")], "effort: Some(Low)");
     check(&json!({"alwaysThinkingEnabled": false}), &[], "thinking_tokens: Some(0)");
     check(&json!({"alwaysThinkingEnabled": true}), &[], "thinking_tokens: None");
-    check(&json!({"autoCompactEnabled": false}), &[], "auto_compact: false");
-    check(&json!({"autoCompactEnabled": true}), &[("DISABLE_AUTO_COMPACT", "1")], "auto_compact: false");
+    check(&json!({"autoCompactEnabled": false}), &[], "compaction: OnRequest");
+    check(&json!({"autoCompactEnabled": true}), &[("DISABLE_AUTO_COMPACT", "1")], "compaction: OnRequest");
     check(&json!({"autoCompactWindow": 50_000}), &[], "window_tokens: Some(50000)");
     check(&json!({"fileCheckpointingEnabled": false}), &[], "no_checkpoints: true");
     check(&json!({"bashOutputMaxChars": 1}), &[], "output_chars_max: 4000");

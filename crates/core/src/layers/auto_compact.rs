@@ -13,6 +13,7 @@ use super::summariser::{self, Unsummarised};
 use super::tokens::{estimated, fixed_tokens, scaled};
 use super::{Compactions, Thresholds, Work};
 use crate::attach::reminder;
+use crate::config::CompactionPolicy;
 use crate::effect::Effect;
 use crate::hooks::ended_by_hook;
 use crate::prepare::{Asked, Forced, Preparing, Reply, Step};
@@ -68,7 +69,7 @@ pub(crate) fn auto_compact(cx: &mut Cx<'_>, preparing: &mut Preparing, reply: Op
 
 /// Whether a compaction that the provider's refusal asks for can be of use.
 pub(crate) fn reducible(cx: &Cx<'_>) -> bool {
-    cx.config.context.reactive_compact
+    cx.config.context.compaction == CompactionPolicy::Automatic
         && !cx.config.source.is_summariser()
         && !cx.state.carry.messages.is_empty()
 }
@@ -83,6 +84,9 @@ fn start(cx: &mut Cx<'_>, preparing: &mut Preparing) -> Step {
     };
     if trigger != CompactTrigger::Manual && no_progress >= cx.config.context.no_progress_max {
         return Step::End(Terminal::RapidRefill);
+    }
+    if cx.config.context.compaction == CompactionPolicy::Off {
+        return fail(cx, trigger, "Compaction is turned off.");
     }
     if !boundary::has_past(&cx.state.carry.messages, trigger) {
         return match trigger {
@@ -127,7 +131,8 @@ fn due(cx: &Cx<'_>, preparing: &Preparing) -> Option<(CompactTrigger, String)> {
         Some(Forced::Manual { focus }) => Some((CompactTrigger::Manual, focus.clone())),
         Some(Forced::Reactive) => Some((CompactTrigger::Reactive, String::new())),
         None => {
-            let is_due = cx.config.context.auto_compact && is_full(cx);
+            let is_automatic = cx.config.context.compaction == CompactionPolicy::Automatic;
+            let is_due = is_automatic && is_full(cx);
             is_due.then_some((CompactTrigger::Auto, String::new()))
         }
     }

@@ -1,17 +1,17 @@
-//! The blocking limit: no request that is doomed, once every way to make room is off.
+//! The blocking limit: no request that is doomed, where nothing is summarised automatically.
 
 use windlass_protocol::Terminal;
 
 use super::Thresholds;
+use crate::config::CompactionPolicy;
 use crate::prepare::{Preparing, Reply, Step};
 use crate::step::Cx;
 
-/// Nothing was compacted in this iteration: with every way to make room off, only the user can ask for that, in a run that
+/// Nothing was compacted in this iteration: where compaction is not automatic, only the user can ask for it, in a run that
 /// ends with it.
 pub(crate) fn blocking_limit(cx: &mut Cx<'_>, _: &mut Preparing, _: Option<Reply>) -> Step {
-    let policy = &cx.config.context;
-    let has_cure = policy.auto_compact || policy.collapse || policy.reactive_compact;
-    if has_cure || cx.config.source.is_summariser() {
+    let is_automatic = cx.config.context.compaction == CompactionPolicy::Automatic;
+    if is_automatic || cx.config.source.is_summariser() {
         return Step::Passed;
     }
     let limit = Thresholds::of(cx.config, cx.model()).blocking;

@@ -16,7 +16,7 @@ use super::digest::prompted;
 use super::render::render;
 use super::rounds::{newest_from, units};
 use super::tokens::estimated;
-use crate::config::Source;
+use crate::config::{CompactionPolicy, Source};
 use crate::fork::{Ground, Plan};
 use crate::prepare::{Preparing, Reply, Step};
 use crate::step::Cx;
@@ -86,7 +86,7 @@ impl Staged {
 }
 
 pub(crate) fn context_collapse(cx: &mut Cx<'_>, preparing: &mut Preparing, _: Option<Reply>) -> Step {
-    let is_on = cx.config.context.collapse && cx.config.source.is_main() && cx.config.small_model.is_some();
+    let is_on = collapses(cx) && cx.config.source.is_main() && cx.config.small_model.is_some();
     if is_on && preparing.forced.is_none() {
         let thresholds = Thresholds::of(cx.config, cx.model());
         commit(cx, thresholds.warning);
@@ -96,6 +96,16 @@ pub(crate) fn context_collapse(cx: &mut Cx<'_>, preparing: &mut Preparing, _: Op
         }
     }
     Step::Passed
+}
+
+/// Whether spans give way to their summaries without being asked for.
+fn collapses(cx: &Cx<'_>) -> bool {
+    cx.config.context.compaction == CompactionPolicy::Automatic && cx.config.context.collapse
+}
+
+/// Whether there are spans that a refused prompt can be made shorter by.
+pub(crate) fn drainable(cx: &Cx<'_>) -> bool {
+    collapses(cx) && !cx.state.carry.staged.is_empty()
 }
 
 /// Commits every span that is ready: the provider says the prompt is too long.

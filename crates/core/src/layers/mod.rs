@@ -34,7 +34,7 @@ pub(crate) use after_boundary::after_boundary;
 pub use apply::apply;
 pub(crate) use auto_compact::{auto_compact, reducible};
 pub(crate) use blocking_limit::blocking_limit;
-pub(crate) use context_collapse::{Staged, context_collapse, drain, on_staged};
+pub(crate) use context_collapse::{Staged, context_collapse, drain, drainable, on_staged};
 pub(crate) use media::{has_media, replace_block, strip_media, unbound};
 pub(crate) use micro_compact::micro_compact;
 pub(crate) use report::sizes;

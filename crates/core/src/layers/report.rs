@@ -6,7 +6,7 @@ use windlass_protocol::{BlockKind, ContextReport, Message, Origin, Role, estimat
 
 use super::Thresholds;
 use super::tokens::{scaled, system_tokens, tools_tokens};
-use crate::config::Config;
+use crate::config::{CompactionPolicy, Config};
 use crate::state::State;
 use crate::step::Cx;
 
@@ -35,6 +35,7 @@ impl State {
     pub fn context_report(&self, config: &Config) -> ContextReport {
         let (carry, model) = (&self.carry, config.model_after(self.carry.guards.fallbacks));
         let thresholds = Thresholds::of(config, model);
+        let is_automatic = config.context.compaction == CompactionPolicy::Automatic;
         let mut sizes = [0_u64; PARTS.len()];
         sizes[0] = system_tokens(config);
         sizes[1] = tools_tokens(config);
@@ -53,7 +54,8 @@ impl State {
             model: model.id.clone(),
             window: Thresholds::window(config, model),
             used,
-            compact_at: config.context.auto_compact.then_some(thresholds.compact),
+            compact_at: is_automatic.then_some(thresholds.compact),
+            blocked_at: (!is_automatic).then_some(thresholds.blocking),
             parts: parts.collect(),
         }
     }

@@ -1,6 +1,6 @@
 //! Spans of rounds: staged in the background, committed when the room is needed.
 
-use windlass_core::{Config, Source};
+use windlass_core::{CompactionPolicy, Config, Source};
 use windlass_protocol::{Decision, FailureClass, ModelCard, Terminal};
 
 use crate::world::{Ends, World, config};
@@ -11,7 +11,6 @@ fn collapsing(change: impl FnOnce(&mut Config)) -> Config {
     config.context.span_tokens = 5_000;
     config.context.rounds_kept = 2;
     config.context.micro_compact = false;
-    config.context.auto_compact = false;
     change(&mut config);
     config
 }
@@ -66,6 +65,17 @@ fn a_prompt_that_is_too_long_commits_all_at_once() {
 }
 
 #[test]
+fn a_staged_span_stays_out_once_compaction_is_no_longer_automatic() {
+    let mut world = rounds(collapsing(|_| ()), 8, 120_000);
+    world.forked(Ends::Says("One.")).news();
+    world.config.context.compaction = CompactionPolicy::OnRequest;
+    world.turn("Bash", "{}", "x", 161_000);
+    assert_eq!(world.news(), ["request"]);
+    world.fails(FailureClass::Overflow);
+    assert_eq!(world.news(), ["done prompt_too_long"]);
+}
+
+#[test]
 fn a_drain_snips_what_says_nothing_any_more() {
     let mut world = rounds(collapsing(|_| ()), 8, 1_000);
     let read = r#"{"file_path":"/f"}"#;
@@ -100,6 +110,8 @@ fn three_failures_in_a_row_stop_staging() {
 fn without_a_small_model_or_outside_the_main_loop_nothing_is_staged() {
     assert!(rounds(collapsing(|c| c.small_model = None), 8, 150_000).forks.is_empty());
     assert!(rounds(collapsing(|c| c.context.collapse = false), 8, 150_000).forks.is_empty());
+    let on_request = |c: &mut Config| c.context.compaction = CompactionPolicy::OnRequest;
+    assert!(rounds(collapsing(on_request), 8, 150_000).forks.is_empty());
     assert!(rounds(collapsing(|c| c.source = Source::Agent("a".into())), 8, 150_000).forks.is_empty());
     // The last rounds never are.
     assert!(rounds(collapsing(|c| c.context.rounds_kept = 8), 8, 150_000).forks.is_empty());

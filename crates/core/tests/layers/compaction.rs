@@ -1,6 +1,6 @@
 //! Compaction: when it is due, what it asks, what it leaves, and what happens when it fails.
 
-use windlass_core::{Config, Event, Prompt, Source};
+use windlass_core::{CompactionPolicy, Config, Event, Prompt, Source};
 use windlass_protocol::{
     Block, CompactTrigger, Compaction, Decision, Failure, FailureClass, HookAnswer, HookEvent, MemoryNote,
     ModelCard, Overflow, Terminal, Thinking,
@@ -67,7 +67,7 @@ fn at_the_threshold_history_gives_way_to_a_summary() {
 fn a_summariser_is_never_compacted_and_the_setting_is_heeded() {
     check(full(Config { source: Source::Compact, ..config() }, &[], 170_000), &["request"]);
     let mut off = config();
-    off.context.auto_compact = false;
+    off.context.compaction = CompactionPolicy::OnRequest;
     off.context.micro_compact = false;
     check(full(off, &[], 170_000), &["request"]);
 }
@@ -315,6 +315,28 @@ fn a_user_can_ask_for_it() {
     let mut empty = World::new(config());
     empty.compact("");
     assert_eq!(empty.news(), ["failed: There is nothing to compact.", "done completed"]);
+}
+
+#[test]
+fn a_compaction_on_request_works_unless_compaction_is_off() {
+    let news = |policy: CompactionPolicy| {
+        let mut config = config();
+        config.context.compaction = policy;
+        let mut world = World::new(config);
+        world.submit("Make it work.");
+        rounds(&mut world, 100_000);
+        world.says("It works.", 177_000).submit("And now?");
+        let blocked = world.news().last().cloned();
+        world.ends.push_back(Ends::Says("So far."));
+        world.compact("");
+        (blocked.unwrap(), world.news())
+    };
+    let (blocked, compacted) = news(CompactionPolicy::OnRequest);
+    assert_eq!(blocked, "done blocking_limit");
+    assert_eq!(compacted, ["compacting Manual", "fork compact", "compacted", "done completed"]);
+    let (blocked, refused) = news(CompactionPolicy::Off);
+    assert_eq!(blocked, "done blocking_limit");
+    assert_eq!(refused, ["failed: Compaction is turned off.", "done completed"]);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Config, ContextPolicy, Event, PermissionMode, Prompt, Source, Speaker};
+use windlass_core::{
+    CompactionPolicy, Config, ContextPolicy, Event, PermissionMode, Prompt, Source, Speaker,
+};
 use windlass_protocol::{
     Block, Decision, FailureClass, Message, MessageId, ModelCard, Origin, Terminal, Transcript,
 };
@@ -143,7 +145,7 @@ fn check_cleared(config: Config, used: u64, expected: &[&str]) -> World {
 
 fn without_auto(change: impl FnOnce(&mut Config)) -> Config {
     let mut config = config();
-    config.context.auto_compact = false;
+    config.context.compaction = CompactionPolicy::OnRequest;
     change(&mut config);
     config
 }
@@ -312,13 +314,9 @@ fn little_is_snipped_only_when_the_cache_is_lost_anyway() {
 }
 
 #[test]
-fn the_blocking_limit_holds_when_everything_else_is_off() {
+fn the_blocking_limit_holds_where_nothing_is_summarised_automatically() {
     let off = |change: fn(&mut Config)| {
-        let mut config = without_auto(|c| {
-            c.context.collapse = false;
-            c.context.reactive_compact = false;
-            c.context.micro_compact = false;
-        });
+        let mut config = without_auto(|c| c.small_model = Some(ModelCard::unknown("small")));
         change(&mut config);
         config
     };
@@ -329,17 +327,13 @@ fn the_blocking_limit_holds_when_everything_else_is_off() {
     };
     check(off(|_| ()), 176_000, "request");
     check(off(|_| ()), 177_000, "done blocking_limit");
-    check(off(|c| c.context.collapse = true), 177_000, "request");
-    check(off(|c| c.context.reactive_compact = true), 177_000, "request");
+    check(off(|c| c.context.compaction = CompactionPolicy::Off), 177_000, "done blocking_limit");
     check(off(|c| c.source = Source::Compact), 177_000, "request");
 }
 
 #[test]
 fn a_user_who_asks_for_a_compaction_is_not_told_of_the_limit() {
-    let mut world = World::new(without_auto(|c| {
-        c.context.collapse = false;
-        c.context.reactive_compact = false;
-    }));
+    let mut world = World::new(without_auto(|_| ()));
     world.submit("go").turn("Read", "{}", "short", 100_000).says("done", 178_000).news();
     world.ends.push_back(Ends::With(Terminal::ApiError));
     world.compact("");

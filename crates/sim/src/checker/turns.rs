@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Config, Event};
+use windlass_core::{CompactionPolicy, Config, Event};
 use windlass_protocol::{
     Block, BlockKind, Decision, FailureClass, HookAnswer, HookCall, HookPermission, ModelEvent, ModelRequest,
     Outcome, StopReason, Terminal, Transition, Update,
@@ -240,9 +240,7 @@ impl Turns {
                 config.answer.as_ref().is_some_and(|answer| self.taken.schema == answer.retries_max)
             }
             Terminal::AbortedStreaming | Terminal::AbortedTools => self.interrupted,
-            Terminal::BlockingLimit => {
-                !(config.context.auto_compact || config.context.collapse || config.context.reactive_compact)
-            }
+            Terminal::BlockingLimit => config.context.compaction != CompactionPolicy::Automatic,
             Terminal::PromptTooLong => {
                 self.failed_with(FailureClass::Overflow)
                     || self.ended_with(|stop| *stop == StopReason::ContextWindowExceeded)

@@ -207,9 +207,14 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new("sandbox.bwrapPath", Text, "The path of `bwrap`.").only(OutsideRepositories),
     Key::idle("sandbox.socatPath", Text, "The path of `socat`.").only(OutsideRepositories),
     // Context, files, commands.
-    Key::new("autoCompactEnabled", Switch, "Compact automatically when the context passes its threshold.")
-        .or("true")
-        .waits(),
+    Key::new(
+        "autoCompactEnabled",
+        Switch,
+        "Compact automatically. Off: nothing is summarised automatically, a run ends when the context is full, and \
+         `/compact` makes room.",
+    )
+    .or("true")
+    .waits(),
     Key::new(
         "autoCompactWindow",
         Whole(1, u64::MAX),
