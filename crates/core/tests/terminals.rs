@@ -322,7 +322,7 @@ fn max_budget_usd_counts_forks_and_starts_none_without_money() {
     check(
         new()
             .with(one_dollar)
-            .submit("x")
+            .submit_prompt("x", "many words ".repeat(1_000).as_str().into())
             .text("Done.")
             .ended_at(StopReason::EndTurn, 0, 1_000)
             .compact("the names"),

@@ -84,6 +84,20 @@ fn there_is_nothing_to_compact_in_a_new_conversation() {
 }
 
 #[test]
+fn a_conversation_that_cannot_become_shorter_is_not_summarised() {
+    let stage = Stage::serving(&json!([said("One."), said("never")]), |server| server);
+    let (lines, code) = conversation(&stage, &["Hello.", "/compact"], &[]);
+    let result = lines.last().unwrap();
+    let expected = "Not compacted: The conversation is already as short as a compaction would leave it.";
+    assert_eq!((result["result"].as_str(), code), (Some(expected), Some(0)), "{result}");
+    let failed = lines.iter().find(|line| line["compact_result"] == "failed").unwrap();
+    assert!(expected.ends_with(failed["compact_error"].as_str().unwrap()), "{failed}");
+    let finished = stage.run(&["-p", "--continue", "/compact"]);
+    assert_eq!((finished.stdout.trim_end(), finished.code()), (expected, Some(0)), "{finished:?}");
+    assert_eq!(stage.requests(), 1, "no summary is paid for");
+}
+
+#[test]
 fn a_full_context_waits_for_a_compaction_by_the_user() {
     let stage = Stage::serving(
         &json!([

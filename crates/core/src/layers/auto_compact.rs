@@ -94,6 +94,9 @@ fn start(cx: &mut Cx<'_>, preparing: &mut Preparing) -> Step {
             _ => fail(cx, trigger, "There is nothing to compact."),
         };
     }
+    if trigger == CompactTrigger::Manual && !boundary::can_shrink(cx) {
+        return fail(cx, trigger, "The conversation is already as short as a compaction would leave it.");
+    }
     cx.emit(Update::Compacting(trigger));
     let tokens_before = cx.context_tokens();
     let mut instructions = summariser::wishes(&cx.config.memory);

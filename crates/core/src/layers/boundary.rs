@@ -7,6 +7,7 @@ use windlass_protocol::{
     Block, CompactTrigger, Compaction, Decision, Message, MessageId, Origin, Surroundings, Transcript,
 };
 
+use super::Thresholds;
 use super::apply::apply;
 use super::digest::{digest, prompted, text_field};
 use super::rounds::{Unit, units};
@@ -30,6 +31,8 @@ const SUMMARY_CUT_LEVEL: u32 = 4;
 /// From this level on a prompt that the provider refused is cut as well.
 const PROMPT_CUT_LEVEL: u32 = 4;
 const SUMMARY_CHARS: usize = 40_000;
+/// A summary is hardly ever shorter than this.
+const SUMMARY_CHARS_LEAST: usize = 600;
 const DIGEST_CHARS: usize = 24_000;
 const PROMPT_CHARS: usize = 10_000;
 const TASKS_CHARS: usize = 8_000;
@@ -49,6 +52,24 @@ pub(crate) fn has_past(messages: &Transcript, trigger: CompactTrigger) -> bool {
 fn unanswered_from(list: &[&Arc<Message>]) -> usize {
     let open = list.iter().rev().take_while(|message| message.origin == Origin::Prompt).count();
     list.len() - open
+}
+
+/// Whether a compaction that the user asks for could leave less than there is: known before anything is paid for a summary. In a
+/// context that is nearly full by the provider's count our estimate of what is left is not worth a refusal.
+pub(crate) fn can_shrink(cx: &Cx<'_>) -> bool {
+    if cx.context_tokens() >= Thresholds::of(cx.config, cx.model()).warning {
+        return true;
+    }
+    let before = &cx.state.carry.messages;
+    let list: Vec<&Arc<Message>> = before.iter().collect();
+    let (head, found) = (Head::Summary("x".repeat(SUMMARY_CHARS_LEAST)), Surroundings::default());
+    let (level, units) = (LEVELS - 1, units(&list));
+    let parts =
+        Parts { cx, list: &list, units: &units, head: &head, found: &found, level, keeps_prompt: true };
+    let estimate_before = estimated(list.iter().map(|message| &***message));
+    let shortest = parts.compaction(cx.state.ids.next_message(), estimate_before);
+    let after = apply(&Decision::Compacted(Box::new(shortest)), before);
+    estimated(after.iter().map(|message| &**message)) < estimate_before
 }
 
 /// The compaction that leaves at most `goal` tokens, or as few as possible; nothing if it would make nothing shorter, neither

@@ -318,6 +318,36 @@ fn a_user_can_ask_for_it() {
 }
 
 #[test]
+fn a_conversation_that_cannot_become_shorter_is_not_summarised() {
+    let check = |shape: fn(&mut World) -> &mut World| {
+        let mut config = config();
+        config.hooks = [HookEvent::PreCompact].into();
+        let mut world = World::new(config);
+        shape(&mut world);
+        world.news();
+        world.compact("the names");
+        let failed = "failed: The conversation is already as short as a compaction would leave it.";
+        assert_eq!(world.news(), [failed, "done completed"]);
+        assert!(world.forks.is_empty(), "nothing is paid for");
+    };
+    check(|world| world.submit("Hello.").says("Hi.", 5_000));
+    // A prompt that has no answer yet stays as it is, however long it is.
+    check(|world| world.submit(&"word ".repeat(5_000)).fails(FailureClass::Auth));
+    // Nothing is left to summarise right after a compaction.
+    let mut config = config();
+    config.context.tail_tokens_max = 0;
+    let mut world = World::new(config);
+    world.submit("Make it work.");
+    rounds(&mut world, 100_000);
+    world.says("It works.", 100_000).ends.push_back(Ends::Says("So far."));
+    world.compact("");
+    world.submit("Thanks.").says("Welcome.", 3_000).news();
+    world.compact("");
+    let failed = "failed: The conversation is already as short as a compaction would leave it.";
+    assert_eq!(world.news(), [failed, "done completed"]);
+}
+
+#[test]
 fn a_compaction_on_request_works_unless_compaction_is_off() {
     let news = |policy: CompactionPolicy| {
         let mut config = config();
