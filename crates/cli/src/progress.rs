@@ -7,7 +7,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use windlass_engine::{Outcome, Update};
-use windlass_protocol::{CompactTrigger, Decision};
+use windlass_protocol::{CompactTrigger, Decision, HookEnding, StopHookSummary};
 
 use crate::call_cards::CallCards;
 use crate::screen::Screen;
@@ -188,8 +188,21 @@ fn remark(update: &Update) -> Option<String> {
         }
         Update::Notice(text) => text.clone(),
         Update::HookFailed(failure) => failure.text.clone(),
+        Update::StopHooks(summary) => stop_hooks(summary),
         _ => return None,
     })
+}
+
+/// Which stop hooks ran, how long each took, and what those said that have neither objected nor failed: the others are told apart.
+fn stop_hooks(summary: &StopHookSummary) -> String {
+    let ran = summary.hooks.iter().map(|run| {
+        let is_told = run.ending == HookEnding::Failed
+            || summary.reasons.iter().any(|reason| run.said.contains(reason));
+        let said = if is_told || run.said.is_empty() { String::new() } else { format!(": {}", run.said) };
+        format!("{} ({}){said}", run.hook, display::duration(run.duration_ms))
+    });
+    let ran: Vec<String> = ran.collect();
+    format!("{} ran: {}", display::counted(ran.len() as u64, "stop hook"), ran.join("; "))
 }
 
 /// Whether an update comes after a question was answered.
@@ -223,7 +236,9 @@ mod tests {
     use std::sync::Arc;
 
     use windlass_engine::{Block, MessageId, Transition};
-    use windlass_protocol::{Compaction, Failure, FailureClass, Message, Origin};
+    use windlass_protocol::{
+        Compaction, Failure, FailureClass, HookEvent, HookRun, Message, Origin, StopHookVerdict,
+    };
 
     use super::*;
 
@@ -267,6 +282,19 @@ mod tests {
         );
         check(Update::TurnsUsedUp { turns: 1, limit: 1 }, Some("The limit of 1 turn is reached."));
         check(Update::Notice("Note.".into()), Some("Note."));
+        let run = |hook: &str, duration_ms, said: &str| HookRun {
+            hook: hook.into(),
+            duration_ms,
+            ending: HookEnding::Worked,
+            said: said.into(),
+        };
+        let hooks = vec![run("lint", 90, "all clean"), run("cargo test", 2_100, "2 tests fail")];
+        let (event, verdict) = (HookEvent::Stop, StopHookVerdict::Blocked);
+        let reasons = vec!["2 tests fail".to_owned()];
+        check(
+            Update::StopHooks(StopHookSummary { event, hooks, verdict, reasons }),
+            Some("2 stop hooks ran: lint (90 ms): all clean; cargo test (2.1 s)"),
+        );
         check(Update::Continued(Transition::NextTurn), None);
         check(Update::CacheMissed { expected: 9, read: 1, part: None }, None);
         let boundary = Arc::new(Message::user(MessageId(1), Origin::Boundary, vec![Block::text("Summary.")]));

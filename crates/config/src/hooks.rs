@@ -73,6 +73,7 @@ impl From<Answer> for HookAnswer {
             context: answer.context,
             notices: answer.notices,
             failures: Vec::new(),
+            runs: Vec::new(),
         }
     }
 }

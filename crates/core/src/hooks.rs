@@ -1,6 +1,8 @@
 //! Hooks at the end of a round and of a run: they may object, or say not to go on.
 
-use windlass_protocol::{HookAnswer, HookCall, HookEvent, HookId, HookScene, Terminal, Update};
+use windlass_protocol::{
+    HookAnswer, HookCall, HookEvent, HookId, HookScene, StopHookSummary, StopHookVerdict, Terminal, Update,
+};
 
 use crate::config::Source;
 use crate::effect::Effect;
@@ -158,8 +160,24 @@ impl Cx<'_> {
             }
             None => StopHooks::Pass,
         };
+        self.report_stop_hooks(answer, stop_hooks, &blocks);
         let objection = format!("A stop hook wants you to continue:\n{}", blocks.join("\n"));
         Heard { situation: Situation { stop_hooks, ..*asked }, objection }
+    }
+
+    /// Reports what ran and what followed from it, as one update.
+    fn report_stop_hooks(&mut self, answer: &HookAnswer, stop_hooks: StopHooks, blocks: &[String]) {
+        if answer.runs.is_empty() {
+            return;
+        }
+        let (verdict, reasons) = match stop_hooks {
+            StopHooks::Block => (StopHookVerdict::Blocked, blocks.to_vec()),
+            StopHooks::Prevent => (StopHookVerdict::Prevented, answer.stop.iter().cloned().collect()),
+            _ if blocks.is_empty() => (StopHookVerdict::Passed, Vec::new()),
+            _ => (StopHookVerdict::Overruled, blocks.to_vec()),
+        };
+        let (event, hooks) = (HookEvent::Stop, answer.runs.clone());
+        self.emit(Update::StopHooks(StopHookSummary { event, hooks, verdict, reasons }));
     }
 
     /// Nobody waits for the stop hooks any more.

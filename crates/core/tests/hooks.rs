@@ -5,7 +5,9 @@ mod log;
 
 use log::{Scenario, check, input};
 use windlass_core::{Asking, CompactionPolicy, Interrupt, PermissionMode, Source};
-use windlass_protocol::{Answer, FailureClass, HookAnswer, HookEvent, HookPermission, StopReason};
+use windlass_protocol::{
+    Answer, FailureClass, HookAnswer, HookEnding, HookEvent, HookPermission, HookRun, StopReason,
+};
 
 fn hooked(events: &[HookEvent]) -> Scenario {
     Scenario::new().wordy().with(|config| config.hooks.extend(events))
@@ -593,6 +595,54 @@ fn a_stop_hook_can_end_the_run_unless_another_objects() {
         > interrupt                  cancel h1 | done | note The user interrupted this answer. | = aborted_streaming after 1
         > h1 says late
         ",
+    );
+}
+
+#[test]
+fn what_stop_hooks_did_is_reported_in_one_update() {
+    let ran = |answer: HookAnswer| {
+        let run = |hook: &str, duration_ms| HookRun {
+            hook: hook.into(),
+            duration_ms,
+            ending: HookEnding::Worked,
+            said: String::new(),
+        };
+        HookAnswer { runs: vec![run("tests", 1_200), run("lint", 30)], ..answer }
+    };
+    let done = || hooked(&[HookEvent::Stop]).submit("x").text("Done.").ended(StopReason::EndTurn);
+    let check_says = |scenario: Scenario, words: &str, expected: &str| {
+        check(
+            scenario,
+            &format!(
+                "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < text Done.
+        < end end_turn               settling stopping | ask h1 Stop Done.
+        {:<29}{expected}
+        ",
+                format!("> h1 says {words}")
+            ),
+        );
+    };
+    check_says(
+        done().hooked(1, "nothing", ran(nothing())),
+        "nothing",
+        "stop hooks passed [tests 1200 ms, lint 30 ms] | done | = completed after 1",
+    );
+    check_says(
+        done().hooked(1, "no", ran(objects("tests fail"))),
+        "no",
+        "stop hooks blocked [tests 1200 ms, lint 30 ms] tests fail | note A stop hook wants you to continue: tests fail | again stop_hook_blocking | preparing streaming | call-model #2 [user assistant(text) user]",
+    );
+    check_says(
+        done().hooked(1, "stop", ran(stops("enough"))),
+        "stop",
+        "notice A stop hook ended the run: enough | stop hooks prevented [tests 1200 ms, lint 30 ms] enough | done | = stop_hook_prevented after 1",
+    );
+    check_says(
+        done().with(|config| config.stop_hook_blocks_max = 0).hooked(1, "no", ran(objects("tests fail"))),
+        "no",
+        "notice Stop hooks blocked the end of the run 0 times in a row, the limit; it ends anyway: tests fail | stop hooks overruled [tests 1200 ms, lint 30 ms] tests fail | done | = completed after 1",
     );
 }
 

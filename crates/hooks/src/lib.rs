@@ -40,6 +40,7 @@ mod problem;
 mod program;
 mod prompt;
 mod read;
+mod report;
 mod runner;
 mod set;
 mod spill;

@@ -19,6 +19,7 @@ pub(crate) fn merge(answers: impl IntoIterator<Item = HookAnswer>) -> HookAnswer
         merged.context.extend(answer.context);
         merged.notices.extend(answer.notices);
         merged.failures.extend(answer.failures);
+        merged.runs.extend(answer.runs);
     }
     merged
 }

@@ -15,8 +15,9 @@ fn seen(event: HookEvent, json: &str) -> String {
                 context,
                 notices,
                 failures,
+                runs,
             } = answer;
-            assert!(failures.is_empty());
+            assert!(failures.is_empty() && runs.is_empty());
             let mut words = Vec::new();
             words.extend(stop.map(|reason| format!("stop {reason}")));
             words.extend(blocks.iter().map(|text| format!("block {text}")));

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use windlass_ports::{BoxFuture, CancellationToken, HookRunner};
@@ -23,6 +23,7 @@ use crate::later::{self, Later};
 use crate::merge::merge;
 use crate::program::Confinement;
 use crate::prompt::{self, AskModel};
+use crate::report;
 use crate::set::{HookSet, SourceKind};
 use crate::spill::Spill;
 use crate::voice::{self, Failed};
@@ -287,7 +288,8 @@ impl Inner {
             show(status);
         }
         let time = self.time(&handler);
-        let run = self.runs.fetch_add(1, Ordering::Relaxed);
+        let (run, began) = (self.runs.fetch_add(1, Ordering::Relaxed), Instant::now());
+        let event = asked.event;
         let witness = Witness::begins(self.tell.get().cloned(), run, asked.event, asked.name.clone());
         let (answer, seen) = match &handler.kind {
             Kind::Command(command) => {
@@ -312,8 +314,12 @@ impl Inner {
             }
             Kind::Callback(callback) => call_back(&handler, &*callback.0, asked, time).await,
         };
+        let mut answer = condition::counted(&handler, answer);
+        if event.is_stop() {
+            answer.runs = vec![report::report(&handler, began.elapsed(), &answer, &seen)];
+        }
         witness.ends(seen);
-        condition::counted(&handler, answer)
+        answer
     }
 
     /// Gives a program the file for later commands, where there is one. A program in a sandbox could reach out of it by what it

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::{Block, CompactTrigger, Effort, Failure, MessageId, Terminal, ToolOutcome, ToolUse};
+use crate::{Block, CompactTrigger, Effort, Failure, HookEnding, MessageId, Terminal, ToolOutcome, ToolUse};
 
 /// The points at which hooks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +97,12 @@ impl HookEvent {
             Self::SubagentStop => "SubagentStop",
             Self::SessionEnd => "SessionEnd",
         }
+    }
+
+    /// Whether it is asked where a run ends, so that its handlers are reported one by one.
+    #[must_use]
+    pub fn is_stop(self) -> bool {
+        matches!(self, Self::Stop | Self::SubagentStop)
     }
 
     /// Whether the run itself reaches it. The others are told by the host.
@@ -401,6 +407,8 @@ pub struct HookAnswer {
     pub notices: Vec<String>,
     /// The hooks that had no say. The user is to know of them too.
     pub failures: Vec<HookFailure>,
+    /// What became of each handler that was waited for, in the order of the configuration; only where a run ends.
+    pub runs: Vec<HookRun>,
 }
 
 impl HookAnswer {
@@ -409,6 +417,45 @@ impl HookAnswer {
     pub fn told(self) -> Vec<String> {
         self.notices.into_iter().chain(self.failures.into_iter().map(|failure| failure.text)).collect()
     }
+}
+
+/// One handler that was asked where a run ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookRun {
+    /// The command line, address, question or name it is configured by.
+    pub hook: String,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// How it ended.
+    pub ending: HookEnding,
+    /// Its objection, why it failed, or what it printed; nothing if it was silent.
+    pub said: String,
+}
+
+/// What the hooks at the end of a run did, once all of them have answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StopHookSummary {
+    /// The event that asked.
+    pub event: HookEvent,
+    /// Each handler, in the order of the configuration.
+    pub hooks: Vec<HookRun>,
+    /// What followed.
+    pub verdict: StopHookVerdict,
+    /// The objections, or why the run ends.
+    pub reasons: Vec<String>,
+}
+
+/// What followed from the answers of the hooks at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopHookVerdict {
+    /// Nothing: the run may end.
+    Passed,
+    /// An objection: the model goes on.
+    Blocked,
+    /// An objection that came too often to count any more.
+    Overruled,
+    /// The run ends because a hook wants it to.
+    Prevented,
 }
 
 /// A hook that had no say.

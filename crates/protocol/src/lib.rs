@@ -36,7 +36,7 @@ pub use decision::{Collapse, CompactTrigger, Compaction, ContextReport, Decision
 pub use event::{Event, Input, Interrupt, Priority, Prompt, Speaker};
 pub use hook::{
     BatchCall, EndReason, HookAnswer, HookCall, HookEvent, HookFailure, HookFailureKind, HookPermission,
-    HookScene, LoadReason, PromptId, StartSource,
+    HookRun, HookScene, LoadReason, PromptId, StartSource, StopHookSummary, StopHookVerdict,
 };
 pub use hook_news::{HookEnding, HookMoment, HookNews, HookPrinted};
 pub use hook_policy::{blocks_on_failure, is_failure_policy};

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 
 use crate::{
     Block, CallFacts, CallId, CompactTrigger, Decision, Delta, Failure, HookFailure, MessageId, Offers,
-    PermissionUpdate, RawValueEq, RequestId, Terminal, ToolProgress, ToolUse, Transition, Usage,
+    PermissionUpdate, RawValueEq, RequestId, StopHookSummary, Terminal, ToolProgress, ToolUse, Transition,
+    Usage,
 };
 
 /// One thing a caller sees. The last update of a run is [`Update::Done`], exactly once.
@@ -197,6 +198,8 @@ pub enum Update {
         /// The failed model call, if one failed.
         failure: Option<Box<Failure>>,
     },
+    /// The hooks at the end of the run have answered: what ran, how long it took, and what it said.
+    StopHooks(StopHookSummary),
     /// The end of the run.
     Done(Box<Outcome>),
 }

@@ -76,6 +76,7 @@ const SIGHTS: [&str; 17] = [
     "run goes on without a prompt",
     "session opened again from its log",
     "summary of calls",
+    "summary of stop hooks",
     "turns used up",
 ];
 
@@ -131,6 +132,7 @@ impl Coverage {
             Update::ToolUseSummary { .. } => self.count("sight", "summary of calls"),
             Update::Failed { terminal, .. } => self.count("shown failure", terminal.name()),
             Update::TurnsUsedUp { .. } => self.count("sight", "turns used up"),
+            Update::StopHooks(_) => self.count("sight", "summary of stop hooks"),
             _ => (),
         }
     }

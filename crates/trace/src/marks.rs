@@ -124,5 +124,7 @@ fn hooks_said(answer: &HookAnswer) -> Vec<String> {
     let blocks = answer.blocks.iter().map(|why| format!("blocked: {why}"));
     let input = answer.input.iter().map(|_| "input changed".to_owned());
     let context = answer.context.iter().map(|text| format!("added: {text}"));
-    stop.chain(blocks).chain(permission).chain(input).chain(context).chain(answer.clone().told()).collect()
+    let runs = answer.runs.iter().map(|run| format!("{} took {} ms", run.hook, run.duration_ms));
+    let said = stop.chain(blocks).chain(permission).chain(input).chain(context);
+    said.chain(answer.clone().told()).chain(runs).collect()
 }

@@ -1,12 +1,15 @@
 //! What happens around the answers: compactions, other models, caches, notices.
 
-use windlass_protocol::{CompactTrigger, Compaction, Decision, PrefixPart, Update};
+use windlass_protocol::{
+    CompactTrigger, Compaction, Decision, HookEnding, PrefixPart, StopHookSummary, StopHookVerdict, Update,
+};
 
-use crate::fit;
 use crate::lines::{
-    CompactBody, CompactMetadata, MaxTurnsBody, PreservedSegment, StatusBody, ToolUseSummaryLine,
+    CompactBody, CompactMetadata, MaxTurnsBody, PreservedSegment, StatusBody, StopHookInfo, StopHooksBody,
+    ToolUseSummaryLine,
 };
 use crate::translate::Translator;
+use crate::{fit, hooks};
 
 impl Translator {
     /// Appends the lines of an update that is not about one message.
@@ -59,6 +62,7 @@ impl Translator {
                 self.noticed = Some(text.clone());
             }
             Update::HookFailed(failure) => self.informational(&failure.text, "notice", out),
+            Update::StopHooks(summary) => self.on_stop_hooks(summary, out),
             Update::TurnsUsedUp { turns, limit } => {
                 let body = MaxTurnsBody { turn_count: *turns, max_turns: *limit };
                 self.system("max_turns_reached", &body, out);
@@ -66,6 +70,32 @@ impl Translator {
             // The rest shows in other lines: transitions in what follows them.
             _ => {}
         }
+    }
+
+    fn on_stop_hooks(&mut self, summary: &StopHookSummary, out: &mut Vec<u8>) {
+        let infos = summary.hooks.iter().map(|run| StopHookInfo {
+            command: &run.hook,
+            duration_ms: run.duration_ms,
+            outcome: hooks::outcome(run.ending),
+            output: &run.said,
+        });
+        let objections = match summary.verdict {
+            StopHookVerdict::Blocked | StopHookVerdict::Overruled => &summary.reasons[..],
+            StopHookVerdict::Passed | StopHookVerdict::Prevented => &[],
+        };
+        let failed = summary.hooks.iter().filter(|run| run.ending == HookEnding::Failed);
+        let failed = failed.map(|run| &run.said).filter(|said| !objections.contains(said));
+        let is_prevented = summary.verdict == StopHookVerdict::Prevented;
+        let body = StopHooksBody {
+            hook_event: summary.event.name(),
+            hook_count: summary.hooks.len(),
+            hook_infos: infos.collect(),
+            hook_errors: objections.iter().chain(failed).map(String::as_str).collect(),
+            blocked: summary.verdict == StopHookVerdict::Blocked,
+            prevented_continuation: is_prevented,
+            stop_reason: summary.reasons.first().map(String::as_str).filter(|_| is_prevented),
+        };
+        self.system("stop_hook_summary", &body, out);
     }
 
     /// Says that a compaction is over, if one was announced and nothing was said of its end.

@@ -77,7 +77,7 @@ fn both(printed: &HookPrinted) -> Printed<'_> {
     Printed { output: format!("{stdout}{stderr}"), stdout, stderr }
 }
 
-fn outcome(ending: HookEnding) -> &'static str {
+pub(crate) fn outcome(ending: HookEnding) -> &'static str {
     match ending {
         HookEnding::Worked => "success",
         HookEnding::Failed => "error",

@@ -174,6 +174,27 @@ pub(crate) struct StatusBody<'a> {
 }
 
 #[derive(Serialize)]
+pub(crate) struct StopHooksBody<'a> {
+    pub(crate) hook_event: &'a str,
+    pub(crate) hook_count: usize,
+    pub(crate) hook_infos: Vec<StopHookInfo<'a>>,
+    pub(crate) hook_errors: Vec<&'a str>,
+    pub(crate) blocked: bool,
+    pub(crate) prevented_continuation: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stop_reason: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct StopHookInfo<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) duration_ms: u64,
+    pub(crate) outcome: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(crate) output: &'a str,
+}
+
+#[derive(Serialize)]
 pub(crate) struct CompactBody<'a> {
     pub(crate) compact_metadata: CompactMetadata<'a>,
 }

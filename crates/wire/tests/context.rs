@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_protocol::{
-    Block, Collapse, CompactTrigger, Compaction, Decision, Failure, FailureClass, Message, MessageId, Origin,
-    Outcome, PrefixPart, RawValue, RawValueEq, RequestId, SessionSeed, StoredResult, Terminal, ToolUse,
-    Update, Usage,
+    Block, Collapse, CompactTrigger, Compaction, Decision, Failure, FailureClass, HookEnding, HookEvent,
+    HookRun, Message, MessageId, Origin, Outcome, PrefixPart, RawValue, RawValueEq, RequestId, SessionSeed,
+    StopHookSummary, StopHookVerdict, StoredResult, Terminal, ToolUse, Update, Usage,
 };
 use windlass_wire::{At, Lifecycle, Setup, Translator};
 
@@ -142,6 +142,36 @@ fn what_context_layers_and_providers_do() {
         done(outcome(Terminal::Completed)),
     ]);
     insta::assert_snapshot!(lines(false, &updates));
+}
+
+#[test]
+fn what_stop_hooks_did() {
+    let run = |hook: &str, ending, said: &str| HookRun {
+        hook: hook.into(),
+        duration_ms: 1_200,
+        ending,
+        said: said.into(),
+    };
+    let hooks = vec![
+        run("cargo test", HookEnding::Failed, "2 tests fail."),
+        run("lint", HookEnding::Worked, ""),
+        run("audit", HookEnding::Failed, "audit crashed"),
+    ];
+    let summary = |verdict, reason: Option<&str>| {
+        let reasons = reason.map(str::to_owned).into_iter().collect();
+        let (event, hooks) = (HookEvent::Stop, hooks.clone());
+        Update::StopHooks(StopHookSummary { event, hooks, verdict, reasons })
+    };
+    insta::assert_snapshot!(lines(
+        false,
+        &[
+            summary(StopHookVerdict::Blocked, Some("2 tests fail.")),
+            summary(StopHookVerdict::Overruled, Some("2 tests fail.")),
+            summary(StopHookVerdict::Prevented, Some("Enough.")),
+            summary(StopHookVerdict::Passed, None),
+            done(outcome(Terminal::Completed)),
+        ]
+    ));
 }
 
 #[test]

@@ -376,3 +376,48 @@ fn a_denial_of_more_than_a_mebibyte_holds() {
     assert!(finished.stderr.contains("its answer is longer than 1 MiB and was cut off"), "{finished:?}");
     assert!(stage.last_user_text().contains("was cut off"), "{}", stage.last_user_text());
 }
+
+#[test]
+fn what_stop_hooks_did_is_one_message() {
+    let stage = Stage::new(r#"[{"blocks": [{"text": "Done."}], "repeat": 9}]"#);
+    let command = |line: &str| json!({"type": "command", "command": line});
+    // The first try is objected to, the second is not.
+    let hooks = [
+        command("sleep 0.2; echo clean"),
+        command("test -e told || { touch told; echo 'Run them.' >&2; exit 2; }"),
+    ];
+    let settings = json!({"hooks": {"Stop": [{"hooks": hooks}]}}).to_string();
+    let told = stage.told(&["--settings", &settings], &[]);
+    let summaries: Vec<&Value> =
+        told.lines.iter().filter(|line| line["subtype"] == "stop_hook_summary").collect();
+    let [blocked, passed] = summaries[..] else { panic!("two summaries: {}", told.finished.stdout) };
+    assert_eq!((&blocked["hook_event"], &blocked["hook_count"]), (&json!("Stop"), &json!(2)));
+    assert_eq!(
+        (&blocked["blocked"], &blocked["hook_errors"]),
+        (&json!(true), &json!(["Run them."])),
+        "{blocked}"
+    );
+    let infos = &blocked["hook_infos"];
+    assert_eq!(
+        (&infos[0]["command"], &infos[0]["output"]),
+        (&json!("sleep 0.2; echo clean"), &json!("clean"))
+    );
+    assert!(infos[0]["duration_ms"].as_u64() >= Some(200), "{blocked}");
+    assert_eq!((&infos[0]["outcome"], &infos[1]["outcome"]), (&json!("success"), &json!("error")));
+    assert_eq!((&passed["blocked"], &passed["hook_errors"]), (&json!(false), &json!([])), "{passed}");
+    assert_eq!(passed["prevented_continuation"], false);
+
+    let _ = std::fs::remove_file(stage.project.path().join("told"));
+    let shown = stage.run(&["-p", "go", "--verbose", "--settings", &settings]).stderr;
+    assert!(shown.contains("2 stop hooks ran: sleep 0.2; echo clean (2"), "{shown}");
+    let quiet = stage.run(&["-p", "go", "--settings", &settings]);
+    assert!(!quiet.stderr.contains("stop hooks ran"), "{quiet:?}");
+
+    let end = hook("Stop", r#"echo '{"continue": false, "stopReason": "Enough."}'"#).to_string();
+    let told = stage.told(&["--settings", &end], &[]);
+    let summary = told.lines.iter().find(|line| line["subtype"] == "stop_hook_summary").unwrap();
+    assert_eq!(
+        (&summary["prevented_continuation"], &summary["stop_reason"]),
+        (&json!(true), &json!("Enough."))
+    );
+}

@@ -722,6 +722,12 @@ fn update_words(update: &Update) -> Option<String> {
             format!("cache missed: {read} of {expected}, {part:?}")
         }
         Update::Notice(text) => format!("notice {text}"),
+        Update::StopHooks(summary) => {
+            let ran = summary.hooks.iter().map(|run| format!("{} {} ms", run.hook, run.duration_ms));
+            let ran = ran.collect::<Vec<_>>().join(", ");
+            let verdict = format!("{:?}", summary.verdict).to_lowercase();
+            format!("stop hooks {verdict} [{ran}] {}", summary.reasons.join("; ")).trim_end().to_owned()
+        }
         Update::PromptsStarted(ids) => format!("started {}", ids.join(",")),
         Update::ToolUseSummary { summary, tool_use_ids } => {
             format!("summary {summary} of {}", tool_use_ids.join(","))

@@ -51,7 +51,8 @@ pub(super) fn answer(redactor: &Redactor, mut answer: HookAnswer) -> HookAnswer 
     };
     let lists = answer.blocks.iter_mut().chain(&mut answer.context).chain(&mut answer.notices);
     let failures = answer.failures.iter_mut().map(|failure| &mut failure.text);
-    for text in lists.chain(failures).chain(&mut answer.stop).chain(reason) {
+    let runs = answer.runs.iter_mut().flat_map(|run| [&mut run.hook, &mut run.said]);
+    for text in lists.chain(failures).chain(runs).chain(&mut answer.stop).chain(reason) {
         if let Cow::Owned(redacted) = redactor.redact(text) {
             *text = redacted;
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use windlass_hooks::{HookSet, HookSource, SourceKind};
 use windlass_ports::HookRunner;
-use windlass_protocol::{HookEvent, HookPermission};
+use windlass_protocol::{HookEnding, HookEvent, HookPermission};
 
 use crate::stage::{Stage, bash, before, prompt, shell, stop, words};
 
@@ -20,6 +20,32 @@ async fn handlers_run_side_by_side() {
     for name in ["a", "b", "c"] {
         assert_eq!(stage.read(&format!("seen-{name}")), "a\nb\nc\n");
     }
+}
+
+#[tokio::test]
+async fn each_handler_at_the_end_of_a_run_is_reported_with_its_time_and_words() {
+    let object = json!({"decision": "block", "reason": "Not yet."});
+    let stage = Stage::with(&json!({"Stop": [{"hooks": [
+        shell("sleep 0.3; echo all clean"), shell("echo no >&2; exit 2"), shell(&format!("echo '{object}'")),
+        shell("exit 3"), shell("true"),
+    ]}], "PostToolUse": [{"hooks": [shell("true")]}]}));
+    let answer = stage.ask(stop()).await;
+    let seen: Vec<_> =
+        answer.runs.iter().map(|run| (run.hook.as_str(), run.ending, run.said.as_str())).collect();
+    let (worked, failed) = (HookEnding::Worked, HookEnding::Failed);
+    let block = format!("echo '{object}'");
+    assert_eq!(
+        seen[..3],
+        [
+            ("sleep 0.3; echo all clean", worked, "all clean"),
+            ("echo no >&2; exit 2", failed, "no"),
+            (&*block, worked, "Not yet."),
+        ]
+    );
+    assert!(seen[3].1 == failed && seen[3].2.contains("exit code 3"), "{seen:?}");
+    assert_eq!(seen[4], ("true", worked, ""));
+    assert!((300..5_000).contains(&answer.runs[0].duration_ms), "{:?}", answer.runs);
+    assert!(stage.ask(bash("ls")).await.runs.is_empty(), "only where a run ends");
 }
 
 #[tokio::test]

@@ -3,10 +3,10 @@
 use windlass_protocol::{
     Admission, Answer, CacheCreation, CallFacts, CallId, CallKind, Collapse, CompactTrigger, Compaction,
     Culprit, Decision, Denial, Failure, FailureClass, FileChange, FileSeen, FileStamp, ForkId, HookAnswer,
-    HookFailure, HookFailureKind, HookId, HookPermission, LookId, MemoryNote, Message, MessageId, ModelSpend,
-    Origin, Outcome, Overflow, PathFact, Repair, RequestId, Role, ServerToolUse, SessionSeed, ShownPart,
-    StartSource, StopReason, StoreId, StoredResult, Surroundings, Terminal, TimerId, ToolOutcome,
-    ToolProgress, ToolUse, Usage,
+    HookEnding, HookFailure, HookFailureKind, HookId, HookPermission, HookRun, LookId, MemoryNote, Message,
+    MessageId, ModelSpend, Origin, Outcome, Overflow, PathFact, Repair, RequestId, Role, ServerToolUse,
+    SessionSeed, ShownPart, StartSource, StopReason, StoreId, StoredResult, Surroundings, Terminal, TimerId,
+    ToolOutcome, ToolProgress, ToolUse, Usage,
 };
 
 use super::json::{
@@ -65,6 +65,7 @@ choice!(StopReason {
 names!(StartSource { "startup" = Startup, "resume" = Resume, "compact" = Compact, "fork" = Fork });
 names!(Role { "user" = User, "assistant" = Assistant });
 names!(CallKind { "read" = Read, "fetch" = Fetch, "edit" = Edit, "execute" = Execute, "session" = Session });
+names!(HookEnding { "worked" = Worked, "failed" = Failed, "cancelled" = Cancelled });
 names!(HookFailureKind {
     "not_started" = NotStarted,
     "crashed" = Crashed,
@@ -173,9 +174,11 @@ object!(HookAnswer {
     first_prompt,
     context,
     notices,
-    failures
+    failures,
+    runs
 });
 object!(HookFailure { hook, kind, text });
+object!(HookRun { hook, duration_ms, ending, said });
 
 object!(StoredResult { tool_use_id, path, preview });
 object!(Collapse { first, last, summary });

@@ -342,13 +342,16 @@ fn hook_answer() -> BoxedStrategy<Box<HookAnswer>> {
     ];
     let failure = (text(), prop::sample::select(kinds.to_vec()), text())
         .prop_map(|(hook, kind, text)| HookFailure { hook, kind, text });
-    let lists =
-        (vec(text(), 0..2), vec(text(), 0..2), vec(text(), 0..2), vec(failure, 0..2), vec(raw(), 0..2));
+    let endings = [HookEnding::Worked, HookEnding::Failed, HookEnding::Cancelled];
+    let run = (text(), any::<u64>(), prop::sample::select(endings.to_vec()), text())
+        .prop_map(|(hook, duration_ms, ending, said)| HookRun { hook, duration_ms, ending, said });
+    let told = (vec(failure, 0..2), vec(run, 0..2));
+    let lists = (vec(text(), 0..2), vec(text(), 0..2), vec(text(), 0..2), told, vec(raw(), 0..2));
     (of(text()), of(permission), (of(raw()), of(raw())), of(text()), lists)
         .prop_map(|(stop, permission, (input, output), first_prompt, lists)| {
-            let (blocks, context, notices, failures, updates) = lists;
+            let (blocks, context, notices, (failures, runs), updates) = lists;
             let answer = HookAnswer { stop, blocks, permission, context, notices, ..HookAnswer::default() };
-            Box::new(HookAnswer { input, updates, output, first_prompt, failures, ..answer })
+            Box::new(HookAnswer { input, updates, output, first_prompt, failures, runs, ..answer })
         })
         .boxed()
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use windlass_core::Event;
 use windlass_protocol::{
-    Failure, FailureClass, FileChange, FileSeen, ForkId, HookAnswer, HookCall, HookEvent, HookId,
-    HookPermission, LookId, MemoryNote, ModelSpend, Outcome, StoreId, Surroundings, Terminal, Usage,
+    Failure, FailureClass, FileChange, FileSeen, ForkId, HookAnswer, HookCall, HookEnding, HookEvent, HookId,
+    HookPermission, HookRun, LookId, MemoryNote, ModelSpend, Outcome, StoreId, Surroundings, Terminal, Usage,
 };
 
 use super::World;
@@ -119,6 +119,15 @@ fn random_answer(rng: &mut Rng, event: HookEvent) -> HookAnswer {
     answer.context = words(rng.one_in(8), "mind the gap");
     answer.blocks = words(rng.one_in(if event == HookEvent::Stop { 2 } else { 10 }), "not like this");
     answer.stop = rng.one_in(if event == HookEvent::Stop { 6 } else { 16 }).then(|| "enough".into());
+    if event.is_stop() {
+        let run = HookRun {
+            hook: "check".into(),
+            duration_ms: rng.below(1_000),
+            ending: HookEnding::Worked,
+            said: String::new(),
+        };
+        answer.runs = (0..rng.below(3)).map(|_| run.clone()).collect();
+    }
     if event == HookEvent::PreToolUse {
         answer.permission = match rng.below(12) {
             0..=2 => Some(HookPermission::Allow),
