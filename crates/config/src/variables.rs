@@ -234,8 +234,11 @@ pub static VARIABLES: &[Variable] = &[
         "After this many equal results of the same call the model gets a warning.",
         |settings, text| settings.limits.repeats.tell_after = number(text, 1, u32::MAX)?),
     row!(Run "WINDLASS_REPEATS_ASK", COUNT_FROM_1, "5",
-        "After this many the user is asked; without a user, the run ends.",
+        "After this many the user is asked, if there is one.",
         |settings, text| settings.limits.repeats.ask_after = number(text, 1, u32::MAX)?),
+    row!(Run "WINDLASS_REPEATS_END", COUNT_FROM_1, "25",
+        "After this many a run without a user ends. Calls that wait (`sleep`, `watch`, or 10 seconds of any call) do not count.",
+        |settings, text| settings.limits.repeats.end_after = number(text, 1, u32::MAX)?),
     row!(Run "CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", ON_OFF, "on if `ANTHROPIC_SMALL_FAST_MODEL` is set",
         "The small model writes a short label of what the calls of a response did. The default needs a reader who \
          watches: a person at the terminal, or a host that reads `stream-json`.",

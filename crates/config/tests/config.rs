@@ -87,7 +87,8 @@ fn every_number_of_the_loop_has_a_variable_that_is_honoured_as_given() {
     check("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", "1", "session_end_ms: Some(1),");
     check("WINDLASS_PAUSES", "0", "pauses_max: 0,");
     check("WINDLASS_REPEATS_TELL", "1", "tell_after: 1,");
-    check("WINDLASS_REPEATS_ASK", "1", "ask_after: 1 ");
+    check("WINDLASS_REPEATS_ASK", "1", "ask_after: 1,");
+    check("WINDLASS_REPEATS_END", "1", "end_after: 1 ");
     check("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", "1", "tool_use_summaries: Some(true)");
     check("CLAUDE_CODE_RETRY_WATCHDOG", "1", "patient: true");
     check("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1", "whole_answers: false");

@@ -358,18 +358,20 @@ pub trait CheckAnswer: Send + Sync + std::fmt::Debug {
 }
 
 /// When a call that repeats itself is stopped. Only the same call with the same result counts, and only while nothing else
-/// was changed in between.
+/// was changed and nothing was waited for in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepeatPolicy {
     /// After so many equal results the model is told.
     pub tell_after: u32,
-    /// After so many the user is asked before the next; if nobody can be asked, the run ends.
+    /// After so many the user is asked before the next, where somebody can be asked.
     pub ask_after: u32,
+    /// After so many the run ends, where nobody can be asked, or the call could not be made each time.
+    pub end_after: u32,
 }
 
 impl Default for RepeatPolicy {
     fn default() -> Self {
-        Self { tell_after: 3, ask_after: 5 }
+        Self { tell_after: 3, ask_after: 5, end_after: 25 }
     }
 }
 

@@ -209,7 +209,7 @@ impl Ledger {
                  less at once, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS."
                 .into(),
             Terminal::RepeatedCall => "The model repeated the same call with the same result. Tell it what \
-                 to do instead."
+                 to do instead, or raise repeatedCallsMax."
                 .into(),
             Terminal::RapidRefill => "Compaction makes no progress: the context window fills up again right \
                  away. Start a new session, or work with smaller files and results."

@@ -2,17 +2,49 @@
 //!
 //! Only the same call with the same result counts. Work in between makes it new: a call that changed something and was not
 //! itself a repetition sets every count back, so that editing and testing in turn is no repetition, but two commands that
-//! alternate without effect are.
+//! alternate without effect are. Polling is no repetition: a call that waits is not counted and sets every count back.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use windlass_protocol::{ToolOutcome, ToolUse};
+use windlass_protocol::{CommandFacts, ToolOutcome, ToolUse};
 
 use crate::attach::reminder;
 use crate::config::RepeatPolicy;
 
 /// As many different calls are remembered.
 const KEYS_MAX: usize = 64;
+
+/// A command that is known to wait did so if the call took this long.
+const WAITED_MS: u64 = 1_000;
+/// Any call that took this long waited for something, such as an answer that a server holds back.
+const WAITED_ANYWAY_MS: u64 = 10_000;
+
+/// What a call did, as far as it matters for repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallEffect {
+    /// Nothing that would make another result likely.
+    Looked,
+    /// It did more than read, and worked.
+    Changed,
+    /// It waited.
+    Waited,
+}
+
+/// Whether a call waited, by whether its commands are known to and how long it took.
+pub(crate) fn has_waited(waits: bool, duration_ms: u64) -> bool {
+    duration_ms >= if waits { WAITED_MS } else { WAITED_ANYWAY_MS }
+}
+
+/// Whether a command of the line is known to wait: by its name, or by a word that asks for it.
+pub(crate) fn waits(commands: &CommandFacts) -> bool {
+    const NAMES: [&str; 5] = ["sleep", "usleep", "watch", "inotifywait", "fswatch"];
+    const WORDS: [&str; 5] = ["wait", "watch", "--wait", "--watch", "--follow"];
+    let name = |word: &str| word.rsplit('/').next().is_some_and(|name| NAMES.contains(&name));
+    commands.found.iter().any(|command| {
+        command.words.first().is_some_and(|word| name(word))
+            || command.words.iter().any(|word| WORDS.contains(&word.as_str()))
+    })
+}
 
 /// Calls that came with the same result before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,21 +57,25 @@ pub(crate) struct Repeats {
 struct Seen {
     call: u64,
     result: u64,
-    /// How often in a row; 0 after something else was changed.
+    /// How often in a row; 0 after something else was changed or waited for.
     count: u32,
 }
 
 impl Repeats {
-    /// Notes what a call came to. `changed` says that it did more than read, and worked. Returns how often it has come to
-    /// the same by now, this time included.
-    pub(crate) fn note(&mut self, tool_use: &ToolUse, outcome: &ToolOutcome, changed: bool) -> u32 {
+    /// Notes what a call came to. Returns how often it has come to the same by now, this time included.
+    pub(crate) fn note(&mut self, tool_use: &ToolUse, outcome: &ToolOutcome, effect: CallEffect) -> u32 {
+        if effect == CallEffect::Waited {
+            self.forgive(tool_use);
+            self.set_back();
+            return 1;
+        }
         let (call, result) = (call_hash(tool_use), result_hash(outcome));
         let before = self.seen.iter().position(|seen| seen.call == call).map(|place| self.seen.remove(place));
         let count = match before {
             Some(before) if before.result == result => before.count + 1,
             _ => {
-                if changed {
-                    self.seen.iter_mut().for_each(|seen| seen.count = 0);
+                if effect == CallEffect::Changed {
+                    self.set_back();
                 }
                 1
             }
@@ -48,6 +84,10 @@ impl Repeats {
         let excess = self.seen.len().saturating_sub(KEYS_MAX);
         self.seen.drain(..excess);
         count
+    }
+
+    fn set_back(&mut self) {
+        self.seen.iter_mut().for_each(|seen| seen.count = 0);
     }
 
     /// How often this call came to the same so far.
@@ -65,8 +105,13 @@ impl Repeats {
 
 impl RepeatPolicy {
     /// Whether a call that came to the same so often is not simply made again.
-    pub(crate) fn asks(self, count: u32) -> bool {
-        count >= self.ask_after
+    pub(crate) fn stops(self, count: u32, can_ask: bool) -> bool {
+        if can_ask { count >= self.ask_after } else { self.ends(count) }
+    }
+
+    /// Whether a call that came to the same so often is the last of the run.
+    pub(crate) fn ends(self, count: u32) -> bool {
+        count >= self.end_after
     }
 
     /// What the model is told once a call came to the same so often.
@@ -74,7 +119,8 @@ impl RepeatPolicy {
         (count > 1 && count >= self.tell_after).then(|| {
             reminder(&format!(
                 "You have made this call {count} times with the same input and the same result. Repeating \
-                 it will not change that: try another way, or say what blocks you."
+                 it will not change that: try another way, or say what blocks you. To wait for something, \
+                 wait within the call (sleep)."
             ))
         })
     }
@@ -99,22 +145,27 @@ fn result_hash(outcome: &ToolOutcome) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windlass_protocol::RawValue;
+    use windlass_protocol::{FoundCommand, RawValue};
 
     fn call(words: &str) -> ToolUse {
         let input = RawValue::from_string(format!("{{\"words\":\"{words}\"}}")).unwrap();
         ToolUse { id: "toolu".into(), name: "tool".into(), input: input.into() }
     }
 
-    /// A history of `call=result`, a `!` in front for calls that changed something; the count of the last.
+    /// A history of `call=result`, a `!` in front for calls that changed something, a `~` for those that waited; the count of
+    /// the last.
     #[track_caller]
     fn check(history: &str, expected: u32) {
         let mut repeats = Repeats::default();
         let mut count = 0;
         for entry in history.split_whitespace() {
-            let changed = entry.starts_with('!');
-            let (words, result) = entry.trim_start_matches('!').split_once('=').unwrap();
-            count = repeats.note(&call(words), &ToolOutcome::text(result), changed);
+            let effect = match entry.as_bytes()[0] {
+                b'!' => CallEffect::Changed,
+                b'~' => CallEffect::Waited,
+                _ => CallEffect::Looked,
+            };
+            let (words, result) = entry.trim_start_matches(['!', '~']).split_once('=').unwrap();
+            count = repeats.note(&call(words), &ToolOutcome::text(result), effect);
         }
         assert_eq!(count, expected, "{history}");
     }
@@ -135,10 +186,56 @@ mod tests {
     }
 
     #[test]
+    fn polling_is_no_repetition() {
+        check("~poll=pending ~poll=pending ~poll=pending", 1);
+        check("look=a look=a ~sleep=ok look=a", 1);
+        check("~poll=pending poll=pending poll=pending", 2);
+    }
+
+    #[test]
+    fn a_call_waits_by_its_commands_or_by_its_time() {
+        let check = |words: &[&str], duration_ms: u64, expected: bool| {
+            let found = FoundCommand {
+                words: words.iter().map(|&word| word.to_owned()).collect(),
+                reads: vec![],
+                writes: vec![],
+                removes: vec![],
+            };
+            let line = words.join(" ").as_str().into();
+            let facts =
+                CommandFacts { line, plain: Ok(vec![]), found: vec![found], unseen: None, hidden: false };
+            assert_eq!(has_waited(waits(&facts), duration_ms), expected, "{words:?} {duration_ms}");
+        };
+        check(&["sleep", "30"], 30_000, true);
+        check(&["sleep", "1"], 1_000, true);
+        check(&["sleep", "0"], 3, false);
+        check(&["/bin/sleep", "2"], 2_000, true);
+        check(&["kubectl", "wait", "pod/x"], 4_000, true);
+        check(&["gh", "run", "watch"], 4_000, true);
+        check(&["cargo", "test"], 9_999, false);
+        check(&["curl", "https://example.com/poll"], 10_000, true);
+        check(&["echo", "sleeping"], 2_000, false);
+    }
+
+    #[test]
+    fn a_person_is_asked_early_and_a_run_without_one_ends_late() {
+        let policy = RepeatPolicy::default();
+        let stops = |count| (policy.stops(count, true), policy.stops(count, false));
+        assert_eq!(
+            [stops(4), stops(5), stops(24), stops(25)].map(|(asked, _)| asked),
+            [false, true, true, true]
+        );
+        assert_eq!(
+            [stops(4), stops(5), stops(24), stops(25)].map(|(_, ended)| ended),
+            [false, false, false, true]
+        );
+    }
+
+    #[test]
     fn memory_is_bounded_and_the_oldest_goes_first() {
         let mut repeats = Repeats::default();
         for n in 0..1_000 {
-            repeats.note(&call(&n.to_string()), &ToolOutcome::text("same"), false);
+            repeats.note(&call(&n.to_string()), &ToolOutcome::text("same"), CallEffect::Looked);
         }
         assert_eq!(repeats.seen.len(), KEYS_MAX);
         assert_eq!(repeats.count(&call("0")), 0);

@@ -105,7 +105,7 @@ fn after_three_in_a_row_the_user_is_asked_at_once() {
         < call write /etc/a          examine c3
         > c3 is write /etc/a         fork f3 classifier
         < end tool_use               settling
-        > f3 completed BLOCK no      denied c3: A model judged that this call may do harm: no | result c3 error: A model judged that this call may do harm: no/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #4 [user assistant(write) user(result!) assistant(write) user(result!) assistant(write) user(result!)]
+        > f3 completed BLOCK no      denied c3: A model judged that this call may do harm: no | result c3 error: A model judged that this call may do harm: no/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).) | preparing streaming | call-model #4 [user assistant(write) user(result!) assistant(write) user(result!) assistant(write) user(result!)]
         < call write /etc/b          examine c4
         > c4 is write /etc/b         ask c4: /etc/a is outside the working directories.
         < end tool_use               settling

@@ -3,13 +3,15 @@
 #[expect(dead_code, reason = "each file of scenarios uses its part of the language")]
 mod log;
 
-use log::{Scenario, check};
+use log::{Scenario, check, course};
 use windlass_core::{Asking, PermissionMode, RepeatPolicy};
 use windlass_protocol::{Answer, FailureClass, StopReason};
 
 /// The model is told from the second time on, and the user asked before the third.
 fn strict() -> Scenario {
-    Scenario::new().wordy().with(|config| config.repeats = RepeatPolicy { tell_after: 2, ask_after: 2 })
+    Scenario::new()
+        .wordy()
+        .with(|config| config.repeats = RepeatPolicy { tell_after: 2, ask_after: 2, end_after: 2 })
 }
 
 /// One turn with one call and its result.
@@ -42,12 +44,34 @@ fn the_model_is_told_then_the_run_ends_if_nobody_can_be_asked() {
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
         > c3 is read a               result c3 error: Not run. The same call gave the same result 2 times. Another try needs approval, and this session is not interactive.
         < call read b                result c4 error: Not run: the run ends because an earlier call repeated itself.
         < end tool_use               settling done | = repeated_call after 3
         ",
+    );
+}
+
+#[test]
+fn calls_that_wait_do_not_count() {
+    let poll = |scenario: Scenario, n: u32| {
+        scenario.call("read a").ended(StopReason::ToolUse).pause_ms(10_000).finished(n, "pending")
+    };
+    let quick = |scenario: Scenario, n: u32| scenario.turn(n, "read a", "pending");
+    let course = |scenario: Scenario| {
+        course(scenario.text("Ready.").ended(StopReason::EndTurn)).replace("next_turn ", "")
+    };
+    assert_eq!(course((1..=9).fold(strict().submit("x"), poll)), "completed");
+    // A call that waits makes the others new.
+    let between = |scenario: Scenario, n: u32| {
+        let look = scenario.turn(2 * n - 1, "read a", "pending").call("read b").ended(StopReason::ToolUse);
+        look.pause_ms(10_000).finished(2 * n, "slept")
+    };
+    assert_eq!(course((1..=5).fold(strict().submit("x"), between)), "completed");
+    assert_eq!(
+        course((1..=2).fold(strict().submit("x"), quick).call("read a").ended(StopReason::ToolUse)),
+        "repeated_call"
     );
 }
 
@@ -67,7 +91,7 @@ fn a_person_who_allows_the_call_resets_its_count() {
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
         > c3 is read a               ask c3: The same call gave the same result 2 times.
         > answer c3                  run c3
@@ -86,7 +110,7 @@ fn a_person_who_allows_the_call_resets_its_count() {
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
         > c3 is read a               ask c3: The same call gave the same result 2 times.
         < end tool_use               settling
@@ -104,7 +128,7 @@ fn a_person_who_allows_the_call_resets_its_count() {
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c3
         > c3 is read a               ask c3: The same call gave the same result 2 times.
         < end tool_use               settling
@@ -136,7 +160,7 @@ fn a_call_that_needs_permission_anyway_is_asked_about_once() {
         < call peek /etc             examine c2
         > c2 is peek /etc            ask c2: /etc/a is outside the working directories.
         > answer c2                  run c2
-        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).)
         < call peek /etc             examine c3
         > c3 is peek /etc            ask c3: /etc/a is outside the working directories. The same call gave the same result 2 times.
         ",
@@ -211,9 +235,9 @@ fn a_call_that_is_refused_again_and_again_ends_the_run() {
         < call nonsense              examine c1
         > c1 is unknown              result c1 error: <tool_use_error>There is no tool nonsense; no tools are available.</tool_use_error>
         < call nonsense              examine c2
-        > c2 is unknown              result c2 error: <tool_use_error>There is no tool nonsense; no tools are available.</tool_use_error>/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
+        > c2 is unknown              result c2 error: <tool_use_error>There is no tool nonsense; no tools are available.</tool_use_error>/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).)
         < call nonsense              examine c3
-        > c3 is unknown              result c3 error: <tool_use_error>There is no tool nonsense; no tools are available.</tool_use_error>/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
+        > c3 is unknown              result c3 error: <tool_use_error>There is no tool nonsense; no tools are available.</tool_use_error>/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).)
         < end tool_use               settling done | = repeated_call after 1
         ",
     );
@@ -224,9 +248,9 @@ fn a_call_that_is_refused_again_and_again_ends_the_run() {
         < call write a               examine c1
         > c1 is write a              denied c1: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c1 error: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits.
         < call write a               examine c2
-        > c2 is write a              denied c2: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c2 error: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
+        > c2 is write a              denied c2: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c2 error: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).)
         < call write a               examine c3
-        > c3 is write a              denied c3: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c3 error: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.)
+        > c3 is write a              denied c3: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits. | result c3 error: write of write a needs approval. Denied: not running interactively. To allow it: --allowedTools 'Edit(//project/a)', or --permission-mode acceptEdits./(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).)
         < end tool_use               settling done | = repeated_call after 1
         ",
     );
@@ -312,7 +336,7 @@ fn a_new_prompt_starts_from_nothing() {
         < call read a                examine c2
         > c2 is read a               run c2
         < end tool_use               settling
-        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
+        > c2 finished A              result c2: A/(You have made this call 2 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).) | preparing streaming | call-model #3 [user assistant(read) user(result) assistant(read) user(result)]
         < text Done.
         < end end_turn               settling done | = completed after 3
         > submit again               preparing streaming | call-model #4 [user assistant(read) user(result) assistant(read) user(result) assistant(text) user]

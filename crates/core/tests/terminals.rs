@@ -659,7 +659,7 @@ fn repeated_call() {
     let turn =
         |scenario: Scenario, n: u32| scenario.call("read a").ended(StopReason::ToolUse).finished(n, "same");
     check(
-        (1..=5).fold(new().submit("x"), turn).call("read a").ended(StopReason::ToolUse),
+        (1..=5).fold(new().with(|config| config.repeats.end_after = 5).submit("x"), turn).call("read a").ended(StopReason::ToolUse),
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < call read a                examine c1
@@ -673,18 +673,18 @@ fn repeated_call() {
         < call read a                examine c3
         > c3 is read a               run c3
         < end tool_use               settling
-        > c3 finished same           result c3: same/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #4 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
+        > c3 finished same           result c3: same/(You have made this call 3 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).) | preparing streaming | call-model #4 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c4
         > c4 is read a               run c4
         < end tool_use               settling
-        > c4 finished same           result c4: same/(You have made this call 4 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #5 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
+        > c4 finished same           result c4: same/(You have made this call 4 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).) | preparing streaming | call-model #5 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c5
         > c5 is read a               run c5
         < end tool_use               settling
-        > c5 finished same           result c5: same/(You have made this call 5 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you.) | preparing streaming | call-model #6 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
+        > c5 finished same           result c5: same/(You have made this call 5 times with the same input and the same result. Repeating it will not change that: try another way, or say what blocks you. To wait for something, wait within the call (sleep).) | preparing streaming | call-model #6 [user assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result) assistant(read) user(result)]
         < call read a                examine c6
         > c6 is read a               result c6 error: Not run. The same call gave the same result 5 times. Another try needs approval, and this session is not interactive.
-        < end tool_use               settling done | = repeated_call after 6 (badly)  ! The model repeated the same call with the same result. Tell it what to do instead.
+        < end tool_use               settling done | = repeated_call after 6 (badly)  ! The model repeated the same call with the same result. Tell it what to do instead, or raise repeatedCallsMax.
         ",
     );
 }
@@ -851,7 +851,8 @@ fn the_schema_then_stop_hooks_then_the_token_budget_then_money() {
 fn repetition_then_turns_then_money() {
     let again =
         |scenario: Scenario, n: u32| scenario.call("read a").ended(StopReason::ToolUse).finished(n, "same");
-    let repeating = || (1..=5).fold(new().turns_max(6).submit("x"), again);
+    let repeating =
+        || (1..=5).fold(new().with(|config| config.repeats.end_after = 5).turns_max(6).submit("x"), again);
     check_course(repeating().call("read a").ended(StopReason::ToolUse), "repeated_call");
     let poor = || {
         let first = new().with(one_dollar).with(with_summaries).turns_max(2).submit("x").call("read a");

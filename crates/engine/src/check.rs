@@ -47,6 +47,7 @@ fn check_zeros(config: &Config) -> Result<(), EngineError> {
         ("the limit on compactions without progress", Some(context.no_progress_max.into())),
         ("the number of repeated calls before the model is warned", Some(repeats.tell_after.into())),
         ("the number of repeated calls before the user is asked", Some(repeats.ask_after.into())),
+        ("the number of repeated calls before the run ends", Some(repeats.end_after.into())),
     ];
     match limits.into_iter().find(|(_, limit)| *limit == Some(0)) {
         Some((name, _)) => Err(EngineError::Zero(name)),

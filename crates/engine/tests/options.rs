@@ -70,6 +70,10 @@ fn limits_are_above_zero() {
         |b| b.repeats(RepeatPolicy { ask_after: 0, ..repeats }),
         &zero("the number of repeated calls before the user is asked"),
     );
+    check(
+        |b| b.repeats(RepeatPolicy { end_after: 0, ..repeats }),
+        &zero("the number of repeated calls before the run ends"),
+    );
     check(|b| b.turns_max(Some(1)).token_budget(Some(1)).output_tokens_max(1), "");
     check(|b| b.stop_hook_blocks_max(0).pauses_max(0), "");
 }

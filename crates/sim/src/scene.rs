@@ -197,7 +197,11 @@ fn retry(rng: &mut Rng) -> RetryPolicy {
 
 fn repeats(rng: &mut Rng) -> RepeatPolicy {
     let tell_after = 2 + rng.small(3);
-    RepeatPolicy { tell_after, ask_after: tell_after + 1 + rng.small(3) }
+    RepeatPolicy {
+        tell_after,
+        ask_after: tell_after + 1 + rng.small(3),
+        end_after: tell_after + 1 + rng.small(3),
+    }
 }
 
 fn tools(rng: &mut Rng) -> Arc<[ToolSpec]> {

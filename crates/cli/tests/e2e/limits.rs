@@ -52,7 +52,7 @@ fn limits_end_runs() {
     const CUT: &str = r#"[{"blocks": [{"text": "An"}], "stop_reason": "max_tokens", "repeat": 20}]"#;
     const ANSWERS: &str = r#"[{"blocks": [{"text": "Yes."}], "repeat": 20}]"#;
     ends(CALLS, &["--max-budget-usd", "0.0000001"], &[], ("budget_exhausted", 1));
-    ends(CALLS, &[], &[("WINDLASS_REPEATS_ASK", "2")], ("repeated_call", 3));
+    ends(CALLS, &[], &[("WINDLASS_REPEATS_END", "2")], ("repeated_call", 3));
     ends(CUT, &[], &[("WINDLASS_OUTPUT_RECOVERIES", "0")], ("max_output_tokens", 2));
     ends(CUT, &[], &[("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "50")], ("max_output_tokens", 4));
     ends(

@@ -249,14 +249,30 @@ fn refused() {
 #[test]
 fn repeated_call() {
     let stage = stage(
-        &json!([{"blocks": [{"tool": "Bash", "input": {"command": "echo same; echo x >> made"}}], "repeat": 20}]),
+        &json!([{"blocks": [{"tool": "Bash", "input": {"command": "echo same; echo x >> made"}}], "repeat": 40}]),
     );
     let told = stage.told(&BASH, &[]);
-    told.failed("repeated_call", &["same call", "Tell it what to do instead."]);
-    assert_eq!(stage.requests(), 6, "five are made, the sixth would have to be asked about");
-    assert_eq!(stage.project.read("made").unwrap(), "x\n".repeat(5));
+    told.failed("repeated_call", &["same call", "Tell it what to do instead"]);
+    assert_eq!(stage.requests(), 26, "25 are made; nobody can be asked about the next");
+    assert_eq!(stage.project.read("made").unwrap(), "x\n".repeat(25));
     assert!(stage.newest(3).contains("this call 3 times with the same input"), "{}", stage.newest(3));
     assert!(!stage.newest(2).contains("with the same input"), "{}", stage.newest(2));
+}
+
+#[test]
+fn polling_does_not_end_a_run() {
+    let limit = ["--settings", r#"{"repeatedCallsMax": 2}"#];
+    let check = |calls: &[&str], count: usize| {
+        let calls = calls.iter().cycle().take(count).map(|line| call(line));
+        let responses: Vec<Value> = calls.chain([json!({"blocks": [{"text": "Ready."}]})]).collect();
+        let stage = stage(&Value::from(responses));
+        let told = stage.told(&[&BASH[..], &limit].concat(), &[]);
+        told.ended("success", "completed", 0);
+        assert_eq!(stage.requests(), count + 1);
+        assert!(!stage.newest(count).contains("with the same input"), "{}", stage.newest(count));
+    };
+    check(&["sleep 1; echo pending"], 4);
+    check(&["echo pending", "sleep 1"], 6);
 }
 
 #[test]

@@ -87,6 +87,7 @@ impl FileSettings {
                 "CLAUDE_CODE_AUTO_COMPACT_WINDOW",
                 self.auto_compact_window.as_ref().map(|window| window.value.to_string()),
             ),
+            ("WINDLASS_REPEATS_END", self.repeated_calls_max.as_ref().map(|count| count.value.to_string())),
             ("CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING", off(&self.checkpoints).then(|| "1".to_owned())),
             ("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", on_off(&self.tool_use_summaries)),
             ("BASH_MAX_OUTPUT_LENGTH", self.output_chars.as_ref().map(|chars| chars.value.to_string())),

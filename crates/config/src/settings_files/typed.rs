@@ -42,6 +42,8 @@ pub struct FileSettings {
     pub auto_compact: Option<Sourced<bool>>,
     /// The window that thresholds follow from, in tokens.
     pub auto_compact_window: Option<Sourced<u64>>,
+    /// After how many equal calls with equal results a run ends that nobody can be asked about.
+    pub repeated_calls_max: Option<Sourced<u64>>,
     /// Whether the former content of files is kept.
     pub checkpoints: Option<Sourced<bool>>,
     /// Whether a small model says what the calls of a response did.
@@ -121,6 +123,7 @@ pub(crate) fn settings(tree: &Tree, start: &Path, home: Option<&Path>) -> FileSe
         sandbox: sandbox::settings(&values),
         auto_compact: values.switch("autoCompactEnabled"),
         auto_compact_window: values.number("autoCompactWindow"),
+        repeated_calls_max: values.number("repeatedCallsMax"),
         checkpoints: values.switch("fileCheckpointingEnabled"),
         tool_use_summaries: values.switch("toolUseSummariesEnabled"),
         output_chars: values.single("bashOutputMaxChars", |value| {

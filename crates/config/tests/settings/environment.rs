@@ -40,6 +40,8 @@ fn a_setting_counts_where_its_variable_is_not_set() {
     check(&json!({"alwaysThinkingEnabled": false}), &[], "thinking_tokens: Some(0)");
     check(&json!({"alwaysThinkingEnabled": true}), &[], "thinking_tokens: None");
     check(&json!({"autoCompactEnabled": false}), &[], "compaction: OnRequest");
+    check(&json!({"repeatedCallsMax": 7}), &[], "end_after: 7");
+    check(&json!({"repeatedCallsMax": 7}), &[("WINDLASS_REPEATS_END", "8")], "end_after: 8");
     check(&json!({"autoCompactEnabled": true}), &[("DISABLE_AUTO_COMPACT", "1")], "compaction: OnRequest");
     check(&json!({"autoCompactWindow": 50_000}), &[], "window_tokens: Some(50000)");
     check(&json!({"fileCheckpointingEnabled": false}), &[], "no_checkpoints: true");

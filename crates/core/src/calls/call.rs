@@ -12,6 +12,7 @@ use windlass_protocol::{
 use super::hooked::{Review, Undecided};
 use crate::effect::Effect;
 use crate::permission::{self, Case};
+use crate::repeats::{self, CallEffect};
 use crate::state::Carry;
 use crate::step::Cx;
 use windlass_protocol::Interrupt;
@@ -35,6 +36,8 @@ pub(super) struct Call {
     pub(super) permission: Option<HookPermission>,
     /// When it started and when it ended.
     pub(super) ran_ms: (u64, u64),
+    /// One of its commands is known to wait.
+    pub(super) waits: bool,
     /// The tool is done, and nobody was told.
     pub(super) end_untold: bool,
     /// What the model is told with the result.
@@ -131,6 +134,7 @@ impl Call {
             requested: false,
             permission: None,
             ran_ms: (0, 0),
+            waits: false,
             end_untold: false,
             remarks: Vec::new(),
             stop: None,
@@ -184,7 +188,7 @@ impl Call {
         let permissions = cx.state.carry.grants.permissions(cx.config);
         let can_ask = permission::can_ask(permissions);
         let count = cx.state.carry.repeats.count(&self.tool_use);
-        let repeated = !self.approved && cx.config.repeats.asks(count);
+        let repeated = !self.approved && cx.config.repeats.stops(count, can_ask);
         self.record(&ruling, cx);
         let undecided = |reason| Undecided { reason, repeated, can_ask };
         match ruling.verdict {
@@ -286,6 +290,7 @@ impl Call {
         let confined = permission::is_confined(&self.case(&facts, cx));
         self.acted = !facts.kind.is_read_only();
         self.sleeps = only_sleeps(&facts);
+        self.waits = facts.commands.as_deref().is_some_and(repeats::waits);
         self.ran_ms.0 = cx.at_ms;
         self.intend(&facts, cx);
         self.stage = Stage::Running { shared: facts.shared, kind: facts.kind };
@@ -413,15 +418,21 @@ impl Call {
 
     /// Answers a call that is not run. There is nothing to ask about: one that came to this too often is the last.
     fn answer_unrun(&mut self, outcome: ToolOutcome, cx: &mut Cx<'_>) {
-        self.repeated |= cx.config.repeats.asks(cx.state.carry.repeats.count(&self.tool_use));
+        self.repeated |= cx.config.repeats.ends(cx.state.carry.repeats.count(&self.tool_use));
         self.conclude(outcome, cx);
     }
 
     /// The call came to this. An interrupted one says nothing about the next.
     pub(super) fn conclude(&mut self, outcome: ToolOutcome, cx: &mut Cx<'_>) {
         if !self.stopping {
-            let changed = self.acted && !outcome.is_error;
-            let count = cx.state.carry.repeats.note(&self.tool_use, &outcome, changed);
+            let effect = if repeats::has_waited(self.waits, self.duration_ms()) {
+                CallEffect::Waited
+            } else if self.acted && !outcome.is_error {
+                CallEffect::Changed
+            } else {
+                CallEffect::Looked
+            };
+            let count = cx.state.carry.repeats.note(&self.tool_use, &outcome, effect);
             self.remarks.extend(cx.config.repeats.note(count));
         }
         self.finish(outcome);

@@ -79,7 +79,7 @@ pub(crate) fn config() -> Config {
         tools: [tool("Bash", Some(30_000)), tool("Read", None)].into(),
         roots: [PathBuf::from("/project")].into(),
         permissions: Permissions { mode: PermissionMode::BypassPermissions, ..Permissions::default() },
-        repeats: RepeatPolicy { tell_after: u32::MAX, ask_after: u32::MAX },
+        repeats: RepeatPolicy { tell_after: u32::MAX, ask_after: u32::MAX, end_after: u32::MAX },
         ..Config::default()
     }
 }

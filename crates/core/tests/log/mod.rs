@@ -119,6 +119,8 @@ enum Told {
     Other(Event),
     /// The process ends, and so many records of the last step are not in the log.
     CutOff(usize),
+    /// So many milliseconds pass.
+    Pause(u64),
 }
 
 impl Scenario {
@@ -394,6 +396,12 @@ impl Scenario {
         self.model(format!("< fails {class:?}"), ModelEvent::Failed(Box::new(failure)))
     }
 
+    /// Time passes before the next event.
+    pub(crate) fn pause_ms(mut self, ms: u64) -> Self {
+        self.events.push((String::new(), Told::Pause(ms)));
+        self
+    }
+
     fn model(mut self, line: String, event: ModelEvent) -> Self {
         self.events.push((line, Told::Model(event)));
         self
@@ -436,6 +444,10 @@ impl Scenario {
                 Told::Other(event) => event,
                 Told::CutOff(without) => {
                     player.cut_off(&line, without);
+                    continue;
+                }
+                Told::Pause(ms) => {
+                    player.at_ms += ms;
                     continue;
                 }
                 Told::Model(event) => Event::Model { request: RequestId(player.request), event },

@@ -230,6 +230,13 @@ pub(crate) static KEYS: &[Key] = &[
     .or("true if `ANTHROPIC_SMALL_FAST_MODEL` is set")
     .waits(),
     Key::new(
+        "repeatedCallsMax",
+        Whole(1, u32::MAX as u64),
+        "After this many equal calls with equal results, a run that nobody can be asked about ends. Calls that wait do not count.",
+    )
+    .or("25")
+    .waits(),
+    Key::new(
         "claudeMdExcludes",
         TEXTS,
         "Patterns of memory files to skip; managed memory files are always read.",
