@@ -4,7 +4,7 @@
 mod log;
 
 use log::{Scenario, check};
-use windlass_core::{Config, Interrupt, PermissionMode, Priority, Prompt, Source, Speaker};
+use windlass_core::{CompactionPolicy, Config, Interrupt, PermissionMode, Priority, Prompt, Source, Speaker};
 use windlass_protocol::{
     FileChange, FileSeen, MemoryNote, ModelCard, StopReason, Surroundings, Terminal, ToolOutcome, ToolSpec,
 };
@@ -419,9 +419,7 @@ fn no_summary_of_calls_is_started_that_could_not_be_shown() {
         ",
     );
     let full = |config: &mut Config| {
-        config.context.auto_compact = false;
-        config.context.collapse = false;
-        config.context.reactive_compact = false;
+        config.context.compaction = CompactionPolicy::OnRequest;
     };
     check(
         called(Scenario::new().with(full)).finished(1, "ok"),
@@ -430,7 +428,7 @@ fn no_summary_of_calls_is_started_that_could_not_be_shown() {
         < call read a                examine c1
         > c1 is read a               run c1
         < end tool_use 177000+0      settling
-        > c1 finished ok             result c1 | preparing done | = blocking_limit after 2
+        > c1 finished ok             result c1 | preparing done | failed blocking_limit | = blocking_limit after 2
         ",
     );
 }
