@@ -96,6 +96,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) include_hook_events: bool,
 
+    /// Suggest the next prompt after a run, at a terminal or with --input-format stream-json
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true")]
+    pub(crate) prompt_suggestions: Option<bool>,
+
     /// The model: an id, or opus, sonnet, haiku or fable
     #[arg(long)]
     model: Option<String>,
@@ -356,6 +360,11 @@ impl Arguments {
         if takes_lines && self.prompt().is_some() {
             return Err("--input-format stream-json reads prompts from standard input. \
                  Leave out the prompt on the command line."
+                .into());
+        }
+        if self.prompt_suggestions == Some(true) && !takes_lines && !self.is_interactive() {
+            return Err("--prompt-suggestions needs an interactive session or --input-format stream-json: in print mode \
+                 the result is the end."
                 .into());
         }
         if self.replay_user_messages && !takes_lines {

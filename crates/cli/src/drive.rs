@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use windlass_engine::{Outcome, Run, Update};
+use windlass_engine::{Outcome, Run, Session, Update};
 use windlass_sandbox::wait_for_trees;
 
 use crate::output::{BATCH_BYTES, Output};
@@ -96,6 +96,21 @@ pub(crate) async fn drive(
         }
         handle.interrupt();
     }
+}
+
+/// Shows what goes on since a run ended, for as long as nothing else is asked for. Can be dropped at any point.
+pub(crate) async fn show_background(
+    session: &mut Session,
+    view: &mut dyn View,
+    output: &mut Output,
+) -> Infallible {
+    let mut background = session.background();
+    while let Some(update) = background.next().await {
+        view.update(&update, &mut output.buffer);
+        // Who does not read any more is noticed with the next run.
+        let _ = output.flush().await;
+    }
+    std::future::pending().await
 }
 
 /// How showing a run came to its end.

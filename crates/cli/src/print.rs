@@ -14,7 +14,7 @@ use windlass_wire::{Lifecycle, Translator, startup_failure};
 use crate::arguments::{Arguments, Format, InputFormat};
 use crate::bell::Bells;
 use crate::conversation::{Conversation, Ended};
-use crate::drive::{End, Signals, block_on, shown, wait_for_commands};
+use crate::drive::{End, Signals, block_on, show_background, shown, wait_for_commands};
 use crate::guard::{self, Keeper};
 use crate::jobs::{Job, Stage};
 use crate::keeping::Keeping;
@@ -157,8 +157,13 @@ fn prepare(arguments: &Arguments) -> Result<Ready, String> {
     let (key, origins) = (opening.key, Origins::new(&config, &flags, held.git));
     let streams_text = arguments.output_format == Format::Text && std::io::stdout().is_terminal();
     let partial_messages = arguments.include_partial_messages || streams_text;
-    let reads_lines = arguments.output_format == Format::StreamJson;
-    let form = Form { partial_messages, lines, person: arguments.is_interactive(), reads_lines };
+    let form = Form {
+        partial_messages,
+        lines,
+        person: arguments.is_interactive(),
+        reads_lines: arguments.output_format == Format::StreamJson,
+        prompt_suggestions: arguments.prompt_suggestions,
+    };
     let mut wired = wiring::wire(config, form, &opening.kept())?;
     wired.setup.untrusted_settings = held.effective.skipped;
     let opened = opening.open(&wired.engine, origins)?;
@@ -329,10 +334,12 @@ async fn talk(stage: &mut Stage, session: &mut Session, person: &mut Person, fir
         let job = if queued.is_some() {
             queued
         } else {
+            let Stage { view, output, signals, .. } = &mut *stage;
             tokio::select! {
                 biased;
-                received = stage.signals.next() => return End::Signal(received.exit_code()),
+                received = signals.next() => return End::Signal(received.exit_code()),
                 job = person.next_job() => job,
+                never = show_background(session, &mut **view, output) => match never {},
             }
         };
         let Some(job) = job else { return last };
@@ -371,11 +378,13 @@ async fn serve(stage: &mut Stage, session: &mut Session, mut conversation: Conve
             Some(Ended::Bad) => return End::Refused,
             Some(Ended::Closed) => return last.unwrap_or(End::Nothing),
         }
+        let Stage { view, output, signals, .. } = &mut *stage;
         tokio::select! {
             biased;
-            received = stage.signals.next() => return End::Signal(received.exit_code()),
+            received = signals.next() => return End::Signal(received.exit_code()),
             () = conversation.read() => {}
             () = aside.left() => {}
+            never = show_background(session, &mut **view, output) => match never {},
         }
     }
 }

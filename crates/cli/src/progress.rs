@@ -93,6 +93,10 @@ impl Progress {
                 self.wait_for("compacting the conversation".into());
             }
             Update::Done(outcome) => return self.finish(outcome, out),
+            // It stands above the prompt that it is about.
+            Update::PromptSuggestion { suggestion } => {
+                return self.screen.hint(&format!("Suggestion: {}", display::line(suggestion)), out);
+            }
             Update::Decided(Decision::Compacted(_)) | Update::CompactionFailed(_) if self.compact_asked => {}
             Update::ToolUseSummary { summary, .. } => self.screen.hint(&display::line(summary), out),
             other => {

@@ -10,7 +10,7 @@ use crate::suggest::closest;
 use crate::{command_tree, display};
 
 /// Flags that users of the reference know and that are not there yet.
-const FLAGS_NOT_YET: [&str; 40] = [
+const FLAGS_NOT_YET: [&str; 39] = [
     "--advisor",
     "--agent",
     "--agents",
@@ -41,7 +41,6 @@ const FLAGS_NOT_YET: [&str; 40] = [
     "--permission-prompts",
     "--plugin-dir",
     "--plugin-url",
-    "--prompt-suggestions",
     "--restricted",
     "--safe-mode",
     "--strict-mcp-config",

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 use windlass_config::{Api, Config, Models, Settings};
-use windlass_engine::{Asking, CompactionPolicy, Engine, EngineBuilder, Source, UnknownTool, answer_schema};
+use windlass_engine::{CompactionPolicy, Engine, EngineBuilder, Source, UnknownTool, answer_schema};
 use windlass_hooks::SettingsHooks;
 use windlass_models::{
     AnthropicClient, AnthropicSettings, ClientIdentity, FAMILIES, Script, ScriptModel, WatchdogLimits,
@@ -104,6 +104,8 @@ pub(crate) struct Form {
     pub(crate) person: bool,
     /// Whether it reads what happens line by line.
     pub(crate) reads_lines: bool,
+    /// Whether it wants the next prompt suggested, where it was said.
+    pub(crate) prompt_suggestions: Option<bool>,
 }
 
 impl Form {
@@ -144,22 +146,18 @@ pub(crate) fn wire_models(
     let may_compact = config.context.compaction != CompactionPolicy::Off;
     let redactor = Redactor::new(config.settings.api.secrets());
     let setup = setup(&config, &models.main, form);
-    // Nothing is spent on a model that the user did not choose, or for somebody who sees only the result.
-    let is_watched = form.reads_lines || config.permissions.asking == Asking::Person;
-    let is_watched_small = is_watched && config.settings.models.small.is_some();
-    let summaries = config.settings.limits.tool_use_summaries.unwrap_or(is_watched_small);
-    let mut builder = limits(Engine::builder(models.client, models.main), &config)?
-        .tool_use_summaries(summaries)
+    let builder = limits(Engine::builder(models.client, models.main), &config)?;
+    let mut builder = small_model_work(builder, &config, form)
         .fallback_models(models.fallbacks)
         .small_model(models.small)
         .tools(tools.clone())
         .lookout(Arc::new(Lookout::new(tasks.clone())))
         .tasks(tasks)
         .working_directory(config.cwd)
+        .source(form.source())
         .permissions(config.permissions)
         .memory(config.memory)
         .redactor(redactor.clone())
-        .source(form.source())
         .partial_messages(form.partial_messages);
     if let Some(path) = &session.results {
         builder = builder.results_directory(path.clone());
@@ -218,6 +216,18 @@ fn limits(builder: EngineBuilder, config: &Config) -> Result<EngineBuilder, Stri
         .pauses_max(limits.pauses_max)
         .shared_calls_max(limits.shared_calls_max)
         .early_start(limits.early_start))
+}
+
+/// What the small model does for whoever watches. Unless it is asked for, nothing is spent on a model that the user did not
+/// choose.
+fn small_model_work(builder: EngineBuilder, config: &Config, form: Form) -> EngineBuilder {
+    let (limits, is_chosen) = (&config.settings.limits, config.settings.models.small.is_some());
+    let suggestions = form.prompt_suggestions.or(limits.prompt_suggestions);
+    builder
+        .tool_use_summaries(
+            limits.tool_use_summaries.unwrap_or(is_chosen && (form.person || form.reads_lines)),
+        )
+        .prompt_suggestions(suggestions.unwrap_or(is_chosen && form.person))
 }
 
 /// The model client and what is known about its models.

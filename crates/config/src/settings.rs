@@ -123,6 +123,8 @@ pub struct Limits {
     pub repeats: RepeatPolicy,
     /// Whether a small model says what the calls of a response did, where it was stated.
     pub tool_use_summaries: Option<bool>,
+    /// Whether a small model says after a run what the user may want next, where it was stated.
+    pub prompt_suggestions: Option<bool>,
     /// How many shared calls may run at once.
     pub shared_calls_max: usize,
     /// Which calls may start while the model still talks.
@@ -142,6 +144,7 @@ impl Default for Limits {
             pauses_max: standard.pauses_max,
             repeats: standard.repeats,
             tool_use_summaries: None,
+            prompt_suggestions: None,
             shared_calls_max: standard.shared_calls_max,
             early_start: standard.early_start,
         }

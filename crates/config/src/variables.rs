@@ -243,6 +243,10 @@ pub static VARIABLES: &[Variable] = &[
         "The small model writes a short label of what the calls of a response did. The default needs a reader who \
          watches: a person at the terminal, or a host that reads `stream-json`.",
         |settings, text| settings.limits.tool_use_summaries = Some(switch(text)?)),
+    row!(Run "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", ON_OFF, "on at a terminal if `ANTHROPIC_SMALL_FAST_MODEL` is set",
+        "The small model suggests the next prompt after a run, unless `--prompt-suggestions` is given. Only at a terminal \
+         and with `--input-format stream-json`.",
+        |settings, text| settings.limits.prompt_suggestions = Some(switch(text)?)),
     row!(Run "CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY", "a whole number from 1 to 1000", "10",
         "How many shared calls run at once.",
         |settings, text| settings.limits.shared_calls_max = number(text, 1, 1000)?),

@@ -90,6 +90,7 @@ fn every_number_of_the_loop_has_a_variable_that_is_honoured_as_given() {
     check("WINDLASS_REPEATS_ASK", "1", "ask_after: 1,");
     check("WINDLASS_REPEATS_END", "1", "end_after: 1 ");
     check("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", "1", "tool_use_summaries: Some(true)");
+    check("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", "0", "prompt_suggestions: Some(false)");
     check("CLAUDE_CODE_RETRY_WATCHDOG", "1", "patient: true");
     check("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1", "whole_answers: false");
     check("WINDLASS_BROKEN_STREAMS", "1", "broken_streams_max: 1,");

@@ -63,6 +63,8 @@ pub struct Config {
     pub memory: Arc<[MemoryNote]>,
     /// Whether a small model says in a few words what the calls of a response did.
     pub tool_use_summaries: bool,
+    /// Whether a small model says after a run what the user may want next, where somebody can see it.
+    pub prompt_suggestions: bool,
     /// How many shared calls may run at once.
     pub shared_calls_max: usize,
     /// Which calls may start while the model still talks.
@@ -105,6 +107,7 @@ impl Default for Config {
             pauses_max: 10,
             memory: [].into(),
             tool_use_summaries: false,
+            prompt_suggestions: false,
             shared_calls_max: 10,
             early_start: EarlyStart::All,
             stop_grace_ms: 800,
@@ -149,6 +152,8 @@ pub enum Source {
     Summary,
     /// The judge of calls that nothing allows.
     Classifier,
+    /// Whoever says what the user may want next.
+    PromptSuggestion,
 }
 
 impl Source {
@@ -165,6 +170,7 @@ impl Source {
             Self::Collapse => "collapse".into(),
             Self::Summary => "summary".into(),
             Self::Classifier => "classifier".into(),
+            Self::PromptSuggestion => "prompt_suggestion".into(),
         }
     }
 
@@ -174,7 +180,12 @@ impl Source {
     pub fn is_summariser(&self) -> bool {
         matches!(
             self,
-            Self::Compact | Self::SessionMemory | Self::Collapse | Self::Summary | Self::Classifier
+            Self::Compact
+                | Self::SessionMemory
+                | Self::Collapse
+                | Self::Summary
+                | Self::Classifier
+                | Self::PromptSuggestion
         )
     }
 

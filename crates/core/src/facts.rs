@@ -56,7 +56,7 @@ impl State {
         };
         let ledger = Ledger::of_session(facts.spent, facts.total_usd);
         let ids = Ids::after(facts.last_message.max(highest));
-        let mut state = Self { carry, ids, ledger, phase: Phase::Idle };
+        let mut state = Self { carry, ids, ledger, phase: Phase::Idle, background: Vec::new() };
         state.set_rest(&facts.rest);
         state
     }

@@ -143,6 +143,7 @@ impl Cx<'_> {
             hooks: BTreeSet::new(),
             memory: [].into(),
             tool_use_summaries: false,
+            prompt_suggestions: false,
             partial_messages: false,
             ..parent.clone()
         }

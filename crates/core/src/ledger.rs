@@ -27,6 +27,8 @@ pub(crate) struct Ledger {
     pub(crate) session: BTreeMap<Arc<str>, ModelSpend>,
     /// How long the runs of the session took that are over.
     pub(crate) session_time: TimeSpent,
+    /// What each model took since the last report, and the time spent waiting for it: the next one tells it.
+    unreported: (BTreeMap<Arc<str>, ModelSpend>, u64),
     /// Calls that were not allowed.
     pub(crate) denials: Vec<Denial>,
     /// How long their inputs are together.
@@ -75,8 +77,11 @@ impl Ledger {
 
     /// A fresh account for the next run of the same session.
     pub(crate) fn next_run(&self, at_ms: u64) -> Self {
+        let (models, api_ms) = self.unreported.clone();
         Self {
             started_at_ms: at_ms,
+            models,
+            api_ms,
             reached: self.reached,
             prompt: self.prompt.clone(),
             tree_usd: self.tree_usd,
@@ -107,9 +112,12 @@ impl Ledger {
 
     /// Adds what a model took to every sum.
     fn add(&mut self, model: &Arc<str>, spend: ModelSpend, by_fork: bool) -> Spent {
-        let more = [(model.clone(), spend.clone())].into();
-        ModelSpend::add(&mut self.models, &more);
-        ModelSpend::add(&mut self.session, &more);
+        ModelSpend::add(&mut self.models, &[(model.clone(), spend.clone())].into());
+        self.add_to_session(model, spend, by_fork)
+    }
+
+    fn add_to_session(&mut self, model: &Arc<str>, spend: ModelSpend, by_fork: bool) -> Spent {
+        ModelSpend::add(&mut self.session, &[(model.clone(), spend.clone())].into());
         self.tree_usd += spend.cost_usd.unwrap_or(0.0);
         Spent { model: model.clone(), spend, by_fork, total_usd: self.tree_usd }
     }
@@ -130,6 +138,14 @@ impl Ledger {
         self.api_ms += outcome.duration_api_ms;
         let models = outcome.models.iter();
         models.map(|(model, spend)| self.add(model, spend.clone(), /* by a fork */ true)).collect()
+    }
+
+    /// Books what a fork took that was at work after the end of a run.
+    pub(crate) fn book_background(&mut self, outcome: &Outcome) -> Vec<Spent> {
+        ModelSpend::add(&mut self.unreported.0, &outcome.models);
+        self.unreported.1 += outcome.duration_api_ms;
+        let models = outcome.models.iter();
+        models.map(|(model, spend)| self.add_to_session(model, spend.clone(), /* by a fork */ true)).collect()
     }
 
     /// The report at the end of the run.

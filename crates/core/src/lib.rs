@@ -18,6 +18,7 @@
 //! ```
 
 mod attach;
+mod background;
 mod budget;
 mod calls;
 mod config;

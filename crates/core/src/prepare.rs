@@ -171,6 +171,7 @@ impl Cx<'_> {
     }
 
     fn submitted(&mut self, budget: TokenBudget) {
+        self.cancel_background();
         self.state.ledger = self.state.ledger.next_run(self.at_ms);
         let carry = std::mem::take(&mut self.state.carry);
         self.state.carry = Carry {

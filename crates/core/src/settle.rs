@@ -100,6 +100,7 @@ impl Cx<'_> {
     /// The log cannot be written: nothing may happen that it would not know of.
     pub(crate) fn on_store_failed(&mut self, phase: Phase, why: &str, unstarted: &[CallId]) -> Phase {
         if matches!(phase, Phase::Idle | Phase::Done(_)) {
+            self.cancel_background();
             return phase;
         }
         self.state.ledger.store_failure = Some(why.to_owned());
@@ -298,6 +299,7 @@ impl Cx<'_> {
             self.state.carry.unfinished.clear();
         }
         self.state.ledger.structured = self.read_structured().ok().filter(|_| terminal.is_success());
+        let has_answer = self.state.ledger.stop.is_some();
         let turns = self.state.carry.turn_count;
         let outcome = self.state.ledger.report(terminal, turns, self.at_ms, self.config);
         // Whoever speaks next has heard how this run went.
@@ -309,6 +311,7 @@ impl Cx<'_> {
             self.emit(Update::Failed { terminal, text: outcome.error_text(), failure });
         }
         self.emit(Update::Done(Box::new(outcome)));
+        self.start_background(terminal, has_answer);
         Phase::Done(terminal)
     }
 

@@ -14,6 +14,7 @@ use windlass_protocol::{
 pub(crate) use files::KnownFiles;
 
 use crate::attach::Notes;
+use crate::background::BackgroundFork;
 use crate::budget::TokenBudget;
 use crate::calls::Blocked;
 use crate::calls::CallQueue;
@@ -40,6 +41,8 @@ pub struct State {
     pub(crate) phase: Phase,
     pub(crate) ids: Ids,
     pub(crate) ledger: Ledger,
+    /// What is at work since the last run ended. It is in no log.
+    pub(crate) background: Vec<BackgroundFork>,
 }
 
 /// What survives from one iteration to the next. It is built as a complete literal wherever the loop goes round, so that

@@ -131,6 +131,9 @@ impl Cx<'_> {
     /// A fork came to its end: what it took is booked, and whoever waits for it goes on. One that nobody waits for was
     /// cancelled or has answered before.
     fn on_forked(&mut self, phase: Phase, fork: ForkId, outcome: Box<Outcome>) -> Phase {
+        if self.on_background(fork, &outcome) {
+            return phase;
+        }
         let is_staged = self.state.carry.staged.fork() == Some(fork);
         let is_asked =
             matches!(&phase, Phase::Preparing(preparing) if preparing.waits_for(Asked::Fork(fork)));

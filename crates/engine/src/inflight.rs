@@ -31,11 +31,15 @@ pub(crate) struct Inflight {
     /// Events that are known already.
     ready: VecDeque<Event>,
     model: Option<(RequestId, BoxStream<'static, ModelEvent>)>,
-    jobs: FuturesUnordered<BoxFuture<'static, Result<Done, Aborted>>>,
+    jobs: Jobs,
+    /// Forks, apart from other jobs: the core may want some of them to go on after the end of a run.
+    forks: Jobs,
     stops: BTreeMap<Stoppable, Stop>,
     timers: Vec<(TimerId, Pin<Box<Sleep>>)>,
     progress: (ProgressSender, ProgressReceiver),
 }
+
+type Jobs = FuturesUnordered<BoxFuture<'static, Result<Done, Aborted>>>;
 
 /// A job that is over: what could have stopped it, and what came of it.
 type Done = (Option<Stoppable>, Option<Event>);
@@ -63,6 +67,7 @@ impl Inflight {
             ready: VecDeque::new(),
             model: None,
             jobs: FuturesUnordered::new(),
+            forks: FuturesUnordered::new(),
             stops: BTreeMap::new(),
             timers: Vec::new(),
             progress: progress_channel(),
@@ -84,10 +89,21 @@ impl Inflight {
             let progress = jobs::redaction::progress(&self.world.shared.redactor, progress);
             return Poll::Ready(Event::Progress { call, progress });
         }
-        if let Some(event) = self.poll_jobs(cx) {
+        if let Some(event) = poll_jobs(&mut self.jobs, &mut self.stops, cx) {
+            return Poll::Ready(event);
+        }
+        if let Poll::Ready(Some(event)) = self.poll_forks(cx) {
             return Poll::Ready(event);
         }
         self.poll_model(cx)
+    }
+
+    /// The next fork that came to its end; nothing once none is left.
+    pub(crate) fn poll_forks(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        match poll_jobs(&mut self.forks, &mut self.stops, cx) {
+            None if !self.forks.is_empty() => Poll::Pending,
+            event => Poll::Ready(event),
+        }
     }
 
     /// Starts what an effect asks for; never waits for it.
@@ -181,7 +197,8 @@ impl Inflight {
     fn start(&mut self, job: Stoppable, ask: CancellationToken, work: BoxFuture<'static, Option<Event>>) {
         let (work, drop) = abortable(work.map(move |event| (Some(job), event)));
         self.stops.insert(job, Stop { ask, drop });
-        self.jobs.push(work.boxed());
+        let jobs = if matches!(job, Stoppable::Fork(_)) { &mut self.forks } else { &mut self.jobs };
+        jobs.push(work.boxed());
     }
 
     /// Starts a job that is soon over, or that ends with the run.
@@ -208,20 +225,6 @@ impl Inflight {
         Some(Event::Timer(self.timers.swap_remove(place).0))
     }
 
-    fn poll_jobs(&mut self, cx: &mut Context<'_>) -> Option<Event> {
-        while let Poll::Ready(Some(done)) = Pin::new(&mut self.jobs).poll_next(cx) {
-            // The core does not wait for a job that it dropped.
-            let Ok((job, event)) = done else { continue };
-            if let Some(job) = job {
-                self.stops.remove(&job);
-            }
-            if event.is_some() {
-                return event;
-            }
-        }
-        None
-    }
-
     fn poll_model(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
         let Some((request, stream)) = &mut self.model else { return Poll::Pending };
         let Poll::Ready(item) = stream.poll_next_unpin(cx) else { return Poll::Pending };
@@ -237,9 +240,20 @@ impl Inflight {
 
     /// Drops everything. Work on other threads learns from its token that nobody waits any more.
     pub(crate) fn clear(&mut self) {
-        for stop in std::mem::take(&mut self.stops).into_values() {
-            stop.ask.cancel();
-        }
+        self.end_run();
+        self.stops.clear();
+        self.forks = FuturesUnordered::new();
+    }
+
+    /// Drops everything but forks: those that the core does not want any more it has cancelled.
+    pub(crate) fn end_run(&mut self) {
+        self.stops.retain(|job, stop| {
+            let is_fork = matches!(job, Stoppable::Fork(_));
+            if !is_fork {
+                stop.ask.cancel();
+            }
+            is_fork
+        });
         self.ready.clear();
         self.model = None;
         self.jobs = FuturesUnordered::new();
@@ -252,6 +266,21 @@ impl Drop for Inflight {
     fn drop(&mut self) {
         self.clear();
     }
+}
+
+/// What came of the next job that is over and has something to tell.
+fn poll_jobs(jobs: &mut Jobs, stops: &mut BTreeMap<Stoppable, Stop>, cx: &mut Context<'_>) -> Option<Event> {
+    while let Poll::Ready(Some(done)) = Pin::new(&mut *jobs).poll_next(cx) {
+        // The core does not wait for a job that it dropped.
+        let Ok((job, event)) = done else { continue };
+        if let Some(job) = job {
+            stops.remove(&job);
+        }
+        if event.is_some() {
+            return event;
+        }
+    }
+    None
 }
 
 /// The client's events. Its panics end the response, not the program.

@@ -164,7 +164,7 @@ pub use builder::{Engine, EngineBuilder, EngineError};
 pub use inbox::{Handle, SessionEnded};
 pub use prompt::default_system_prompt;
 pub use replay::{Mismatch, Played, Replay};
-pub use run::Run;
+pub use run::{Background, Run};
 pub use schema::{SchemaError, answer_schema};
 pub use session::Session;
 pub use toolbox::guarded;

@@ -92,7 +92,7 @@ impl Machine {
                 continue;
             }
             if self.state.terminal().is_some() {
-                self.inflight.clear();
+                self.inflight.end_run();
                 return Poll::Ready(None);
             }
             let event = ready!(self.inflight.poll_event(inbox.as_deref_mut(), cx));
@@ -100,6 +100,22 @@ impl Machine {
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// The next update of what is at work after the end of a run; nothing once all of it is over.
+    pub(crate) fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<Option<Update>> {
+        loop {
+            if let Some(update) = self.outbox.pop_front() {
+                return Poll::Ready(Some(update));
+            }
+            if self.journal.is_pending() {
+                let done = ready!(self.journal.poll(cx));
+                self.go_on(done);
+                continue;
+            }
+            let Some(event) = ready!(self.inflight.poll_forks(cx)) else { return Poll::Ready(None) };
+            self.advance(event);
+        }
     }
 
     /// The end of a run that nobody watches.
@@ -247,7 +263,8 @@ impl Machine {
             if self.running {
                 self.emit(Update::Notice(format!("The session log is incomplete: {error}.")));
             }
-            self.todo = behind;
+            let after = std::mem::replace(&mut self.todo, behind);
+            self.todo.extend(after);
         }
     }
 
@@ -256,11 +273,12 @@ impl Machine {
         self.outbox.push_back(update);
     }
 
-    /// Ends whatever was going on, as after a crash.
+    /// Ends whatever was going on, as after a crash; what is at work since the end of a run goes on.
     pub(crate) fn rest(&mut self) {
-        self.inflight.clear();
+        self.inflight.end_run();
         self.outbox.clear();
         if std::mem::take(&mut self.running) {
+            self.inflight.clear();
             self.todo.clear();
             if self.journal.left_behind() {
                 let why = "the run was dropped during the write".to_owned();
@@ -269,5 +287,11 @@ impl Machine {
             }
         }
         self.state = std::mem::take(&mut self.state).at_rest();
+    }
+
+    /// The same, and nothing goes on in the background either.
+    pub(crate) fn stop(&mut self) {
+        self.rest();
+        self.inflight.clear();
     }
 }

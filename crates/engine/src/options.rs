@@ -148,6 +148,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Whether a small model says after each run what the user may want next; see
+    /// [`Session::background`](crate::Session::background). Only for [`Source::Repl`] and [`Source::Sdk`].
+    pub fn prompt_suggestions(mut self, show: bool) -> Self {
+        self.config.prompt_suggestions = show;
+        self
+    }
+
     /// Where results go that are too large for the transcript; they stay there. Without one, a private temporary directory
     /// that is made when it is needed and deleted with its session.
     pub fn results_directory(mut self, path: PathBuf) -> Self {

@@ -220,7 +220,7 @@ impl Replay {
         }
     }
 
-    /// A run begins at rest, and at rest nothing else is heard.
+    /// A run begins at rest, and at rest nothing else is heard but what came of work in the background.
     fn check_order(&mut self, event: &Event) -> Result<(), Mismatch> {
         let begins = matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn { .. });
         if begins || matches!(event, Event::Steer(_)) {
@@ -229,7 +229,9 @@ impl Replay {
             return Err(doubt);
         }
         let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
-        let fits = if is_over { begins || matches!(event, Event::Steer(_)) } else { !begins };
+        let is_background = matches!(event, Event::Forked { fork, .. } if self.state.is_background(*fork));
+        let may_rest = begins || is_background || matches!(event, Event::Steer(_));
+        let fits = if is_over { may_rest } else { !begins };
         if fits {
             return Ok(());
         }

@@ -14,7 +14,8 @@ use crate::session::Session;
 ///
 /// No poll, no progress: a reader that pauses pauses the model's stream and, once their pipes are full, the tools.
 /// Dropping a run stops everything it started and leaves the session ready for the next prompt. What nobody waits for,
-/// such as a summary in the background, ends with the run too.
+/// such as a summary in the background, ends with the run too; what begins at its end goes on in
+/// [`Session::background`].
 #[must_use = "a run does nothing until it is polled"]
 pub struct Run<'session> {
     session: &'session mut Session,
@@ -31,6 +32,26 @@ impl<'session> Run<'session> {
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.session.handle()
+    }
+}
+
+/// What is at work since a run ended; see [`Session::background`].
+#[must_use = "nothing goes on until it is polled"]
+pub struct Background<'session> {
+    session: &'session mut Session,
+}
+
+impl<'session> Background<'session> {
+    pub(crate) fn new(session: &'session mut Session) -> Self {
+        Self { session }
+    }
+}
+
+impl Stream for Background<'_> {
+    type Item = Update;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Update>> {
+        self.get_mut().session.machine.poll_background(cx)
     }
 }
 

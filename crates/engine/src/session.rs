@@ -17,7 +17,7 @@ use crate::inbox::{Handle, Inbox, inbox};
 use crate::machine::{Machine, World};
 use crate::prompt::{environment_note, introduction, token_budget};
 use crate::results::ResultFiles;
-use crate::run::Run;
+use crate::run::{Background, Run};
 
 /// A conversation with an id. It takes submissions one after the other.
 pub struct Session {
@@ -96,6 +96,12 @@ impl Session {
         self.start(Event::GoOn { start })
     }
 
+    /// What is at work since the last run ended, such as a suggestion for the next prompt: a stream of its updates that ends
+    /// when nothing is left. No poll, no progress. It can be dropped and asked for again; the next run cancels what is left.
+    pub fn background(&mut self) -> Background<'_> {
+        Background::new(self)
+    }
+
     /// Says why the session begins, for hooks that hear of it with the first run. Unless somebody says so, a session without a
     /// past is new and any other is resumed.
     pub fn begins_as(&mut self, source: StartSource) {
@@ -113,7 +119,7 @@ impl Session {
     /// Puts everything that counts into the log now, without a run. For a session that was made to say something else, such as
     /// one that was rewound.
     pub async fn restate(&mut self) -> Result<(), LogError> {
-        self.machine.rest();
+        self.machine.stop();
         let mut begun = false;
         std::future::poll_fn(|cx| self.machine.poll_restated(&mut begun, cx)).await
     }

@@ -559,3 +559,33 @@ fn a_handle_outlives_its_session_without_harm() {
     handle.interrupt();
     assert!(handle.steer("x").now_or_never().unwrap().is_err());
 }
+
+const SUGGESTED: &str = r#"{"responses": [
+    {"blocks": [{"text": "one"}]},
+    {"blocks": [{"text": "Run the tests", "delay_ms": 50}]},
+    {"blocks": [{"text": "two"}]},
+    {"blocks": [{"text": "never", "delay_ms": 3600000}]},
+    {"blocks": [{"text": "three"}]}
+]}"#;
+
+#[tokio::test(start_paused = true)]
+async fn what_begins_at_the_end_of_a_run_goes_on_until_the_next() {
+    let small = Some(model_card("small"));
+    let engine = builder(SUGGESTED, &Wait::default()).prompt_suggestions(true).small_model(small);
+    let mut session = engine.build().unwrap().session();
+    assert_eq!(words(&mut session, "a").await, ["request", "one", "=completed"]);
+    let after_run = session.spent()["scripted"].usage.output_tokens;
+    // It can be left and taken up again.
+    let mut background = session.background();
+    assert!(background.next().now_or_never().is_none(), "it takes a while");
+    drop(background);
+    let updates: Vec<Update> = session.background().collect().await;
+    let [Update::PromptSuggestion { suggestion }] = &updates[..] else { panic!("{updates:?}") };
+    assert_eq!(&**suggestion, "Run the tests");
+    assert_eq!(session.spent()["scripted"].usage.output_tokens, after_run + 8, "it is counted");
+    assert_eq!(words(&mut session, "b").await, ["request", "two", "=completed"]);
+    assert!(session.background().next().now_or_never().is_none());
+    assert_eq!(words(&mut session, "c").await, ["request", "three", "=completed"]);
+    // Nobody polls what is left, and nobody waits for it.
+    drop(session);
+}

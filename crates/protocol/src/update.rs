@@ -176,6 +176,11 @@ pub enum Update {
         /// The calls, by the provider's ids.
         tool_use_ids: Vec<Arc<str>>,
     },
+    /// What the user may want next, by a small model. It comes after the end of a run, at most once.
+    PromptSuggestion {
+        /// The prompt, in a line.
+        suggestion: Arc<str>,
+    },
     /// Prompts became part of the run, by the ids their senders gave them. They are done when the run ends well.
     PromptsStarted(Vec<Arc<str>>),
     /// The limit of turns is reached; the run ends.

@@ -10,7 +10,7 @@ mod order;
 mod requests;
 mod turns;
 
-use windlass_core::{Config, Effect, Event, PhaseName, Recalled, State};
+use windlass_core::{Config, Effect, Event, PhaseName, Recalled, Source, State};
 use windlass_protocol::{
     CallId, CallKind, Decision, Facts, HookEvent, ModelEvent, Record, Repair, RequestId, Terminal,
     Transcript, Update,
@@ -42,6 +42,8 @@ pub(crate) struct Checker {
     witness: Witness,
     doubt: Doubt,
     dones: u32,
+    /// Prompts that were suggested since the end.
+    suggestions: u32,
     /// A prompt was submitted and is not part of the conversation yet.
     is_submitting: bool,
     /// The log failed in this run: the core asked for things that were not done.
@@ -87,6 +89,7 @@ impl Checker {
             requests: std::mem::take(&mut self.requests).next_run(),
             doubt: self.doubt.clone(),
             witness: self.witness.next_run(),
+            beside: self.beside.next_run(),
             ..Self::default()
         };
     }
@@ -122,6 +125,7 @@ impl Checker {
     /// Another process has opened the session.
     pub(crate) fn on_opened(&mut self) {
         self.account.on_opened();
+        self.beside.forget_background();
     }
 
     /// Everything that counts is in the log again.
@@ -162,6 +166,9 @@ impl Checker {
             Event::Forked { fork, outcome } if self.beside.waits_for(*fork) => {
                 self.account.book_fork(outcome);
             }
+            Event::Forked { fork, outcome } if self.beside.is_background(*fork) => {
+                self.account.book_background(outcome);
+            }
             Event::GoOn { .. } => self.goes_on = true,
             _ => (),
         }
@@ -185,10 +192,11 @@ impl Checker {
             }
         }
         for effect in step.effects {
-            if self.dones > 0 {
-                return Err(format!("an effect after the end: {effect:?}"));
-            }
+            self.check_after_end(effect)?;
             self.check_effect(effect, step)?;
+        }
+        if step.from == PhaseName::Idle && step.state.phase() != PhaseName::Idle {
+            self.beside.check_begun()?;
         }
         self.calls.check_overlap(step.config)?;
         self.witness.on_step(self.finished.take().filter(|_| !step.cut), step.effects, |call| {
@@ -199,9 +207,29 @@ impl Checker {
         }
         match step.state.terminal() {
             Some(terminal) => self.check_end(step, terminal),
-            None if self.dones > 0 => Err("the end was reported, but the run goes on".into()),
+            None if self.dones > 0 && step.state.phase() != PhaseName::Idle => {
+                Err("the end was reported, but the run goes on".into())
+            }
             None => Ok(()),
         }
+    }
+
+    /// Behind the end there is only what is at work in the background: its start, its cost, and one suggestion. None of it
+    /// begins before.
+    fn check_after_end(&mut self, effect: &Effect) -> Verdict {
+        let is_over = self.dones > 0;
+        let fits = match effect {
+            Effect::Fork { config, .. } => is_over == (config.source == Source::PromptSuggestion),
+            Effect::Persist { record: Record::Spent(spent), .. } => !is_over || spent.by_fork,
+            Effect::CancelFork(fork) => !is_over || self.beside.is_background(*fork),
+            Effect::Emit(Update::PromptSuggestion { .. }) => {
+                self.suggestions += 1;
+                is_over && self.suggestions == 1
+            }
+            _ => !is_over,
+        };
+        let side = if is_over { "after" } else { "before" };
+        if fits { Ok(()) } else { Err(format!("an effect {side} the end: {effect:?}")) }
     }
 
     fn check_effect(&mut self, effect: &Effect, step: &Step<'_>) -> Verdict {

@@ -77,6 +77,8 @@ const SIGHTS: [&str; 18] = [
     "session opened again from its log",
     "summary of calls",
     "summary of stop hooks",
+    "suggestion of a prompt",
+    "background work cancelled by the next run",
     "turns used up",
 ];
 
@@ -131,6 +133,7 @@ impl Coverage {
             Update::Denied(_) => self.count("sight", "denied"),
             Update::ToolUseSummary { .. } => self.count("sight", "summary of calls"),
             Update::Failed { terminal, .. } => self.count("shown failure", terminal.name()),
+            Update::PromptSuggestion { .. } => self.count("sight", "suggestion of a prompt"),
             Update::TurnsUsedUp { .. } => self.count("sight", "turns used up"),
             Update::StopHooks(_) => self.count("sight", "summary of stop hooks"),
             _ => (),

@@ -21,6 +21,8 @@ pub enum Mutant {
     LosesResults,
     /// The end comes twice.
     EndsTwice,
+    /// A prompt is suggested twice.
+    SuggestsTwice,
     /// One token is not reported.
     LosesToken,
     /// The prompts of the run are not reported.
@@ -71,12 +73,13 @@ pub enum Mutant {
 
 impl Mutant {
     /// Every lie, and words of the objection.
-    pub const ALL: [(Self, &'static str); 28] = [
+    pub const ALL: [(Self, &'static str); 29] = [
         (Self::HidesDecisions, "differ at message"),
         (Self::CompactsTwice, "two compactions"),
         (Self::RunsTwice, "started twice"),
         (Self::LosesResults, ""),
         (Self::EndsTwice, "after the end"),
+        (Self::SuggestsTwice, "after the end"),
         (Self::LosesToken, "tokens"),
         (Self::LosesPrompts, "prompts"),
         (Self::KeepsForks, "left running"),
@@ -152,7 +155,10 @@ impl Mutant {
             }
             (Self::CompactsTwice, Effect::Emit(Update::Decided(Decision::Compacted(_))))
             | (Self::RunsTwice, Effect::RunTool { .. })
-            | (Self::EndsTwice, Effect::Emit(Update::Done(_))) => vec![same.clone(), same],
+            | (Self::EndsTwice, Effect::Emit(Update::Done(_)))
+            | (Self::SuggestsTwice, Effect::Emit(Update::PromptSuggestion { .. })) => {
+                vec![same.clone(), same]
+            }
             (Self::CompactsReactivelyTwice, Effect::Emit(Update::Continued(transition)))
                 if *transition == windlass_protocol::Transition::ReactiveCompactRetry =>
             {

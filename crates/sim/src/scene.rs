@@ -50,6 +50,7 @@ pub(crate) fn random_config(rng: &mut Rng) -> Config {
         stop_hook_blocks_max: 1 + rng.small(4),
         pauses_max: rng.small(4),
         tool_use_summaries: rng.one_in(2),
+        prompt_suggestions: rng.one_in(2),
         retry: retry(rng),
         repeats: repeats(rng),
         ..Config::default()

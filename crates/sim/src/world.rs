@@ -9,10 +9,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use windlass_core::{
-    Config, Effect, Effects, Event, Input, Interrupt, PhaseName, Priority, Prompt, Speaker, State, step,
+    Config, Effect, Effects, Event, Input, Interrupt, PhaseName, Priority, Prompt, Source, Speaker, State,
+    step,
 };
 use windlass_protocol::{
-    Block, CallId, CallKind, ModelEvent, Record, StartSource, StopReason, TimerId, Update,
+    Block, CallId, CallKind, ForkId, ModelEvent, Record, StartSource, StopReason, TimerId, Update,
 };
 
 use crate::checker::{Checker, Step};
@@ -205,8 +206,15 @@ impl World {
         if self.crashed {
             return Ok(());
         }
+        let mut forks = std::mem::take(&mut self.beside.forks);
+        forks.retain(|(_, fork)| fork.config.source == Source::PromptSuggestion);
         self.forget();
+        self.beside.forks = forks;
         self.state = std::mem::take(&mut self.state).at_rest();
+        self.play_background()?;
+        if self.crashed {
+            return Ok(());
+        }
         if self.checker.has_log_failed() {
             self.rebase();
             return Ok(());
@@ -226,6 +234,15 @@ impl World {
             if let Some(event) = late {
                 self.apply(event)?;
             }
+        }
+        Ok(())
+    }
+
+    /// What is at work in the background comes to its end, unless the next run is faster.
+    fn play_background(&mut self) -> Result<(), String> {
+        while !self.crashed && self.rng.one_in(2) {
+            let Some(event) = self.forked(/* honest */ false)? else { break };
+            self.apply(event)?;
         }
         Ok(())
     }
@@ -411,6 +428,11 @@ impl World {
                 beside.forks.push((fork, Fork { state, config, prompt }));
             }
             Effect::CancelFork(fork) => {
+                let is_background =
+                    |(id, own): &(ForkId, Fork)| *id == fork && own.config.source == Source::PromptSuggestion;
+                if beside.forks.iter().any(is_background) {
+                    self.coverage.count("sight", "background work cancelled by the next run");
+                }
                 beside.forks.retain(|(id, _)| *id != fork);
                 beside.cancelled.push(fork);
             }

@@ -5,8 +5,8 @@ use windlass_protocol::{
 };
 
 use crate::lines::{
-    CompactBody, CompactMetadata, MaxTurnsBody, PreservedSegment, StatusBody, StopHookInfo, StopHooksBody,
-    ToolUseSummaryLine,
+    CompactBody, CompactMetadata, MaxTurnsBody, PreservedSegment, PromptSuggestionLine, StatusBody,
+    StopHookInfo, StopHooksBody, ToolUseSummaryLine,
 };
 use crate::translate::Translator;
 use crate::{fit, hooks};
@@ -37,6 +37,15 @@ impl Translator {
                     kind: "tool_use_summary",
                     summary,
                     preceding_tool_use_ids: tool_use_ids,
+                    session_id: self.ids.session(),
+                    uuid: self.ids.next(),
+                };
+                fit::append_plain(out, &line);
+            }
+            Update::PromptSuggestion { suggestion } => {
+                let line = PromptSuggestionLine {
+                    kind: "prompt_suggestion",
+                    suggestion,
                     session_id: self.ids.session(),
                     uuid: self.ids.next(),
                 };

@@ -265,6 +265,16 @@ pub(crate) struct ToolUseSummaryLine<'a> {
     pub(crate) uuid: Id,
 }
 
+/// `prompt_suggestion`: what the user may want next.
+#[derive(Serialize)]
+pub(crate) struct PromptSuggestionLine<'a> {
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    pub(crate) suggestion: &'a str,
+    pub(crate) session_id: Id,
+    pub(crate) uuid: Id,
+}
+
 #[derive(Serialize)]
 pub(crate) struct RetryBody<'a> {
     pub(crate) attempt: u32,

@@ -137,6 +137,7 @@ fn what_context_layers_and_providers_do() {
         missed(Some(PrefixPart::Tools)),
         missed(Some(PrefixPart::Message { index: 4, id: MessageId(4) })),
         Update::ToolUseSummary { summary: "Read a file.".into(), tool_use_ids: vec!["toolu_1".into()] },
+        Update::PromptSuggestion { suggestion: "Run the tests".into() },
         Update::TurnsUsedUp { turns: 3, limit: 3 },
         Update::Notice("A hook crashed.".into()),
         done(outcome(Terminal::Completed)),

@@ -56,6 +56,7 @@ pub(super) fn engine(id: Uuid, header: &Header) -> Result<Engine, String> {
         lines: given.input_format == InputFormat::StreamJson,
         person,
         reads_lines: given.output_format == Format::StreamJson,
+        prompt_suggestions: given.prompt_suggestions,
     };
     let models = wiring::silent_models(&config)?;
     Ok(wiring::wire_models(config, models, form, &Kept::nowhere(SessionKey { id, ..SessionSeed(0).into() }))?

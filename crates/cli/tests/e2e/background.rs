@@ -1,9 +1,10 @@
-//! What a model does beside a run, and after its end: labels of calls, records of spans.
+//! What a model does beside a run, and after its end: labels of calls, records of spans, suggestions.
 
 use serde_json::{Value, json};
-use windlass_testkit::{Exchange, ServerBuilder};
+use windlass_testkit::{Exchange, ReplyEnd, ServerBuilder};
 
 use crate::guard::find;
+use crate::host::{Host, prompt};
 use crate::support::{STREAM, Stage, grew, script};
 use crate::talk::Talk;
 
@@ -120,4 +121,128 @@ fn a_span_is_summarised_behind_the_cached_conversation_where_that_costs_less() {
     let (stage, spent) = run("haiku");
     assert!(asks_small(&stage), "a cheap model reads the span alone");
     assert_eq!(spent["spend"]["usage"]["cache_read_input_tokens"], 0, "{spent}");
+}
+
+fn answers(texts: &[&str], small: impl FnOnce(ServerBuilder) -> ServerBuilder) -> Stage {
+    let responses: Vec<Value> = texts.iter().map(|text| json!({"blocks": [{"text": text}]})).collect();
+    Stage::serving(&responses.into(), small)
+}
+
+#[test]
+fn a_host_that_asks_gets_one_suggestion_behind_each_result() {
+    let stage = answers(&["One.", "Two."], saying("Run the tests", 0));
+    let mut host = Host::start(&stage, &["--prompt-suggestions"]);
+    for (text, answer) in [("first", "One."), ("second", "Two.")] {
+        host.say(&prompt(text, text));
+        let lines = host.hear_until("prompt_suggestion");
+        let [.., result, suggestion] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!((&result["type"], &result["result"]), (&json!("result"), &json!(answer)));
+        assert_eq!(suggestion["suggestion"], "Run the tests");
+        assert_eq!(suggestion["session_id"], result["session_id"]);
+        assert_eq!(lines.iter().filter(|line| line["type"] == "prompt_suggestion").count(), 1);
+    }
+    host.say(&prompt("/cost", "cost"));
+    let lines = host.hear_until("result");
+    let report = lines.last().unwrap()["result"].as_str().unwrap();
+    assert!(report.contains("claude-haiku-5-5"), "{report}");
+    let (rest, status) = host.end();
+    assert_eq!((rest.len(), status.code()), (0, Some(0)));
+}
+
+#[test]
+fn a_suggestion_is_part_of_the_next_report_and_of_the_session() {
+    let stage = answers(&["One.", "Two."], saying("Run the tests", 0));
+    let mut host = Host::start(&stage, &["--prompt-suggestions"]);
+    host.say(&prompt("first", "u1"));
+    let lines = host.hear_until("prompt_suggestion");
+    let result = &lines[lines.len() - 2];
+    let small = |result: &Value| result["modelUsage"].get("claude-haiku-5-5").is_some();
+    assert!(!small(result), "it did not wait: {result}");
+    host.say(&prompt("second", "u2"));
+    let second = host.hear_until("result").pop().unwrap();
+    assert!(small(&second), "{second}");
+    host.end();
+    let spent = spent_by_forks(&stage, &second["session_id"]);
+    assert_eq!(spent[0]["model"], "claude-haiku-5-5", "{spent:?}");
+    // The log holds what came of it, and can be played again.
+    let id = second["session_id"].as_str().unwrap();
+    let replayed = stage.run(&["replay", id]);
+    assert_eq!(replayed.code(), Some(0), "{replayed:?}");
+    let resumed = stage.run(&["-p", "/cost", "--resume", id]);
+    assert!(resumed.stdout.contains("claude-haiku-5-5"), "{}", resumed.stdout);
+}
+
+#[test]
+fn a_suggestion_delays_nothing_and_the_next_prompt_cancels_it() {
+    let stage = answers(&["One.", "Two."], saying("too late", 30_000));
+    let mut host = Host::start(&stage, &["--prompt-suggestions"]);
+    let began = std::time::Instant::now();
+    host.say(&prompt("first", "u1"));
+    host.hear_until("result");
+    while !asks_small(&stage) {
+        assert!(began.elapsed().as_secs() < 15, "no suggestion was asked for");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    host.say(&prompt("second", "u2"));
+    let lines = host.hear_until("result");
+    assert_eq!(lines.last().unwrap()["result"], "Two.");
+    let (rest, status) = host.end();
+    assert_eq!((rest.len(), status.code()), (0, Some(0)));
+    assert!(began.elapsed().as_secs() < 15, "{:?}", began.elapsed());
+    let cancelled = stage.server.exchanges().into_iter().find(|exchange| exchange.model().contains("haiku"));
+    let end = cancelled.and_then(|exchange| exchange.reply).map(|reply| reply.end);
+    assert_eq!(end, Some(ReplyEnd::ClientLeft));
+}
+
+#[test]
+fn nothing_is_suggested_in_print_mode_or_to_a_host_that_did_not_ask() {
+    let check = |flags: &[&str]| {
+        let stage = answers(&["One."], saying("Run the tests", 0));
+        let on = ("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", "1");
+        let finished = stage.command(flags).env(SMALL.0, SMALL.1).env(on.0, on.1).run().unwrap();
+        assert_eq!((finished.code(), asks_small(&stage)), (Some(0), false), "{flags:?}");
+    };
+    check(&["-p", "go"]);
+    check(&["-p", "go", "--output-format", "json"]);
+    check(&STREAM);
+    let stage = answers(&["One."], saying("Run the tests", 0));
+    let refused = stage.run(&["-p", "go", "--prompt-suggestions"]);
+    crate::support::check_refused(&refused, &["--prompt-suggestions needs an interactive session"]);
+    let mut host = Host::start(&stage, &[]);
+    host.say(&prompt("go", "u1"));
+    host.hear_until("result");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    host.end();
+    assert!(!asks_small(&stage));
+}
+
+#[test]
+fn a_suggestion_stands_dimmed_above_the_prompt() {
+    let talk = |variables: &[(&str, &str)]| {
+        let stage = answers(&["One."], saying("Run the tests", 300));
+        let command = stage.command(&[]).env("TERM", "xterm");
+        let command = variables.iter().fold(command, |command, (name, value)| command.env(name, value));
+        let mut talk = Talk::with(command.into_command());
+        talk.sees("> ");
+        talk.types("go");
+        talk.sees("One.");
+        (stage, talk)
+    };
+    let (_stage, mut person) = talk(&[SMALL]);
+    // What is being typed meanwhile stays where it is.
+    person.sees_times("> ", 3);
+    person.presses("ru");
+    person.sees("\x1b[2mSuggestion: Run the tests");
+    person.shows(&["Suggestion: Run the tests", "> ru"]);
+    person.presses("\x15");
+    person.types("/exit");
+    assert_eq!(person.ends().0, Some(0));
+
+    let off = ("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", "0");
+    for variables in [&[][..], &[SMALL, off]] {
+        let (stage, mut person) = talk(variables);
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        person.types("/exit");
+        assert_eq!((person.ends().0, asks_small(&stage)), (Some(0), false), "{variables:?}");
+    }
 }

@@ -159,6 +159,7 @@ fn rows(screen: &str) -> Vec<String> {
                         rows.truncate(row + 1);
                     }
                     'h' | 'l' => assert_eq!(sequence, "?2004", "{screen:?}"),
+                    'm' => assert!(["2", "22"].contains(&&*sequence), "{screen:?}"),
                     _ => panic!("{sequence:?}{last} in {screen:?}"),
                 }
             }

@@ -90,6 +90,7 @@ impl FileSettings {
             ("WINDLASS_REPEATS_END", self.repeated_calls_max.as_ref().map(|count| count.value.to_string())),
             ("CLAUDE_CODE_DISABLE_FILE_CHECKPOINTING", off(&self.checkpoints).then(|| "1".to_owned())),
             ("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", on_off(&self.tool_use_summaries)),
+            ("CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION", on_off(&self.prompt_suggestions)),
             ("BASH_MAX_OUTPUT_LENGTH", self.output_chars.as_ref().map(|chars| chars.value.to_string())),
         ];
         pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()

@@ -48,6 +48,8 @@ pub struct FileSettings {
     pub checkpoints: Option<Sourced<bool>>,
     /// Whether a small model says what the calls of a response did.
     pub tool_use_summaries: Option<Sourced<bool>>,
+    /// Whether it says after a run what the user may want next.
+    pub prompt_suggestions: Option<Sourced<bool>>,
     /// How many characters of a command's output a result holds.
     pub output_chars: Option<Sourced<u64>>,
     /// Whose memory files are read.
@@ -126,6 +128,7 @@ pub(crate) fn settings(tree: &Tree, start: &Path, home: Option<&Path>) -> FileSe
         repeated_calls_max: values.number("repeatedCallsMax"),
         checkpoints: values.switch("fileCheckpointingEnabled"),
         tool_use_summaries: values.switch("toolUseSummariesEnabled"),
+        prompt_suggestions: values.switch("promptSuggestionEnabled"),
         output_chars: values.single("bashOutputMaxChars", |value| {
             Some(value.as_u64()?.clamp(OUTPUT_CHARS.0, OUTPUT_CHARS.1))
         }),

@@ -37,6 +37,7 @@ pub(crate) use blocking_limit::blocking_limit;
 pub(crate) use context_collapse::{Staged, context_collapse, drain, drainable, on_staged};
 pub(crate) use media::{has_media, replace_block, strip_media, unbound};
 pub(crate) use micro_compact::micro_compact;
+pub(crate) use render::render;
 pub(crate) use report::sizes;
 pub(crate) use results::answered;
 pub(crate) use snip::snip;

@@ -741,6 +741,7 @@ fn update_words(update: &Update) -> Option<String> {
             format!("stop hooks {verdict} [{ran}] {}", summary.reasons.join("; ")).trim_end().to_owned()
         }
         Update::PromptsStarted(ids) => format!("started {}", ids.join(",")),
+        Update::PromptSuggestion { suggestion } => format!("suggestion {suggestion}"),
         Update::ToolUseSummary { summary, tool_use_ids } => {
             format!("summary {summary} of {}", tool_use_ids.join(","))
         }

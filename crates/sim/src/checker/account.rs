@@ -17,6 +17,8 @@ pub(super) struct Account {
     session_usd: f64,
     /// What it had cost when it was opened.
     before_usd: f64,
+    /// What was taken since the last report.
+    unreported: (Usage, f64),
     /// Reported at the start of a response that has not ended.
     begun: Option<Usage>,
     /// Retries of the current request that followed a stall, and whether the last failure was one.
@@ -36,7 +38,8 @@ type Verdict = Result<(), String>;
 impl Account {
     /// The books of the next run of the same session. A response that nobody reads any more is not booked.
     pub(super) fn next_run(&self) -> Self {
-        Self { session_usd: self.session_usd, before_usd: self.before_usd, ..Self::default() }
+        let (usage, usd) = self.unreported.clone();
+        Self { usage, usd, session_usd: self.session_usd, before_usd: self.before_usd, ..Self::default() }
     }
 
     /// The session has cost this.
@@ -47,6 +50,7 @@ impl Account {
     /// Another process has opened the session: its cap counts from here on.
     pub(super) fn on_opened(&mut self) {
         self.before_usd = self.session_usd;
+        self.unreported = (Usage::default(), 0.0);
     }
 
     /// Books one update that was shown at this time.
@@ -88,6 +92,14 @@ impl Account {
         self.usage.add(&outcome.usage);
         let usd = outcome.cost_usd().unwrap_or(0.0);
         self.usd += usd;
+        self.session_usd += usd;
+    }
+
+    /// Books what a fork took that was at work after the end.
+    pub(super) fn book_background(&mut self, outcome: &Outcome) {
+        self.unreported.0.add(&outcome.usage);
+        let usd = outcome.cost_usd().unwrap_or(0.0);
+        self.unreported.1 += usd;
         self.session_usd += usd;
     }
 

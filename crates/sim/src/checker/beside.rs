@@ -10,6 +10,8 @@ use windlass_protocol::{ForkId, HookCall, HookEvent, HookId};
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     forks: BTreeSet<ForkId>,
+    /// Forks that began at the end of a run.
+    background: BTreeSet<ForkId>,
     hooks: BTreeMap<HookId, Asked>,
     /// Tool uses that hooks have answered about before they ran.
     passed: BTreeSet<Arc<str>>,
@@ -29,6 +31,27 @@ struct Asked {
 type Verdict = Result<(), String>;
 
 impl Beside {
+    /// The next run: what is at work in the background is still there.
+    pub(super) fn next_run(&mut self) -> Self {
+        Self { background: std::mem::take(&mut self.background), ..Self::default() }
+    }
+
+    /// Nobody drives what was at work in the background any more.
+    pub(super) fn forget_background(&mut self) {
+        self.background.clear();
+    }
+
+    /// Whether this fork is at work in the background.
+    pub(super) fn is_background(&self, fork: ForkId) -> bool {
+        self.background.contains(&fork)
+    }
+
+    /// A run has begun: nothing of the one before is at work any more.
+    pub(super) fn check_begun(&self) -> Verdict {
+        let left = self.background.first().filter(|_| !self.is_blind);
+        left.map_or(Ok(()), |fork| Err(format!("{fork:?} outlives the next prompt")))
+    }
+
     /// Whether this fork is waited for.
     pub(super) fn waits_for(&self, fork: ForkId) -> bool {
         self.forks.contains(&fork)
@@ -43,7 +66,10 @@ impl Beside {
     /// An answer came.
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
-            Event::Forked { fork, .. } => drop(self.forks.remove(fork)),
+            Event::Forked { fork, .. } => {
+                self.forks.remove(fork);
+                self.background.remove(fork);
+            }
             Event::Hooked { hook, .. } => {
                 let asked = self.hooks.remove(hook);
                 self.passed.extend(asked.and_then(|asked| asked.tool_use));
@@ -55,10 +81,19 @@ impl Beside {
     pub(super) fn check(&mut self, effect: &Effect, config: &Config) -> Verdict {
         match effect {
             Effect::Fork { fork, config: own, .. } => {
-                if !self.forks.insert(*fork) {
+                let is_background = own.source == Source::PromptSuggestion;
+                if is_background && !matches!(config.source, Source::Repl | Source::Sdk) {
+                    return Err(format!("{fork:?} begins where nobody sees what comes of it"));
+                }
+                let forks = if is_background { &mut self.background } else { &mut self.forks };
+                if !forks.insert(*fork) {
                     return Err(format!("{fork:?} was started twice"));
                 }
-                if !own.source.is_summariser() || !own.hooks.is_empty() || own.tool_use_summaries {
+                if !own.source.is_summariser()
+                    || !own.hooks.is_empty()
+                    || own.tool_use_summaries
+                    || own.prompt_suggestions
+                {
                     return Err(format!("{fork:?} may do more than answer"));
                 }
                 let is_same = own.system == config.system && Arc::ptr_eq(&own.tools, &config.tools);
@@ -66,7 +101,9 @@ impl Beside {
                     return Err("the summariser does not share the prefix of the run".into());
                 }
             }
-            Effect::CancelFork(fork) if !self.forks.remove(fork) && !self.is_blind => {
+            Effect::CancelFork(fork)
+                if !self.forks.remove(fork) && !self.background.remove(fork) && !self.is_blind =>
+            {
                 return Err(format!("{fork:?} was cancelled but does not run"));
             }
             Effect::CallModel { .. } => {

@@ -29,6 +29,7 @@ impl World {
         let recalled = self.journal.recall_all().finish();
         self.state = recalled.state;
         self.journal.reopen(recalled.results);
+        self.forget();
         self.checker.on_opened();
         self.coverage.count("sight", "session opened again from its log");
     }

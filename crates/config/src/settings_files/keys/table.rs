@@ -229,6 +229,9 @@ pub(crate) static KEYS: &[Key] = &[
     )
     .or("true if `ANTHROPIC_SMALL_FAST_MODEL` is set")
     .waits(),
+    Key::new("promptSuggestionEnabled", Switch, "Let the small model suggest the next prompt after a run.")
+        .or("true at a terminal if `ANTHROPIC_SMALL_FAST_MODEL` is set")
+        .waits(),
     Key::new(
         "repeatedCallsMax",
         Whole(1, u32::MAX as u64),
