@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use windlass_core::{Effect, PhaseName};
+use windlass_core::{Effect, PhaseName, Source};
 use windlass_protocol::{
     CompactTrigger, Decision, FailureClass, HookEvent, ModelRequest, Terminal, Transition, Update,
 };
@@ -36,7 +36,7 @@ const DECISIONS: [&str; 13] = [
     "media_stripped",
     "thinking_stripped",
 ];
-const FORKS: [&str; 3] = ["compact", "collapse", "summary"];
+const FORKS: [&str; 4] = ["compact", "collapse", "summary", "prompt_suggestion"];
 /// The ends that a fork which really ran can come to.
 const FORK_ENDS: [&str; 8] = [
     "completed",
@@ -59,13 +59,14 @@ const STOPS: [&str; 8] = [
     "new",
 ];
 /// Parts of requests and updates that only some walks have.
-const SIGHTS: [&str; 18] = [
+const SIGHTS: [&str; 19] = [
     "cache missed",
     "cleared by the provider",
     "compaction failed",
     "crashed",
     "facts restated",
     "fell back",
+    "fork behind the conversation of the run",
     "question",
     "question about a call in doubt",
     "denied",
@@ -100,7 +101,12 @@ impl Coverage {
     pub(crate) fn on_effect(&mut self, effect: &Effect) {
         match effect {
             Effect::Emit(update) => self.on_update(update),
-            Effect::Fork { config, .. } => self.count("fork", &config.source.name()),
+            Effect::Fork { config, .. } => {
+                self.count("fork", &config.source.name());
+                if config.cache_safe.is_some() && config.source != Source::Compact {
+                    self.count("sight", "fork behind the conversation of the run");
+                }
+            }
             Effect::RunHooks { call, .. } => self.count("hook", call.event().name()),
             Effect::CallModel { body, .. } => self.on_request(body),
             _ => (),

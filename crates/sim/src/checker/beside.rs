@@ -97,8 +97,9 @@ impl Beside {
                     return Err(format!("{fork:?} may do more than answer"));
                 }
                 let is_same = own.system == config.system && Arc::ptr_eq(&own.tools, &config.tools);
-                if own.source == Source::Compact && !is_same {
-                    return Err("the summariser does not share the prefix of the run".into());
+                let shares = own.cache_safe.is_some();
+                if (own.source == Source::Compact && !shares) || (shares && !is_same) {
+                    return Err(format!("{fork:?} does not share the prefix of the run"));
                 }
             }
             Effect::CancelFork(fork)
