@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
@@ -22,6 +23,10 @@ use unlocked::LockFile;
 
 /// How often a lease is tried for while others remove the file.
 const TRIES_MAX: usize = 100;
+
+/// How long the lock of a process that is gone is waited for: what it had just started has it until it becomes another program.
+const INHERITED_TIME: Duration = Duration::from_millis(500);
+const INHERITED_PAUSE: Duration = Duration::from_millis(10);
 
 /// The right to write a session. It ends when this and its copies are dropped, or with the process.
 #[derive(Clone, Debug)]
@@ -55,6 +60,11 @@ pub struct Busy {
 }
 
 impl Busy {
+    /// Whether the process that took the lock is gone, and only what it has just started holds it.
+    fn has_died(&self) -> bool {
+        self.pid != 0 && process::start_of(self.pid).is_none()
+    }
+
     /// The process, in words.
     #[must_use]
     pub fn who(&self) -> String {
@@ -90,11 +100,15 @@ impl Lease {
     /// Takes the lease of a session whose log is there.
     pub fn take(log: &Path) -> Result<Self, LeaseError> {
         let failed = |error| LeaseError::Failed { path: log.to_owned(), error };
+        let began = Instant::now();
         for _ in 0..TRIES_MAX {
             let file = disk::open_log(log).map_err(failed)?;
             match lock(&file).map_err(failed)? {
                 Locked::Yes if is_at(&file, log) => return Ok(Self::new(log, Holding::Lock(file))),
                 Locked::Yes => {}
+                Locked::ByAnother(busy) if busy.has_died() && began.elapsed() < INHERITED_TIME => {
+                    std::thread::sleep(INHERITED_PAUSE);
+                }
                 Locked::ByAnother(busy) => return Err(busy.into()),
                 Locked::Unsupported => {
                     let file = unlocked::take(&lock_file(log)).map_err(failed)??;

@@ -48,6 +48,15 @@ fn a_second_one_is_told_who_holds_it() {
 }
 
 #[test]
+fn what_a_process_had_just_started_keeps_nobody_away_for_long() {
+    let (_dir, path) = log();
+    let script = "exec 9>>\"$0\"; flock -n 9; sleep 0.2 & kill -9 $$";
+    let mut killed = Command::new("sh").args(["-c", script]).arg(&path).spawn().unwrap();
+    assert!(!killed.wait().unwrap().success());
+    Lease::take(&path).unwrap();
+}
+
+#[test]
 fn it_leaves_nothing_behind() {
     let (dir, path) = log();
     let lease = Lease::take(&path).unwrap();
