@@ -11,9 +11,10 @@ use crate::{Block, Message, MessageId};
 pub enum Decision {
     /// Results that were too large stand in files; previews take their place.
     Stored(Vec<StoredResult>),
-    /// Whole rounds and attachments without further use were taken out.
+    /// Whole rounds and attachments without further use were taken out. A consumer that shows the conversation may remove
+    /// them too: [`ShownParts`](crate::ShownParts) knows which updates showed them.
     Snipped {
-        /// The messages.
+        /// The messages, each by the id of its last part.
         messages: Vec<MessageId>,
         /// About how many tokens that frees.
         tokens: u64,

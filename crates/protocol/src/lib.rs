@@ -19,6 +19,7 @@ mod reason;
 mod record;
 mod ruling;
 mod secret;
+mod shown;
 mod surroundings;
 mod tokens;
 mod tool;
@@ -59,6 +60,7 @@ pub use ruling::{
     Behaviour, Destination, Offers, PermissionChange, PermissionUpdate, Ruling, RulingRule, Verdict,
 };
 pub use secret::Secret;
+pub use shown::ShownParts;
 pub use surroundings::{FileChange, MemoryNote, Surroundings};
 pub use tokens::{estimate_text_tokens, estimate_tokens};
 pub use tool::{

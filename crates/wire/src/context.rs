@@ -5,8 +5,8 @@ use windlass_protocol::{
 };
 
 use crate::lines::{
-    CompactBody, CompactMetadata, MaxTurnsBody, PreservedSegment, PromptSuggestionLine, StatusBody,
-    StopHookInfo, StopHooksBody, ToolUseSummaryLine,
+    CompactBody, CompactMetadata, MaxTurnsBody, PreservedSegment, PromptSuggestionLine, SnipBody,
+    SnipMetadata, StatusBody, StopHookInfo, StopHooksBody, ToolUseSummaryLine,
 };
 use crate::translate::Translator;
 use crate::{fit, hooks};
@@ -27,6 +27,11 @@ impl Translator {
                 self.system("status", &body, out);
             }
             Update::Decided(Decision::Compacted(compaction)) => self.on_compacted(compaction, out),
+            Update::Decided(Decision::Snipped { messages, tokens, .. }) => {
+                let removed = self.shown.of(messages).into_iter().map(|id| self.ids.of(id)).collect();
+                let metadata = SnipMetadata { removed_uuids: removed, tokens_freed: *tokens };
+                self.system("snip_boundary", &SnipBody { snip_metadata: metadata }, out);
+            }
             Update::Decided(decision) => {
                 if let Some(text) = describe(decision) {
                     self.informational(&text, "info", out);
@@ -143,12 +148,6 @@ impl Translator {
 /// What a context layer did, for a host's log; nothing if it shows elsewhere.
 fn describe(decision: &Decision) -> Option<String> {
     Some(match decision {
-        Decision::Snipped { messages, tokens, .. } => {
-            format!(
-                "Removed {} no longer needed (about {tokens} tokens).",
-                counted(messages.len(), "message")
-            )
-        }
         Decision::Cleared { results, tokens, .. } => {
             format!("Cleared {} (about {tokens} tokens).", counted(results.len(), "old result"))
         }
@@ -162,6 +161,7 @@ fn describe(decision: &Decision) -> Option<String> {
             )
         }
         Decision::Stored(_)
+        | Decision::Snipped { .. }
         | Decision::Staged(_)
         | Decision::ThinkingStripped { .. }
         | Decision::Compacted(_) => return None,

@@ -195,6 +195,17 @@ pub(crate) struct StopHookInfo<'a> {
 }
 
 #[derive(Serialize)]
+pub(crate) struct SnipBody {
+    pub(crate) snip_metadata: SnipMetadata,
+}
+
+#[derive(Serialize)]
+pub(crate) struct SnipMetadata {
+    pub(crate) removed_uuids: Vec<Id>,
+    pub(crate) tokens_freed: u64,
+}
+
+#[derive(Serialize)]
 pub(crate) struct CompactBody<'a> {
     pub(crate) compact_metadata: CompactMetadata<'a>,
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_protocol::{
-    Block, BlockKind, CallId, Denial, Failure, MessageId, ModelSpend, Outcome, Repair, SessionKey, Terminal,
-    ToolUse, Update, Usage,
+    Block, BlockKind, CallId, Denial, Failure, MessageId, ModelSpend, Outcome, Repair, SessionKey,
+    ShownParts, Terminal, ToolUse, Update, Usage,
 };
 
 use crate::failure::{error_category, error_kind};
@@ -122,6 +122,8 @@ pub struct Translator {
     pub(crate) latest: Option<MessageId>,
     /// Prompts that a former process left, and what became of them.
     left: Vec<(Arc<str>, Lifecycle)>,
+    /// What was shown of each message.
+    pub(crate) shown: ShownParts,
     /// Of the whole session.
     results: u32,
     spent: BTreeMap<Arc<str>, ModelSpend>,
@@ -168,6 +170,7 @@ impl Translator {
             noticed: None,
             latest: None,
             left: Vec::new(),
+            shown: ShownParts::default(),
             results: 0,
             spent: BTreeMap::new(),
         }
@@ -225,6 +228,7 @@ impl Translator {
     /// Appends the lines of one update, if it has any.
     pub fn update(&mut self, update: &Update, at: At, out: &mut Vec<u8>) {
         self.now = at;
+        self.shown.note(update);
         match update {
             Update::Requesting { .. } => self.on_requesting(out),
             Update::Responding { message_id, model, usage, .. } => {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_protocol::{
-    Block, Collapse, CompactTrigger, Compaction, Decision, Failure, FailureClass, HookEnding, HookEvent,
-    HookRun, Message, MessageId, Origin, Outcome, PrefixPart, RawValue, RawValueEq, RequestId, SessionSeed,
-    StopHookSummary, StopHookVerdict, StoredResult, Terminal, ToolUse, Update, Usage,
+    Block, CallId, Collapse, CompactTrigger, Compaction, Decision, Failure, FailureClass, HookEnding,
+    HookEvent, HookRun, Message, MessageId, Origin, Outcome, PrefixPart, RawValue, RawValueEq, RequestId,
+    SessionSeed, StopHookSummary, StopHookVerdict, StoredResult, Terminal, ToolUse, Update, Usage,
 };
 use windlass_wire::{At, Lifecycle, Setup, Translator};
 
@@ -143,6 +143,37 @@ fn what_context_layers_and_providers_do() {
         done(outcome(Terminal::Completed)),
     ]);
     insta::assert_snapshot!(lines(false, &updates));
+}
+
+#[test]
+fn what_was_snipped_names_every_line_that_showed_it() {
+    let result = |id: u64| Update::ToolResult {
+        id: MessageId(id),
+        call: CallId(1),
+        name: "Read".into(),
+        result: Block::tool_result("toolu_1", &[], false),
+        structured: None,
+    };
+    let messages = vec![MessageId(2), MessageId(4)];
+    let text = lines(
+        false,
+        &[
+            responding("msg_1"),
+            block(1, "One"),
+            block(2, "Two"),
+            result(3),
+            result(4),
+            responding("msg_2"),
+            block(5, "Three"),
+            Update::Decided(Decision::Snipped { messages, tokens: 900, unbound_from: None }),
+            done(outcome(Terminal::Completed)),
+        ],
+    );
+    let seen = values(&text);
+    let boundary = &seen[5];
+    assert_eq!((&boundary["type"], &boundary["subtype"]), (&json!("system"), &json!("snip_boundary")));
+    let shown: Vec<&Value> = seen[..4].iter().map(|line| &line["uuid"]).collect();
+    assert_eq!(boundary["snip_metadata"], json!({"removed_uuids": shown, "tokens_freed": 900}));
 }
 
 #[test]

@@ -143,10 +143,8 @@ impl LongRun {
         let mut current = Value::Null;
         for line in &self.lines {
             let content = line["content"].as_str().unwrap_or_default();
-            rewritten |= line["subtype"] == "compact_boundary"
-                || ["no longer needed", "Cleared ", "by a summary"]
-                    .iter()
-                    .any(|words| content.contains(words));
+            rewritten |= ["compact_boundary", "snip_boundary"].iter().any(|name| line["subtype"] == *name)
+                || ["Cleared ", "by a summary"].iter().any(|words| content.contains(words));
             if line["type"] == "assistant" && line["message"]["id"] != current {
                 current = line["message"]["id"].clone();
                 answers.push(std::mem::take(&mut rewritten));
