@@ -33,6 +33,8 @@ struct Bottom {
     line: String,
     /// The cursor is below the unfinished line, not at its end.
     is_below_line: bool,
+    /// The model's answer as it stands on the screen, as long as nothing else was written below it.
+    answer: Option<AnswerText>,
     /// Text of the model that is not on the screen, because somebody types and its line is not complete.
     held: String,
     /// Complete lines that wait for the answer to a question.
@@ -40,6 +42,24 @@ struct Bottom {
     /// Typed and not sent.
     draft: String,
     asked: AskedFor,
+}
+
+/// What is on the screen of an answer, from the empty line before it on.
+struct AnswerText {
+    text: String,
+    /// Where its last block begins.
+    block_from: usize,
+    /// How wide the screen was then: a terminal that changed may have broken lines elsewhere.
+    columns: usize,
+}
+
+/// How much of an answer is taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retracted {
+    /// All of it.
+    Answer,
+    /// Its last block.
+    Block,
 }
 
 /// What a person is asked for. Where it is something, the line that is typed shows although it is empty.
@@ -78,6 +98,7 @@ impl Screen {
             is_drawn: false,
             line: String::new(),
             is_below_line: false,
+            answer: None,
             held: String::new(),
             waiting: String::new(),
             draft: String::new(),
@@ -121,6 +142,41 @@ impl Screen {
         let mut bottom = self.lock();
         let (columns, _) = bottom.size();
         bottom.put_lines(&layout::wrap(text, columns), out);
+    }
+
+    /// Begins a block of the model's text, below an empty line.
+    pub(crate) fn begin_text(&self, is_first_of_answer: bool, out: &mut Vec<u8>) {
+        let answer = self.lock().answer.take().filter(|_| !is_first_of_answer);
+        self.lines("", out);
+        let mut bottom = self.lock();
+        if bottom.asked == AskedFor::Answer || !bottom.line.is_empty() {
+            return;
+        }
+        let new = || AnswerText { text: String::new(), block_from: 0, columns: bottom.size().0 };
+        let answer = if is_first_of_answer { Some(new()) } else { answer };
+        bottom.answer = answer.map(|answer| AnswerText {
+            block_from: answer.text.len(),
+            text: answer.text + "\n",
+            columns: answer.columns,
+        });
+    }
+
+    /// Takes text of the model back from the screen. False if that is not possible: it has scrolled away, something else stands
+    /// below it, or the terminal cannot do it.
+    pub(crate) fn take_back(&self, what: Retracted, out: &mut Vec<u8>) -> bool {
+        let mut bottom = self.lock();
+        let Some(mut answer) = bottom.answer.take() else { return false };
+        let from = if what == Retracted::Answer { 0 } else { answer.block_from };
+        let Some(up) = bottom.rows_up_to(&answer, from) else { return false };
+        bottom.erase(out);
+        bottom.held.clear();
+        bottom.line.clear();
+        bottom.is_below_line = false;
+        bottom.put(&if up == 0 { CLEAR.to_owned() } else { format!("\r\x1b[{up}A\x1b[J") }, out);
+        answer.text.truncate(from);
+        bottom.answer = (what == Retracted::Block).then_some(answer);
+        bottom.draw_draft(out);
+        true
     }
 
     /// Writes more of the model's text. While somebody types, only complete lines appear.
@@ -237,6 +293,7 @@ impl Screen {
     /// Begins anew below what others have written to the terminal.
     pub(crate) fn resume(&self, out: &mut Vec<u8>) {
         let mut bottom = self.lock();
+        bottom.answer = None;
         (bottom.is_drawn, bottom.is_below_line) = (false, false);
         if bottom.line_rows().is_none() {
             bottom.line.clear();
@@ -294,6 +351,9 @@ impl Bottom {
 
     fn put_text(&mut self, text: &str, out: &mut Vec<u8>) {
         self.put(text, out);
+        if let Some(answer) = &mut self.answer {
+            answer.text.push_str(text);
+        }
         match text.rfind('\n') {
             Some(end) => text[end + 1..].clone_into(&mut self.line),
             None => self.line.push_str(text),
@@ -302,6 +362,7 @@ impl Bottom {
 
     /// Writes lines above the unfinished line, so that its text goes on in one piece.
     fn put_lines(&mut self, text: &str, out: &mut Vec<u8>) {
+        self.answer = None;
         self.clear(out);
         self.put(text, out);
         if !text.ends_with('\n') {
@@ -361,13 +422,20 @@ impl Bottom {
     /// How many rows of the screen the unfinished line takes, if that is certain and all of them are in sight.
     fn line_rows(&self) -> Option<usize> {
         let (columns, rows_max) = self.size();
-        let is_one_row = layout::width(&self.line) <= columns && !self.line.contains(char::is_control);
-        let rows = match layout::certain_width(&self.line) {
-            Some(width) => width.div_ceil(columns.max(1)).max(1),
-            None if is_one_row => 1,
-            None => return None,
+        rows_of(&self.line, columns).filter(|rows| self.can_redraw && *rows < rows_max)
+    }
+
+    /// How many rows above the cursor a part of the answer begins, if that is certain and it is in sight.
+    fn rows_up_to(&self, answer: &AnswerText, from: usize) -> Option<usize> {
+        let (columns, rows_max) = self.size();
+        let (complete, _) = answer.text.get(from..)?.rsplit_once('\n')?;
+        let complete: usize = complete.split('\n').map(|line| rows_of(line, columns)).sum::<Option<_>>()?;
+        let unfinished = match self.line.as_str() {
+            "" => 0,
+            _ => self.line_rows()? - usize::from(!self.is_below_line),
         };
-        (self.can_redraw && rows < rows_max).then_some(rows)
+        let up = complete + unfinished;
+        (self.can_redraw && answer.columns == columns && up < rows_max).then_some(up)
     }
 
     fn size(&self) -> (usize, usize) {
@@ -389,6 +457,15 @@ impl Bottom {
             // What cannot be shown is no reason to stop working.
             Target::Error => drop(std::io::stderr().write_all(text.as_bytes())),
         }
+    }
+}
+
+/// How many rows a line takes on a screen of this width, if that is certain.
+fn rows_of(line: &str, columns: usize) -> Option<usize> {
+    let is_one_row = || layout::width(line) <= columns && !line.contains(char::is_control);
+    match layout::certain_width(line) {
+        Some(width) => Some(width.div_ceil(columns.max(1)).max(1)),
+        None => is_one_row().then_some(1),
     }
 }
 
@@ -479,6 +556,65 @@ mod tests {
                 screen.text("lo.", out);
             },
             "Hel<a line\nHello.",
+        );
+    }
+
+    #[test]
+    fn what_does_not_stand_is_taken_back_where_that_is_possible() {
+        // `=` is whether it was.
+        let check = |play: fn(&Screen, &mut Vec<u8>) -> bool, is_possible: bool, expected: &str| {
+            let mut out = Vec::new();
+            let screen = Screen::with(Target::Output, true);
+            assert_eq!(play(&screen, &mut out), is_possible);
+            assert_eq!(String::from_utf8_lossy(&out).replace(CLEAR, "<").replace("\x1b[", "%"), expected);
+        };
+        check(
+            |screen, out| {
+                screen.lines("before", out);
+                screen.begin_text(true, out);
+                screen.text("One\ntwo", out);
+                screen.take_back(Retracted::Answer, out)
+            },
+            true,
+            "before\n\nOne\ntwo\r%2A%J",
+        );
+        // Only the last block goes, and what is typed stays.
+        check(
+            |screen, out| {
+                screen.begin_text(true, out);
+                screen.text("One", out);
+                screen.end_text(out);
+                screen.begin_text(false, out);
+                screen.text("Tw", out);
+                screen.draft("a", out);
+                screen.take_back(Retracted::Block, out) && screen.take_back(Retracted::Answer, out)
+            },
+            true,
+            "\nOne\n\nTw\n<> a<\r%2A%J<> a<\r%2A%J<> a",
+        );
+        // What others wrote below it stays, and so does the text.
+        check(
+            |screen, out| {
+                screen.begin_text(true, out);
+                screen.text("One\n", out);
+                screen.lines("Bash ls", out);
+                screen.take_back(Retracted::Answer, out)
+            },
+            false,
+            "\nOne\nBash ls\n",
+        );
+        check(
+            |screen, out| {
+                screen.begin_text(true, out);
+                screen.text(&"a line\n".repeat(1_000), out);
+                let before = out.len();
+                let is_possible = screen.take_back(Retracted::Answer, out);
+                assert_eq!(out.len(), before, "what scrolled away cannot be reached");
+                out.clear();
+                is_possible
+            },
+            false,
+            "",
         );
     }
 

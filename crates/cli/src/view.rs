@@ -11,7 +11,7 @@ use windlass_wire::{At, Translator};
 
 use crate::display::Paragraph;
 use crate::progress::Progress;
-use crate::screen::Screen;
+use crate::screen::{Retracted, Screen};
 use crate::{display, layout};
 
 /// How many denials are told one by one.
@@ -154,6 +154,8 @@ pub(crate) struct TalkView {
     open: Option<OpenText>,
     /// What the model has said in this run and still stands.
     said: Vec<MessageId>,
+    /// Text of the response that goes on is on the screen.
+    has_begun: bool,
 }
 
 /// A block of text that is on the screen as far as it came.
@@ -167,13 +169,14 @@ const DISCARDED: &str = "(Ignore the text above: that answer was not completed.)
 
 impl TalkView {
     pub(crate) fn new(screen: Option<Screen>) -> Self {
-        Self { text: TextView::new(), screen, open: None, said: Vec::new() }
+        Self { text: TextView::new(), screen, open: None, said: Vec::new(), has_begun: false }
     }
 
     fn on_text(&mut self, index: u32, piece: &str, out: &mut Vec<u8>) {
         let Some(screen) = &self.screen else { return };
         if self.open.as_ref().is_none_or(|open| open.index != index) {
-            screen.lines("", out);
+            let has_begun = std::mem::replace(&mut self.has_begun, true);
+            screen.begin_text(!has_begun, out);
             self.open = Some(OpenText { index, text: Paragraph::default() });
         }
         if let Some(open) = &mut self.open {
@@ -200,9 +203,19 @@ impl TalkView {
 
     /// What was begun is not completed any more.
     fn discard_open(&mut self, out: &mut Vec<u8>) {
-        if self.end_open(out) {
-            self.paragraph(DISCARDED, out);
+        if self.open.is_some() {
+            self.retract(Retracted::Block, out);
         }
+    }
+
+    /// Takes text off the screen; where that is not possible, says that it does not stand.
+    fn retract(&mut self, what: Retracted, out: &mut Vec<u8>) {
+        if self.screen.as_ref().is_some_and(|screen| screen.take_back(what, out)) {
+            self.open = None;
+            return;
+        }
+        self.end_open(out);
+        self.paragraph(DISCARDED, out);
     }
 
     fn paragraph(&self, text: &str, out: &mut Vec<u8>) {
@@ -239,14 +252,13 @@ impl View for TalkView {
             Update::Retracted { messages, .. } => {
                 let before = self.said.len();
                 self.said.retain(|id| !messages.contains(id));
-                if self.open.is_some() {
-                    self.discard_open(out);
-                } else if self.said.len() < before {
-                    self.paragraph(DISCARDED, out);
+                if self.open.is_some() || self.said.len() < before {
+                    self.retract(Retracted::Answer, out);
                 }
             }
             Update::Requesting { .. } | Update::Retrying { .. } | Update::FellBack { .. } => {
                 self.discard_open(out);
+                self.has_begun = false;
             }
             Update::Done(outcome) => {
                 self.discard_open(out);

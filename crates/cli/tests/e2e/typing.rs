@@ -68,13 +68,38 @@ fn half_an_answer_that_does_not_stand_is_told_as_such() {
         r#"[{"blocks": [{"text": "This is never fin"}], "delta_chars": 5, "fault": {"cut": {"after_events": 4}}},
             {"blocks": [{"text": "Here it is."}]}]"#,
     );
-    let talk = Talk::begin(&stage, &["-p", "go"]);
+    let talk = Talk::at("dumb", &stage, &["-p", "go"]);
     let (_, screen) = talk.ends();
     check_order(
         &screen,
         &["This is", "(Ignore the text above: that answer was not completed.)", "Here it is."],
     );
     assert_eq!(screen.matches("Ignore").count(), 1, "{screen:?}");
+}
+
+/// A terminal that can redraw shows nothing of an answer that does not stand, neither of its last block nor of those that were complete.
+#[test]
+fn half_an_answer_that_does_not_stand_is_taken_off_the_screen() {
+    let check = |blocks: &serde_json::Value| {
+        let stage = Stage::serving(
+            &json!([
+                {"blocks": blocks, "delta_chars": 5, "fault": {"cut": {"after_events": 9}}},
+                {"blocks": [{"text": "Here it is."}]},
+            ]),
+            |server| server,
+        );
+        let mut talk = Talk::begin(&stage, &["go"]);
+        talk.sees("Here it is.");
+        talk.sees("tokens in");
+        assert!(talk.screen().contains("This "), "it was seen: {:?}", talk.screen());
+        let rows = talk.rows().join("\n");
+        assert!(!rows.contains("This ") && !rows.contains("Ignore"), "{rows}");
+        assert!(rows.contains("\nHere it is."), "{rows}");
+        talk.types("/exit");
+        talk.ends();
+    };
+    check(&json!([{"text": "This is\nin several lines, and it is never fin"}]));
+    check(&json!([{"text": "This is."}, {"text": "And never fin"}]));
 }
 
 #[test]
