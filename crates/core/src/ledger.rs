@@ -241,7 +241,10 @@ impl Ledger {
                 CompactionPolicy::OnRequest | CompactionPolicy::Off => blocked(compaction).into(),
             },
             Terminal::PromptTooLong | Terminal::ImageError | Terminal::ApiError | Terminal::ModelError => {
-                return self.failure.iter().map(|failure| failure.message.clone()).collect();
+                let is_blocked =
+                    terminal == Terminal::PromptTooLong && compaction != CompactionPolicy::Automatic;
+                let advice = is_blocked.then(|| blocked(compaction).to_owned());
+                return self.failure.iter().map(|failure| failure.message.clone()).chain(advice).collect();
             }
         };
         vec![own]

@@ -682,7 +682,7 @@ fn failure_hooks_hear_of_every_end_that_the_provider_is_the_cause_of() {
         "
         > submit x                   preparing streaming | call-model #1 [user]
         < fails Overflow             settling stopping | ask h1 StopFailure it failed
-        > h1 says no                 done | failed prompt_too_long | = prompt_too_long after 1: it failed
+        > h1 says no                 done | failed prompt_too_long | = prompt_too_long after 1: it failed; The context window is full, and automatic compaction is off (autoCompactEnabled, DISABLE_AUTO_COMPACT). Use /compact, or start a new session.
         ",
     );
     check(

@@ -516,7 +516,7 @@ fn prompt_too_long_shows_what_was_withheld() {
         new().with(off).submit("x").fails_with("too long", failure()),
         "
         > submit x                   preparing streaming | call-model #1 [user]
-        < fails too long             settling done | failed prompt_too_long | = prompt_too_long after 1: prompt is too long: 210000 tokens > 200000 maximum (badly)  ! prompt is too long: 210000 tokens > 200000 maximum
+        < fails too long             settling done | failed prompt_too_long | = prompt_too_long after 1: prompt is too long: 210000 tokens > 200000 maximum; The context window is full, and automatic compaction is off (autoCompactEnabled, DISABLE_AUTO_COMPACT). Use /compact, or start a new session. (badly)  ! prompt is too long: 210000 tokens > 200000 maximum ! The context window is full, and automatic compaction is off (autoCompactEnabled, DISABLE_AUTO_COMPACT). Use /compact, or start a new session.
         ",
     );
     // The provider refused nothing, but the window is full.

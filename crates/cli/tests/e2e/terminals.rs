@@ -168,6 +168,11 @@ fn prompt_too_long() {
     let told = stage.told(&BASH, &[]);
     told.failed("prompt_too_long", &["prompt is too long", "210000"]);
     told.showed_failure("invalid_request");
+    // Where automatic compaction is off, nothing is summarised, and the user is told what to do.
+    let stage = self::stage(&json!([call("echo 1"), too_long]));
+    let told = stage.told(&BASH, &[("DISABLE_AUTO_COMPACT", "1")]);
+    told.failed("prompt_too_long", &["prompt is too long", "automatic compaction is off", "Use /compact"]);
+    assert_eq!(stage.requests(), 2);
 }
 
 #[test]
