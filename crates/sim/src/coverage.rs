@@ -59,7 +59,7 @@ const STOPS: [&str; 8] = [
     "new",
 ];
 /// Parts of requests and updates that only some walks have.
-const SIGHTS: [&str; 20] = [
+const SIGHTS: [&str; 21] = [
     "cache missed",
     "cleared by the provider",
     "compaction failed",
