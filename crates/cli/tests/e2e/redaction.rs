@@ -38,3 +38,16 @@ fn secrets_that_a_command_prints_reach_nobody() {
     assert!(!request.contains(KEY) && !told.finished.stdout.contains(KEY), "{request}");
     assert_eq!(request.matches("[redacted: known secret]").count(), 2, "{request}");
 }
+
+#[test]
+fn secrets_that_a_stop_hook_prints_reach_nobody() {
+    let stage = Stage::hello();
+    stage.project.write("secret.txt", KEY).unwrap();
+    let hook = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "cat secret.txt"}]}]}}"#;
+    let told = stage.told(&["--settings", hook], &[("ANTHROPIC_API_KEY", KEY)]);
+    assert_eq!(told.finished.code(), Some(0), "{}", told.finished.stderr);
+    let log = std::fs::read_to_string(log(&stage)).unwrap();
+    for (where_to, text) in [("stdout", &told.finished.stdout), ("the log", &log)] {
+        assert!(!text.contains(KEY) && text.contains("[redacted: known secret]"), "{where_to}: {text}");
+    }
+}
