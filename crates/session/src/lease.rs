@@ -60,9 +60,10 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// Whether the process that took the lock is gone, and only what it has just started holds it.
-    fn has_died(&self) -> bool {
-        self.pid != 0 && process::start_of(self.pid).is_none()
+    /// Whether the process that took the lock may be gone, so that only what it has just started holds it. In a container the
+    /// system does not name such a process.
+    fn may_be_gone(&self) -> bool {
+        self.pid == 0 || process::start_of(self.pid).is_none()
     }
 
     /// The process, in words.
@@ -106,7 +107,7 @@ impl Lease {
             match lock(&file).map_err(failed)? {
                 Locked::Yes if is_at(&file, log) => return Ok(Self::new(log, Holding::Lock(file))),
                 Locked::Yes => {}
-                Locked::ByAnother(busy) if busy.has_died() && began.elapsed() < INHERITED_TIME => {
+                Locked::ByAnother(busy) if busy.may_be_gone() && began.elapsed() < INHERITED_TIME => {
                     std::thread::sleep(INHERITED_PAUSE);
                 }
                 Locked::ByAnother(busy) => return Err(busy.into()),
