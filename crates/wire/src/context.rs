@@ -107,6 +107,8 @@ impl Translator {
             hook_errors: objections.iter().chain(failed).map(String::as_str).collect(),
             blocked: summary.verdict == StopHookVerdict::Blocked,
             prevented_continuation: is_prevented,
+            has_output: summary.hooks.iter().any(|run| !run.said.is_empty()),
+            level: if summary.verdict == StopHookVerdict::Passed { "info" } else { "notice" },
             stop_reason: summary.reasons.first().map(String::as_str).filter(|_| is_prevented),
         };
         self.system("stop_hook_summary", &body, out);

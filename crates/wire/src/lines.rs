@@ -181,6 +181,8 @@ pub(crate) struct StopHooksBody<'a> {
     pub(crate) hook_errors: Vec<&'a str>,
     pub(crate) blocked: bool,
     pub(crate) prevented_continuation: bool,
+    pub(crate) has_output: bool,
+    pub(crate) level: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop_reason: Option<&'a str>,
 }
