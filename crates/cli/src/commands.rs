@@ -25,7 +25,7 @@ Commands:
   /exit, /quit      Leave (also Ctrl-D, exit, quit)
 
 What you type during a run is queued. A prompt joins the run at its next request; if you interrupt the run first, the \
-next run starts with it. A command waits for the end of the run, except /help and /exit, which act at once: /exit ends \
+next run starts with it. A command waits for the end of the run, except /help, /now and /exit, which act at once: /exit ends \
 the run, too.
 Ctrl-C clears the line you type; on an empty line it interrupts the run, and at the prompt, pressed twice, it ends the \
 session. A pasted text is part of the line you type, with its line breaks; Enter sends it.

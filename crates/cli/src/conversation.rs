@@ -5,11 +5,11 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use uuid::Uuid;
-use windlass_engine::{Handle, Priority, Prompt, Session, Update};
+use windlass_engine::{Handle, Priority, Prompt, Session, Speaker, Update};
 use windlass_protocol::{Block, SessionKey};
 use windlass_wire::{InputLine, InputPrompt, control_error, control_success, replay};
 
-use crate::commands::{Command, Entry};
+use crate::commands::Entry;
 use crate::complain;
 use crate::jobs::Job;
 use crate::lines::{Lines, Next};
@@ -34,21 +34,10 @@ pub(crate) struct Conversation {
     ended: Option<Ended>,
 }
 
-/// Something a host wants done.
-enum Item {
-    Prompt {
-        prompt: Prompt,
-        wants_answer: bool,
-    },
-    Command {
-        command: Command,
-        id: Arc<str>,
-    },
-    /// Nothing is done about it, and why.
-    Refused {
-        why: String,
-        id: Arc<str>,
-    },
+/// Something a host wants said or done.
+struct Item {
+    prompt: Prompt,
+    wants_answer: bool,
 }
 
 /// Why nothing more comes.
@@ -60,22 +49,36 @@ pub(crate) enum Ended {
     Bad,
 }
 
-/// Prompts that were handed to the session and are in no run yet. Cheap to clone.
+/// Prompts and commands that were handed to the session and are in no run yet, in their order. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Handed(Arc<Mutex<Vec<HandedPrompt>>>);
 
 struct HandedPrompt {
     id: Arc<str>,
+    /// What it asks for, if it is a command.
+    command: Option<String>,
     wants_answer: bool,
+}
+
+/// What is to be done about what was handed to the session.
+pub(crate) enum Owed {
+    /// A run that takes every prompt.
+    Answer,
+    /// This command.
+    Command { text: String, id: Arc<str> },
 }
 
 impl Handed {
     /// One more was handed over.
-    pub(crate) fn add(&self, id: Arc<str>, wants_answer: bool) {
-        self.with(|handed| handed.push(HandedPrompt { id, wants_answer }));
+    pub(crate) fn add(&self, prompt: &Prompt, wants_answer: bool) {
+        let Some(id) = prompt.id.clone() else { return };
+        let is_command = prompt.speaker == Speaker::Command;
+        let text = prompt.blocks.first().and_then(Block::as_text);
+        let command = text.filter(|_| is_command).map(str::to_owned);
+        self.with(|handed| handed.push(HandedPrompt { id, command, wants_answer }));
     }
 
-    /// A run has taken these.
+    /// A run has taken these, or hooks have refused them.
     pub(crate) fn started(&self, ids: &[Arc<str>]) {
         self.with(|handed| handed.retain(|prompt| !ids.contains(&prompt.id)));
     }
@@ -85,16 +88,24 @@ impl Handed {
         self.with(|handed| handed.iter().map(|prompt| prompt.id.clone()).collect())
     }
 
-    /// Whether there are prompts that want an answer. It is owed once: a run that ends without taking them must not be
-    /// followed by others for ever.
-    pub(crate) fn pay(&self) -> bool {
+    /// What is owed first, for the last time: a run that ends without taking prompts must not be followed by others for ever.
+    pub(crate) fn pay(&self) -> Option<Owed> {
         self.with(|handed| {
-            let mut owed = false;
-            for prompt in handed {
-                owed |= std::mem::take(&mut prompt.wants_answer);
+            let first = handed.iter().position(|prompt| prompt.wants_answer)?;
+            if handed[first].command.is_some() {
+                let HandedPrompt { id, command, .. } = handed.remove(first);
+                return command.map(|text| Owed::Command { text, id });
             }
-            owed
+            for prompt in handed.iter_mut().filter(|prompt| prompt.command.is_none()) {
+                prompt.wants_answer = false;
+            }
+            Some(Owed::Answer)
         })
+    }
+
+    /// Nothing is owed any more.
+    pub(crate) fn forgive(&self) {
+        self.with(|handed| handed.iter_mut().for_each(|prompt| prompt.wants_answer = false));
     }
 
     fn with<T>(&self, use_it: impl FnOnce(&mut Vec<HandedPrompt>) -> T) -> T {
@@ -125,23 +136,22 @@ impl Conversation {
 
     /// What to do between runs, if there is something.
     pub(crate) async fn next_job(&mut self, session: &mut Session) -> Option<Job> {
-        while let Some(Item::Prompt { prompt, wants_answer: false }) = self.queue.front() {
-            let prompt = prompt.clone();
-            self.hand_over(&session.handle(), &prompt, false).await;
-            self.queue.pop_front();
+        loop {
+            match self.handed.pay() {
+                Some(Owed::Command { text, id }) => {
+                    session.take_back(id.clone());
+                    return Some(Job::of_command(&text, id));
+                }
+                Some(Owed::Answer) => return Some(Job::Run(Prompt::default())),
+                None => (),
+            }
+            let Item { prompt, wants_answer } = self.queue.pop_front()?;
+            if wants_answer && prompt.speaker == Speaker::User {
+                return Some(Job::Run(prompt));
+            }
+            self.hand_over(&session.handle(), &prompt, wants_answer).await;
             // Nobody else takes it while nothing runs.
             session.waiting();
-        }
-        let owed = self.handed.pay();
-        match self.queue.pop_front() {
-            Some(Item::Prompt { prompt, .. }) => Some(Job::Run(prompt)),
-            Some(command) if owed => {
-                self.queue.push_front(command);
-                Some(Job::Run(Prompt::default()))
-            }
-            Some(Item::Command { command, id }) => Some(Job::Command(command, Some(id))),
-            Some(Item::Refused { why, id }) => Some(Job::Refuse(why, Some(id))),
-            None => owed.then(|| Job::Run(Prompt::default())),
         }
     }
 
@@ -153,7 +163,7 @@ impl Conversation {
     /// Takes lines while a run goes on: prompts join it, an interrupt ends it. Can be dropped at any point.
     pub(crate) async fn join(&mut self, handle: Handle) -> Infallible {
         loop {
-            while let Some(Item::Prompt { prompt, wants_answer }) = self.queue.front() {
+            while let Some(Item { prompt, wants_answer }) = self.queue.front() {
                 let (prompt, wants_answer) = (prompt.clone(), *wants_answer);
                 self.hand_over(&handle, &prompt, wants_answer).await;
                 self.queue.pop_front();
@@ -169,10 +179,8 @@ impl Conversation {
 
     /// Hands a prompt to the session. It is noted only once it is there.
     async fn hand_over(&self, handle: &Handle, prompt: &Prompt, wants_answer: bool) {
-        if handle.steer(prompt.clone()).await.is_ok()
-            && let Some(id) = prompt.id.clone()
-        {
-            self.handed.add(id, wants_answer);
+        if handle.steer(prompt.clone()).await.is_ok() {
+            self.handed.add(prompt, wants_answer);
         }
     }
 
@@ -196,6 +204,9 @@ impl Conversation {
                 self.aside.leave(|out| control_success(&request_id, &waiting, out));
                 let Some(prompt) = prompt else { return true };
                 self.take(prompt);
+            }
+            Ok(InputLine::Invalid { request_id, problem }) => {
+                self.aside.leave(|out| control_error(&request_id, &problem.to_string(), out));
             }
             Ok(InputLine::Unsupported { request_id, subtype }) => {
                 let error = format!("control request {subtype} is not supported yet; only interrupt is");
@@ -222,45 +233,33 @@ impl Conversation {
             self.aside.leave(|out| replay(self.key, &id, &input.blocks, at, out));
         }
         let text = input.text().filter(|_| !input.verbatim);
-        let (blocks, priority) = match text.map_or(Entry::Prompt, Entry::parse) {
-            Entry::Command(command) => return self.queue.push_back(Item::Command { command, id }),
-            Entry::Refused(why) => return self.queue.push_back(Item::Refused { why, id }),
+        let entry = text.map_or(Entry::Prompt, Entry::parse);
+        let speaker = match entry {
+            Entry::Command(_) | Entry::Refused(_) => Speaker::Command,
+            Entry::Prompt | Entry::Now(_) => Speaker::User,
+        };
+        let (blocks, priority) = match entry {
             Entry::Now(message) => (vec![Block::text(&message)], Priority::Now),
-            Entry::Prompt => (input.blocks, input.priority.into()),
+            _ => (input.blocks, input.priority.into()),
         };
-        let wants_answer = input.wants_answer;
-        // What is only kept for the next prompt interrupts nothing.
+        // A command always has a result. What is only kept for the next prompt interrupts nothing.
+        let wants_answer = input.wants_answer || speaker == Speaker::Command;
         let priority = if wants_answer { priority } else { priority.max(Priority::Next) };
-        let prompt = Prompt { blocks, id: Some(id), priority, ..Prompt::default() };
-        self.queue.insert(self.place(priority), Item::Prompt { prompt, wants_answer });
-    }
-
-    /// What cannot wait goes before everything else.
-    fn place(&self, priority: Priority) -> usize {
-        let is_first = |item: &&Item| match item {
-            Item::Prompt { prompt, .. } => prompt.priority == Priority::Now,
-            Item::Command { .. } | Item::Refused { .. } => false,
-        };
-        match priority {
-            Priority::Now => self.queue.iter().take_while(is_first).count(),
-            Priority::Next | Priority::Later => self.queue.len(),
-        }
+        let prompt = Prompt { blocks, id: Some(id), speaker, priority, ..Prompt::default() };
+        self.queue.push_back(Item { prompt, wants_answer });
     }
 
     /// The prompts that are in no run yet.
     fn waiting(&self) -> Vec<Arc<str>> {
         let mut waiting = self.handed.ids();
-        waiting.extend(self.queue.iter().filter_map(|item| match item {
-            Item::Prompt { prompt, .. } => prompt.id.clone(),
-            Item::Command { id, .. } | Item::Refused { id, .. } => Some(id.clone()),
-        }));
+        waiting.extend(self.queue.iter().filter_map(|item| item.prompt.id.clone()));
         waiting
     }
 }
 
 impl Watch for Noticing {
     fn heed(&mut self, update: &Update) {
-        if let Update::PromptsStarted(ids) = update {
+        if let Update::PromptsStarted(ids) | Update::PromptsRefused(ids) = update {
             self.handed.started(ids);
         }
     }

@@ -89,7 +89,7 @@ pub(crate) async fn drive(
             Received::Interrupt if interrupted => return End::Signal(QUIT),
             Received::Interrupt => interrupted = true,
             Received::Terminate(code) => {
-                handle.interrupt();
+                handle.leave();
                 let _ = tokio::time::timeout(TERMINATE_TIME, showing).await;
                 return End::Signal(code);
             }

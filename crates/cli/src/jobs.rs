@@ -42,6 +42,18 @@ impl Job {
     }
 }
 
+impl Job {
+    /// What a command asks for, which came with this id.
+    pub(crate) fn of_command(text: &str, id: Arc<str>) -> Self {
+        match Entry::parse(text) {
+            Entry::Command(command) => Self::Command(command, Some(id)),
+            Entry::Refused(why) => Self::Refuse(why, Some(id)),
+            Entry::Now(message) => Self::Run(Prompt { id: Some(id), ..message.into() }),
+            Entry::Prompt => Self::Run(Prompt { id: Some(id), ..text.into() }),
+        }
+    }
+}
+
 /// Everything a job needs besides the session.
 pub(crate) struct Stage {
     pub(crate) view: Box<dyn View>,

@@ -27,6 +27,7 @@ mod jobs;
 mod keeping;
 mod keys;
 mod layout;
+mod left;
 mod line_editor;
 mod lines;
 mod opening;

@@ -1,7 +1,6 @@
 //! One prompt without a UI: from the flags to the exit code.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -9,7 +8,7 @@ use windlass_config::{Config, ConfigError};
 use windlass_engine::{Asking, Outcome, Session, SessionSeed};
 use windlass_hooks::SettingsHooks;
 use windlass_protocol::{EndReason, SessionKey};
-use windlass_wire::{Lifecycle, Translator, startup_failure};
+use windlass_wire::{Translator, startup_failure};
 
 use crate::arguments::{Arguments, Format, InputFormat};
 use crate::bell::Bells;
@@ -18,12 +17,13 @@ use crate::drive::{End, Signals, block_on, show_background, shown, wait_for_comm
 use crate::guard::{self, Keeper};
 use crate::jobs::{Job, Stage};
 use crate::keeping::Keeping;
+use crate::left::Left;
 use crate::lines::Lines;
 use crate::opening::{Again, Keep, Opened, Opening, Origins};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::screen::Screen;
-use crate::terminal::{self, Left, Person};
+use crate::terminal::{self, Person};
 use crate::view::{self, JsonView, StreamView, TalkView, TextView, View, WithProgress};
 use crate::watched::Watched;
 use crate::wiring::{self, Form, Wired};
@@ -218,7 +218,10 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     let told = warnings.iter().filter(|_| format != Format::StreamJson);
     ready.untrusted.iter().chain(told).for_each(|warning| complain(warning));
     let translator = Translator::new(key, setup).resumed(session.spent());
-    let translator = translator.left(left_undone(&session));
+    // Whoever goes on takes them up again.
+    let goes_on = matches!(ready.input, Input::GoOn);
+    let left = if goes_on { Left::default() } else { Left::of(&mut session) };
+    let translator = translator.left(left.fates());
     let screens = Screens::new();
     let mut view: Box<dyn View> = match format {
         Format::Text if matches!(ready.input, Input::Person { .. }) || screens.result.is_some() => {
@@ -247,7 +250,7 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
             let view = Box::new(Watched { watch, inner: view });
             let mut stage = Stage { view, output, signals, may_compact, again };
             person.greet(resumed.as_deref());
-            person.offer(&Left::of(&session), first.as_deref());
+            person.offer(left);
             let end = talk(&mut stage, &mut session, &mut person, first).await;
             // From here on the terminal is as it was, so that Ctrl-C is a signal again.
             drop(person);
@@ -272,14 +275,6 @@ async fn converse(format: Format, verbose: bool, ready: Ready) -> std::io::Resul
     finish(session, keep, hooks, EndReason::Other).await;
     tell_rest(&mut stage.output, &end).await;
     Ok((end, stage.signals))
-}
-
-/// What became of prompts that a former process left, by the ids their senders gave them.
-fn left_undone(session: &Session) -> Vec<(Arc<str>, Lifecycle)> {
-    let unfinished = session.unfinished().into_iter().flat_map(|prompt| prompt.ids);
-    let waiting = session.waiting_prompts().filter_map(|prompt| prompt.id.clone());
-    let cancelled = unfinished.map(|id| (id, Lifecycle::Cancelled));
-    cancelled.chain(waiting.map(|id| (id, Lifecycle::Queued))).collect()
 }
 
 /// The same view with progress beside it, or at least failures of hooks, where people read.
@@ -330,7 +325,7 @@ async fn talk(stage: &mut Stage, session: &mut Session, person: &mut Person, fir
     let mut next = first.and_then(|first| person.read(&first));
     let mut last = End::Nothing;
     loop {
-        let queued = next.take().or_else(|| person.next_queued());
+        let queued = next.take().or_else(|| person.next_queued(session));
         let job = if queued.is_some() {
             queued
         } else {
@@ -348,7 +343,13 @@ async fn talk(stage: &mut Stage, session: &mut Session, person: &mut Person, fir
         person.rest();
         stage.output.flush_aside().await;
         match end {
-            End::Done(_) => last = end,
+            End::Done(outcome) => {
+                // What is queued would fail in the same way.
+                if outcome.terminal.is_failure() && session.waiting() > 0 {
+                    person.offer(Left::of(session));
+                }
+                last = End::Done(outcome);
+            }
             // Whoever mistypes a command and leaves has not failed.
             End::Refused => last = End::Nothing,
             end => return end,

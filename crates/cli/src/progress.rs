@@ -187,18 +187,20 @@ fn remark(update: &Update) -> Option<String> {
         }
         Update::CompactionFailed(error) => format!("The conversation could not be compacted: {error}"),
         Update::FellBack { from, to, failure } => format!("{} {to} takes over from {from}.", failure.message),
-        Update::TurnsUsedUp { limit, .. } => {
-            format!("The limit of {} is reached.", display::counted((*limit).into(), "turn"))
-        }
         Update::Notice(text) => text.clone(),
         Update::HookFailed(failure) => failure.text.clone(),
-        Update::StopHooks(summary) => stop_hooks(summary),
+        Update::StopHooks(summary) => stop_hooks(summary)?,
         _ => return None,
     })
 }
 
+/// From here on people wonder what takes so long.
+const SLOW_HOOK_MS: u64 = 1_000;
+
 /// Which stop hooks ran, how long each took, and what those said that have neither objected nor failed: the others are told apart.
-fn stop_hooks(summary: &StopHookSummary) -> String {
+/// Nothing if all were quick and had nothing to say.
+fn stop_hooks(summary: &StopHookSummary) -> Option<String> {
+    summary.hooks.iter().find(|run| run.duration_ms >= SLOW_HOOK_MS || !run.said.is_empty())?;
     let ran = summary.hooks.iter().map(|run| {
         let is_told = run.ending == HookEnding::Failed
             || summary.reasons.iter().any(|reason| run.said.contains(reason));
@@ -206,7 +208,7 @@ fn stop_hooks(summary: &StopHookSummary) -> String {
         format!("{} ({}){said}", run.hook, display::duration(run.duration_ms))
     });
     let ran: Vec<String> = ran.collect();
-    format!("{} ran: {}", display::counted(ran.len() as u64, "stop hook"), ran.join("; "))
+    Some(format!("{} ran: {}", display::counted(ran.len() as u64, "stop hook"), ran.join("; ")))
 }
 
 /// Whether an update comes after a question was answered.
@@ -284,7 +286,7 @@ mod tests {
             Update::CompactionFailed("No answer.".into()),
             Some("The conversation could not be compacted: No answer."),
         );
-        check(Update::TurnsUsedUp { turns: 1, limit: 1 }, Some("The limit of 1 turn is reached."));
+        check(Update::TurnsUsedUp { turns: 1, limit: 1 }, None);
         check(Update::Notice("Note.".into()), Some("Note."));
         let run = |hook: &str, duration_ms, said: &str| HookRun {
             hook: hook.into(),
@@ -299,6 +301,9 @@ mod tests {
             Update::StopHooks(StopHookSummary { event, hooks, verdict, reasons }),
             Some("2 stop hooks ran: lint (90 ms): all clean; cargo test (2.1 s)"),
         );
+        let quiet = HookRun { said: String::new(), ..run("true", 9, "") };
+        let (event, verdict, hooks) = (HookEvent::Stop, StopHookVerdict::Passed, vec![quiet]);
+        check(Update::StopHooks(StopHookSummary { event, hooks, verdict, reasons: Vec::new() }), None);
         check(Update::Continued(Transition::NextTurn), None);
         check(Update::CacheMissed { expected: 9, read: 1, part: None }, None);
         let boundary = Arc::new(Message::user(MessageId(1), Origin::Boundary, vec![Block::text("Summary.")]));

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc;
 use uuid::Uuid;
-use windlass_engine::{CallId, Handle, Priority, Prompt, Question, Session, Update};
-use windlass_protocol::Block;
+use windlass_engine::{CallId, Handle, Priority, Prompt, Question, Session, Speaker, Update};
 
 use crate::asking::{self, Said};
 use crate::bell::{Bell, Bells};
 use crate::commands::{Entry, HELP};
-use crate::conversation::Handed;
+use crate::conversation::{Handed, Owed};
 use crate::drive::Interrupter;
 use crate::jobs::Job;
 use crate::keys::{Keys, Pressed};
+use crate::left::Left;
 use crate::line_editor::Typed;
 use crate::output::Aside;
 use crate::screen::Screen;
@@ -53,30 +53,8 @@ pub(crate) struct Person {
     /// Prompts that were typed during runs, with their ids.
     queued: Vec<(Arc<str>, String)>,
     handed: Handed,
-    /// Commands that were typed during a run.
-    commands: VecDeque<String>,
-}
-
-/// What was left undone when a session was left, in the user's words.
-pub(crate) struct Left {
-    /// Prompts that no run has taken.
-    pub(crate) waiting: String,
-    /// Prompts of a run that did not finish.
-    pub(crate) unfinished: String,
-}
-
-impl Left {
-    pub(crate) fn of(session: &Session) -> Self {
-        let texts = |blocks: &mut dyn Iterator<Item = Block>| {
-            let texts: Vec<String> = blocks.filter_map(|block| block.as_text().map(str::to_owned)).collect();
-            texts.join("\n")
-        };
-        let unfinished = session.unfinished();
-        Self {
-            waiting: texts(&mut session.waiting_prompts().flat_map(|prompt| prompt.blocks.clone())),
-            unfinished: texts(&mut unfinished.into_iter().flat_map(|prompt| prompt.blocks)),
-        }
-    }
+    /// Something was left undone, and Enter on an empty line goes on with it.
+    may_go_on: bool,
 }
 
 /// A question that waits for its answer.
@@ -129,7 +107,7 @@ impl Person {
             has_run: false,
             queued: Vec::new(),
             handed: handed.clone(),
-            commands: VecDeque::new(),
+            may_go_on: false,
         };
         Ok((person, Asking { news: sender, asked: Vec::new(), handed }))
     }
@@ -142,22 +120,23 @@ impl Person {
         self.say("Leave with Ctrl-D or /exit; /help lists the commands.");
     }
 
-    /// Says what was left undone when the session was left, and puts it into the line to be sent again.
-    pub(crate) fn offer(&mut self, left: &Left, first: Option<&str>) {
-        if !left.waiting.is_empty() {
-            self.say(&format!("Not sent yet, goes with your next prompt: {}", display::line(&left.waiting)));
+    /// Says what was left undone when the session was left, or by a run that failed; Enter goes on with it.
+    pub(crate) fn offer(&mut self, left: Left) {
+        self.may_go_on = !left.unfinished.is_empty() || !left.waiting.is_empty();
+        for (_, command) in &left.undone {
+            self.say(&format!("Not done: {}", display::line(command)));
         }
-        if left.unfinished.is_empty() {
-            return;
+        for text in &left.unfinished {
+            self.say(&format!("Not finished: {}", display::line(text)));
         }
-        if first.is_some() {
-            return self.say(&format!("The last run did not finish: {}", display::line(&left.unfinished)));
+        for (_, text) in &left.waiting {
+            self.say(&format!("Not sent yet: {}", display::line(text)));
         }
-        self.say(
-            "The last run did not finish. Its prompt is in the input line: press Enter to send it again, \
-             or Ctrl-C to clear the line.",
-        );
-        self.keys.put_back(left.unfinished.clone());
+        if self.may_go_on {
+            self.say("Press Enter to go on with it, or type another prompt.");
+        }
+        self.handed.forgive();
+        self.queued = left.waiting;
     }
 
     /// The prompt or command that a line is; nothing if the line is for the terminal, which has then done what it asks for.
@@ -171,17 +150,24 @@ impl Person {
         None
     }
 
-    /// What was typed during the last run and is still to be done.
-    pub(crate) fn next_queued(&mut self) -> Option<Job> {
-        let waiting = self.handed.ids();
-        let queued = std::mem::take(&mut self.queued);
-        if self.handed.pay() {
-            queued.iter().filter(|(id, _)| waiting.contains(id)).for_each(|(_, text)| self.send(text));
-            return Some(Job::Run(Prompt::default()));
+    /// What was typed during the last run and is still to be done. Whoever leaves finds it when the session is resumed.
+    pub(crate) fn next_queued(&mut self, session: &mut Session) -> Option<Job> {
+        if self.ended {
+            return None;
         }
-        let command = self.commands.pop_front()?;
-        self.send(&command);
-        Some(Job::of_texts(&[command]))
+        match self.handed.pay()? {
+            Owed::Answer => {
+                let waiting = self.handed.ids();
+                let queued = std::mem::take(&mut self.queued);
+                queued.iter().filter(|(id, _)| waiting.contains(id)).for_each(|(_, text)| self.send(text));
+                Some(Job::Run(Prompt::default()))
+            }
+            Owed::Command { text, id } => {
+                self.send(&text);
+                session.take_back(id.clone());
+                Some(Job::of_command(&text, id))
+            }
+        }
     }
 
     /// The next thing to do; nothing when the person is done.
@@ -200,6 +186,10 @@ impl Person {
             match self.keys.next().await {
                 Pressed::Key(Typed::Changed) => self.show_draft(),
                 Pressed::Resumed => self.show(Screen::resume),
+                Pressed::Key(Typed::Line(line)) if line.trim().is_empty() && self.may_go_on => {
+                    self.echo(&line);
+                    job = Some(Job::GoOn);
+                }
                 Pressed::Key(Typed::Line(line)) => {
                     self.echo(&line);
                     job = self.read(&line);
@@ -219,6 +209,7 @@ impl Person {
             }
         }
         self.show(Screen::end_asking);
+        self.may_go_on &= job.is_none();
         job
     }
 
@@ -315,6 +306,10 @@ impl Person {
         let Some(open) = &self.open else { return self.steer(line, handle).await };
         let question = open.question.clone();
         self.echo(line);
+        if let Entry::Now(message) = Entry::parse(line) {
+            self.close();
+            return self.hand_over(&message, (Speaker::User, Priority::Now), handle).await;
+        }
         match asking::understand(line, &question) {
             Said::Unclear(text) => self.say(&text),
             Said::Leave => {
@@ -350,9 +345,7 @@ impl Person {
     /// Ends the run and the session: whoever leaves does not want to wait for either.
     fn leave(&mut self, handle: &Handle) {
         self.ended = true;
-        self.commands.clear();
-        self.handed.pay();
-        handle.interrupt();
+        handle.leave();
     }
 
     /// A line that was typed during a run. A prompt joins the run or follows it, a command waits for its end.
@@ -363,25 +356,31 @@ impl Person {
             _ if line.is_empty() => {}
             _ if leaves(line) => self.leave(handle),
             _ if line == "/help" => self.say(&help::page(HELP)),
+            _ if self.ended => self.say("Not sent: windlass exits when this run ends."),
             Entry::Refused(why) => self.say(&why),
             Entry::Command(_) => {
                 self.say(&format!("Queued: {} (runs when this run ends)", display::line(line)));
-                self.commands.push_back(line.to_owned());
+                self.hand_over(line, (Speaker::Command, Priority::Next), handle).await;
             }
-            Entry::Now(message) => self.hand_over(&message, Priority::Now, handle).await,
+            Entry::Now(message) => {
+                self.hand_over(&message, (Speaker::User, Priority::Now), handle).await;
+            }
             Entry::Prompt => {
                 self.say(&format!("Queued: {}", display::line(line)));
-                self.hand_over(line, Priority::Next, handle).await;
+                self.hand_over(line, (Speaker::User, Priority::Next), handle).await;
             }
         }
     }
 
-    async fn hand_over(&mut self, text: &str, priority: Priority, handle: &Handle) {
+    /// Hands something that was typed to the session. It is noted only once it is there.
+    async fn hand_over(&mut self, text: &str, (speaker, priority): (Speaker, Priority), handle: &Handle) {
         let id: Arc<str> = Uuid::new_v4().to_string().into();
-        let prompt = Prompt { id: Some(id.clone()), priority, ..Prompt::from(text) };
-        self.queued.push((id.clone(), text.to_owned()));
-        if handle.steer(prompt).await.is_ok() {
-            self.handed.add(id, /* wants an answer */ true);
+        let prompt = Prompt { id: Some(id.clone()), speaker, priority, ..Prompt::from(text) };
+        if speaker == Speaker::User {
+            self.queued.push((id, text.to_owned()));
+        }
+        if handle.steer(prompt.clone()).await.is_ok() {
+            self.handed.add(&prompt, /* wants an answer */ true);
         }
     }
 
@@ -471,6 +470,7 @@ impl Watch for Asking {
                 self.handed.started(ids);
                 self.tell(News::Sent(ids.clone()));
             }
+            Update::PromptsRefused(ids) => self.handed.started(ids),
             _ => {}
         }
     }

@@ -259,7 +259,7 @@ impl CallQueue {
 
     /// Gives calls that are to stop a limited time for it.
     pub(crate) fn start_deadline(&self, cx: &mut Cx<'_>) -> Option<TimerId> {
-        let stopping = self.calls.iter().any(|call| call.stopping && !call.is_finished());
+        let stopping = self.calls.iter().any(|call| call.cancelled && !call.is_finished());
         stopping.then(|| {
             let timer = cx.state.ids.timer();
             cx.effects.push(Effect::StartTimer { timer, after_ms: cx.config.stop_grace_ms });

@@ -61,6 +61,8 @@ pub(crate) struct Ledger {
     pub(crate) cut_prompt: bool,
     /// How a hook ended the run.
     pub(crate) ended_by_hook: Option<String>,
+    /// Whether the model was asked in this run.
+    pub(crate) requested: bool,
     /// Whether a new message of the user's ended the run.
     pub(crate) replaced: bool,
     /// Whether the user interrupted at a question, while no call was running.

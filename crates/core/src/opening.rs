@@ -133,8 +133,11 @@ impl Cx<'_> {
             self.state.carry.waiting.pass(hook, context);
             return None;
         }
-        let is_own = self.state.carry.waiting.refuse(hook);
+        let (refused, is_own) = self.state.carry.waiting.refuse(hook).unwrap_or_default();
         self.requeue();
+        if let Some(id) = refused.id {
+            self.emit(Update::PromptsRefused(vec![id]));
+        }
         let text = match reasons.join("\n") {
             reason if reason.is_empty() => "A hook blocked the prompt; it was not sent.".to_owned(),
             reason => format!("A hook blocked the prompt; it was not sent: {reason}"),

@@ -97,6 +97,11 @@ pub(crate) enum Forced {
 }
 
 impl Preparing {
+    /// Whether it is for an answer that was begun: not at the start of a run, and not for a compaction that the user asked for.
+    pub(crate) fn answers(&self) -> bool {
+        self.opening.is_none() && !matches!(self.forced, Some(Forced::Manual { .. }))
+    }
+
     /// Whether a layer waits for the answer to this question.
     pub(crate) fn waits_for(&self, asked: Asked) -> bool {
         self.asked == Some(asked)
@@ -122,7 +127,7 @@ impl Cx<'_> {
     /// The prompts that wait become part of the conversation, the one that began the run last.
     pub(crate) fn say_prompts(&mut self, logged: bool) {
         let waiting = &mut self.state.carry.waiting;
-        let taken = waiting.len() - usize::from(!logged);
+        let taken = waiting.prompt_count() - usize::from(!logged);
         // What stands before the last text is context that the engine or a host put there.
         let text = waiting.own().and_then(|prompt| prompt.blocks.iter().rev().find_map(Block::as_text));
         if let Some(text) = text.filter(|_| self.config.source.is_main()) {
@@ -154,6 +159,9 @@ impl Cx<'_> {
 
     /// The prompts that wait become part of the conversation, and the model is asked to go on.
     pub(crate) fn say_waiting(&mut self) {
+        let unfinished = self.state.carry.unfinished.iter().flat_map(|prompt| prompt.prompts.clone());
+        let unfinished = unfinished.collect();
+        self.start_prompts(unfinished);
         for message in self.waiting_prompts(Priority::Later) {
             self.state.carry.messages.push(message);
         }
@@ -272,6 +280,7 @@ impl Cx<'_> {
     /// Sends a request, the first time or again.
     pub(crate) fn send(&mut self, body: Arc<ModelRequest>, attempts: Attempts) -> Phase {
         self.enter(PhaseName::Streaming);
+        self.state.ledger.requested = true;
         let thinking = is_thinking_on(body.thinking, self.model());
         let before = self.state.carry.sent.take();
         self.state.carry.sent = Some(Sent::new(body.clone(), thinking, self.at_ms).after(before.as_ref()));

@@ -55,8 +55,10 @@ impl Queue {
         self.entries.insert(place, Entry::new(prompt, /* own */ true));
     }
 
+    /// Commands stand last: what is taken for the model are the first ones.
     fn place(&self, prompt: &Prompt) -> usize {
-        self.entries.partition_point(|waiting| waiting.prompt.priority <= prompt.priority)
+        let rank = |prompt: &Prompt| (prompt.speaker == Speaker::Command, prompt.priority);
+        self.entries.partition_point(|waiting| rank(&waiting.prompt) <= rank(prompt))
     }
 
     /// The prompts, the next first.
@@ -66,6 +68,24 @@ impl Queue {
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// How many are for the model.
+    pub(crate) fn prompt_count(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.prompt.speaker != Speaker::Command).count()
+    }
+
+    /// What waits under this id waits no more. False if nothing does.
+    pub(crate) fn take_back(&mut self, id: &str) -> bool {
+        let before = self.entries.len();
+        self.entries.retain(|entry| entry.prompt.id.as_deref() != Some(id));
+        self.entries.len() < before
+    }
+
+    /// The prompt that began the run waits no more.
+    pub(crate) fn take_own(&mut self) -> Option<Prompt> {
+        let place = self.entries.iter().position(|entry| entry.is_own)?;
+        Some(self.entries.remove(place).prompt)
     }
 
     /// These wait no more, the first ones.
@@ -118,10 +138,11 @@ impl Queue {
         }
     }
 
-    /// Hooks refused a prompt: it is gone. Whether it was the one that began the run.
-    pub(crate) fn refuse(&mut self, hook: HookId) -> bool {
-        let place = self.entries.iter().position(|entry| entry.heard == Heard::Asked(hook));
-        place.is_some_and(|place| self.entries.remove(place).is_own)
+    /// Hooks refused a prompt: it is gone. Says whether it was the one that began the run.
+    pub(crate) fn refuse(&mut self, hook: HookId) -> Option<(Prompt, bool)> {
+        let place = self.entries.iter().position(|entry| entry.heard == Heard::Asked(hook))?;
+        let entry = self.entries.remove(place);
+        Some((entry.prompt, entry.is_own))
     }
 
     /// The run is over. What hooks said about prompts that are left is forgotten: whoever opens the session elsewhere does not know
@@ -142,7 +163,10 @@ impl Queue {
 
     /// Takes what waits and whose time has come, prompt by prompt; with `heard`, only what hooks have heard of.
     pub(crate) fn take_each(&mut self, due: Priority, heard: bool) -> Vec<Prompt> {
-        let is_taken = |entry: &mut Entry| entry.prompt.priority <= due && !(heard && entry.is_open());
+        let is_taken = |entry: &mut Entry| {
+            let is_due = entry.prompt.speaker != Speaker::Command && entry.prompt.priority <= due;
+            is_due && !(heard && entry.is_open())
+        };
         self.entries.extract_if(.., is_taken).map(Entry::into_prompt).collect()
     }
 
@@ -223,6 +247,17 @@ mod tests {
     }
 
     #[test]
+    fn a_command_is_never_taken_for_the_model() {
+        let mut queue = Queue::default();
+        queue.push(Prompt { speaker: Speaker::Command, ..prompt("/cost", Priority::Now) });
+        queue.push(prompt("a", Priority::Later));
+        assert_eq!((queue.len(), queue.prompt_count(), queue.has_spoken()), (2, 1, true));
+        assert_eq!(queue.take().ids, ["a".into()]);
+        assert!(queue.take_back("/cost") && !queue.take_back("/cost"));
+        assert_eq!(queue.len(), 0);
+    }
+
+    #[test]
     fn only_what_hooks_let_pass_is_taken_with_the_results() {
         let mut queue = Queue::default();
         for text in ["a", "b", "c"] {
@@ -234,7 +269,11 @@ mod tests {
         queue.push(prompt("n", Priority::Now));
         queue.pass(HookId(1), vec![Block::text("note")]);
         queue.asked(HookId(2));
-        assert!(!queue.refuse(HookId(2)));
+        assert!(
+            queue
+                .refuse(HookId(2))
+                .is_some_and(|(prompt, is_own)| prompt.id.as_deref() == Some("n") && !is_own)
+        );
         queue.asked(HookId(3));
         let taken = queue.take_each(Priority::Next, true);
         assert_eq!(texts(&taken), ["t", "a"]);

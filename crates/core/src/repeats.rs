@@ -30,19 +30,24 @@ pub(crate) enum CallEffect {
     Waited,
 }
 
-/// Whether a call waited, by whether its commands are known to and how long it took.
-pub(crate) fn has_waited(waits: bool, duration_ms: u64) -> bool {
-    duration_ms >= if waits { WAITED_MS } else { WAITED_ANYWAY_MS }
+/// Whether a call waited, by whether its commands are known to and how long it took. A long call that failed worked in vain.
+pub(crate) fn has_waited(waits: bool, duration_ms: u64, is_error: bool) -> bool {
+    (waits && duration_ms >= WAITED_MS) || (!is_error && duration_ms >= WAITED_ANYWAY_MS)
 }
 
 /// Whether a command of the line is known to wait: by its name, or by a word that asks for it.
 pub(crate) fn waits(commands: &CommandFacts) -> bool {
     const NAMES: [&str; 5] = ["sleep", "usleep", "watch", "inotifywait", "fswatch"];
-    const WORDS: [&str; 5] = ["wait", "watch", "--wait", "--watch", "--follow"];
-    let name = |word: &str| word.rsplit('/').next().is_some_and(|name| NAMES.contains(&name));
+    const FLAGS: [&str; 3] = ["--wait", "--watch", "--follow"];
+    const SUBCOMMANDS: [&str; 2] = ["wait", "watch"];
     commands.found.iter().any(|command| {
-        command.words.first().is_some_and(|word| name(word))
-            || command.words.iter().any(|word| WORDS.contains(&word.as_str()))
+        let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+        let name = words.first().and_then(|word| word.rsplit('/').next());
+        // `kubectl wait`, `gh run watch`; a word behind an option may be anything.
+        let mut subcommands = words.iter().skip(1).take(2).take_while(|word| !word.starts_with('-'));
+        name.is_some_and(|name| NAMES.contains(&name))
+            || subcommands.any(|word| SUBCOMMANDS.contains(word))
+            || words.iter().any(|word| FLAGS.contains(word))
     })
 }
 
@@ -204,7 +209,7 @@ mod tests {
             let line = words.join(" ").as_str().into();
             let facts =
                 CommandFacts { line, plain: Ok(vec![]), found: vec![found], unseen: None, hidden: false };
-            assert_eq!(has_waited(waits(&facts), duration_ms), expected, "{words:?} {duration_ms}");
+            assert_eq!(has_waited(waits(&facts), duration_ms, false), expected, "{words:?} {duration_ms}");
         };
         check(&["sleep", "30"], 30_000, true);
         check(&["sleep", "1"], 1_000, true);
@@ -215,6 +220,8 @@ mod tests {
         check(&["cargo", "test"], 9_999, false);
         check(&["curl", "https://example.com/poll"], 10_000, true);
         check(&["echo", "sleeping"], 2_000, false);
+        check(&["grep", "-r", "wait"], 2_000, false);
+        assert!(!has_waited(false, 60_000, /* is an error */ true), "a build that fails is no wait");
     }
 
     #[test]

@@ -81,8 +81,11 @@ impl Cx<'_> {
             Phase::Settling(settling) => self.interrupt_settling(settling, kind),
             Phase::Preparing(preparing) => {
                 self.interrupt_preparing(&preparing);
+                if preparing.opening.is_some() && kind != Interrupt::Leave {
+                    self.drop_own_prompt();
+                }
                 // Where nothing was said yet, there is nothing to say about it.
-                let kind = preparing.opening.is_none().then_some(kind);
+                let kind = Some(kind).filter(|_| preparing.answers());
                 self.end(Terminal::AbortedStreaming, kind)
             }
             Phase::Stopping(stopping) => {
@@ -94,6 +97,14 @@ impl Cx<'_> {
             }
             Phase::Waiting(_) => self.end(Terminal::AbortedStreaming, Some(kind)),
             other => other,
+        }
+    }
+
+    /// The user stops a run before anything of it was said: the prompt that began it is gone, and ends with it.
+    fn drop_own_prompt(&mut self) {
+        if let Some(prompt) = self.state.carry.waiting.take_own() {
+            self.requeue();
+            self.start_prompts(prompt.id.into_iter().collect());
         }
     }
 
@@ -295,7 +306,8 @@ impl Cx<'_> {
         }
         self.state.carry.withheld = None;
         // Whoever stops a run has seen what came of its prompts.
-        if terminal.is_success() || terminal.is_interrupt() {
+        let stopped = terminal.is_interrupt() && interrupt != Some(Interrupt::Leave);
+        if self.state.ledger.requested && (terminal.is_success() || stopped) {
             self.state.carry.unfinished.clear();
         }
         self.state.ledger.structured = self.read_structured().ok().filter(|_| terminal.is_success());

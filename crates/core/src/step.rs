@@ -24,6 +24,7 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
     let next = match event {
         Event::Submit(prompt) => cx.on_submit(phase, prompt),
         Event::Steer(prompt) => cx.on_steer(phase, prompt),
+        Event::TakeBack(id) => cx.on_take_back(phase, &id),
         Event::Interrupt(kind) => cx.on_interrupt(phase, kind),
         Event::Model { request, event } => cx.on_model(phase, request, event),
         Event::Examined { call, admission } => {
@@ -114,10 +115,18 @@ impl Cx<'_> {
     /// A message typed while something else goes on waits for the next results, or replaces what goes on if it cannot wait.
     /// After the end it waits for the next run.
     pub(crate) fn on_steer(&mut self, phase: Phase, prompt: Prompt) -> Phase {
-        let replaces = prompt.priority == Priority::Now && prompt.speaker == Speaker::User;
+        let replaces = prompt.priority == Priority::Now && prompt.speaker != Speaker::Task;
         self.persist(Record::Queued(prompt.clone()));
         self.state.carry.waiting.push(prompt);
         if replaces { self.on_interrupt(phase, Interrupt::Replace) } else { phase }
+    }
+
+    /// Somebody takes back what waits, or does it.
+    fn on_take_back(&mut self, phase: Phase, id: &str) -> Phase {
+        if self.state.carry.waiting.take_back(id) {
+            self.requeue();
+        }
+        phase
     }
 
     /// Prompts become part of the run.

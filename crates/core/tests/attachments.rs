@@ -128,9 +128,20 @@ fn a_prompt_that_cannot_wait_interrupts_and_replaces_what_runs() {
         > submit x                   preparing streaming | call-model #1 [user]
         < call write a               examine c1
         > c1 is write a              run c1
-        > steer n                    cancel-model #1 | settling | timer t1 800
+        > steer n                    cancel-model #1 | settling
         > c1 finished A              result c1 | done | = aborted_streaming after 1
         > submit y                   started id-n | preparing streaming | call-model #2 [user assistant(write) user(result) user(n/y)]
+        ",
+    );
+    // A command is for the program: it ends the run, and the model never reads it.
+    let command = || prompt("/cost", Speaker::Command, Priority::Now);
+    check(
+        Scenario::new().submit("x").text("Well").steer_prompt("/cost", command()).submit("y"),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < text Well
+        > steer /cost                cancel-model #1 | settling done | = aborted_streaming after 1
+        > submit y                   preparing streaming | call-model #2 [user assistant(text) user]
         ",
     );
     // News of a task is nobody's word against the run.
@@ -142,6 +153,32 @@ fn a_prompt_that_cannot_wait_interrupts_and_replaces_what_runs() {
         > steer t
         ",
     );
+}
+
+#[test]
+fn a_command_waits_for_the_end_of_the_run_and_can_be_taken_back() {
+    let command = || prompt("/cost", Speaker::Command, Priority::Next);
+    let waiting = |scenario: Scenario| log::state(scenario).waiting();
+    let steered = || {
+        let calls = Scenario::new().submit("x").call("read a").steer_prompt("/cost", command()).steer("b");
+        calls.ended(StopReason::ToolUse).finished(1, "A")
+    };
+    check(
+        steered(),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < call read a                examine c1
+        > c1 is read a               run c1
+        > steer /cost
+        > steer b
+        < end tool_use               settling
+        > c1 finished A              result c1 | said b | preparing streaming | call-model #2 [user assistant(read) user(result) user]
+        ",
+    );
+    let ended = || steered().text("Done.").ended(StopReason::EndTurn);
+    assert_eq!((waiting(ended()), waiting(ended().take_back("id-/cost"))), (1, 0));
+    let recalled = |scenario: Scenario| log::recall(log::records(scenario)).state.waiting();
+    assert_eq!((recalled(ended()), recalled(ended().take_back("id-/cost"))), (1, 0));
 }
 
 #[test]

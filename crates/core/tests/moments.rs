@@ -91,10 +91,10 @@ fn a_prompt_that_a_hook_refuses_is_gone_and_nothing_is_sent() {
 }
 
 #[test]
-fn a_prompt_that_waits_for_hooks_is_not_lost() {
+fn a_prompt_that_waits_for_hooks_is_lost_only_if_its_user_stops_it() {
     let asked = || hooked(&[HookEvent::UserPromptSubmit]).submit("x");
     check(
-        asked().interrupt(Interrupt::Stop).submit("y").hooked(1, "late", objects("no")).hooked(
+        asked().interrupt(Interrupt::Leave).submit("y").hooked(1, "late", objects("no")).hooked(
             2,
             "fine",
             nothing(),
@@ -105,6 +105,14 @@ fn a_prompt_that_waits_for_hooks_is_not_lost() {
         > submit y                   ask h2 UserPromptSubmit x | preparing
         > h1 says late
         > h2 says fine               ask h3 UserPromptSubmit y
+        ",
+    );
+    check(
+        asked().interrupt(Interrupt::Stop).submit("y"),
+        "
+        > submit x                   ask h1 UserPromptSubmit x | preparing
+        > interrupt                  cancel h1 | done | = aborted_streaming after 1
+        > submit y                   ask h2 UserPromptSubmit y | preparing
         ",
     );
     let recalled = recall(records(asked()));

@@ -232,6 +232,9 @@ fn prompts_of_runs_that_did_not_end_well_are_unfinished() {
     check(&|| joined(new()).text("Done.").ended(StopReason::EndTurn), &[]);
     check(&|| joined(new()).fails(FailureClass::Auth), &["x", "one"]);
     check(&|| joined(new()).interrupt(Interrupt::Stop), &[]);
+    check(&|| joined(new()).interrupt(Interrupt::Leave), &["x", "one"]);
+    // What asks no model answers nothing.
+    check(&|| joined(new()).fails(FailureClass::Auth).compact(""), &["x", "one"]);
     check(
         &|| joined(new()).fails(FailureClass::Auth).submit("y").fails(FailureClass::Auth),
         &["x", "one", "y"],

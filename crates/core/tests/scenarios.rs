@@ -253,7 +253,7 @@ fn an_edit_may_finish_when_the_user_only_says_something_else() {
         > c1 is write a              run c1
         < end tool_use               settling
         > steer y
-        > interrupt                  timer t1 800
+        > interrupt
         > c1 finished written        result c1 | done | = aborted_tools after 1
         ",
     );
@@ -524,8 +524,8 @@ fn an_interrupt_cancels_a_read_also_when_something_else_is_said_and_each_call_on
         < call write a               examine c1
         > c1 is write a              run c1
         < end tool_use               settling
-        > interrupt                  timer t1 800
-        > interrupt                  cancel c1
+        > interrupt
+        > interrupt                  cancel c1 | timer t1 800
         > interrupt
         > c1 finished A              result c1 | done | = aborted_tools after 1
         ",

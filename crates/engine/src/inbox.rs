@@ -1,7 +1,7 @@
 //! What reaches a session from outside: messages and answers through handles, interrupts, and tasks that have ended.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use futures_util::task::AtomicWaker;
@@ -28,21 +28,26 @@ pub struct SessionEnded;
 /// The wish to interrupt, beside the inbox: it must never wait behind messages.
 #[derive(Debug, Default)]
 struct Interrupts {
-    wish: AtomicBool,
+    /// None, or the number of a wish in [`WISHES`].
+    wish: AtomicU8,
     waker: AtomicWaker,
 }
 
+/// What may be wished for, by its number: the stronger wish is the later one.
+const WISHES: [Option<Interrupt>; 3] = [None, Some(Interrupt::Stop), Some(Interrupt::Leave)];
+
 impl Interrupts {
-    fn ask(&self) {
-        self.wish.store(true, Ordering::Release);
+    fn ask(&self, kind: Interrupt) {
+        let number = WISHES.iter().position(|wish| *wish == Some(kind)).and_then(|at| u8::try_from(at).ok());
+        self.wish.fetch_max(number.unwrap_or(1), Ordering::AcqRel);
         self.waker.wake();
     }
 
-    fn take(&self) -> bool {
-        self.wish.swap(false, Ordering::AcqRel)
+    fn take(&self) -> Option<Interrupt> {
+        WISHES.get(usize::from(self.wish.swap(0, Ordering::AcqRel))).copied().flatten()
     }
 
-    fn poll(&self, cx: &Context<'_>) -> bool {
+    fn poll(&self, cx: &Context<'_>) -> Option<Interrupt> {
         self.waker.register(cx.waker());
         self.take()
     }
@@ -68,12 +73,12 @@ impl Inbox {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Option<Event> {
         let interrupt = self.interrupts.poll(cx);
         if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
-            if interrupt {
-                self.interrupts.ask();
+            if let Some(kind) = interrupt {
+                self.interrupts.ask(kind);
             }
             return Some(event);
         }
-        interrupt.then_some(Event::Interrupt(Interrupt::Stop)).or_else(|| self.poll_tasks(cx))
+        interrupt.map(Event::Interrupt).or_else(|| self.poll_tasks(cx))
     }
 
     fn poll_tasks(&self, cx: &mut Context<'_>) -> Option<Event> {
@@ -89,7 +94,7 @@ impl Inbox {
         self.interrupts.take();
         let mut messages = Vec::new();
         while let Ok(event) = self.events.try_recv() {
-            if matches!(event, Event::Steer(_)) {
+            if matches!(event, Event::Steer(_) | Event::TakeBack(_)) {
                 messages.push(event);
             }
         }
@@ -113,7 +118,12 @@ fn notification(task: &EndedTask) -> Prompt {
 impl Handle {
     /// Asks the run to stop: every call is answered, the run ends with its terminal. Between runs it means nothing.
     pub fn interrupt(&self) {
-        self.interrupts.ask();
+        self.interrupts.ask(Interrupt::Stop);
+    }
+
+    /// The same because the process is about to end: whoever resumes the session finds the run's prompts unfinished.
+    pub fn leave(&self) {
+        self.interrupts.ask(Interrupt::Leave);
     }
 
     /// Stops the run because the user has said something else, which begins the next run: edits finish, other calls are

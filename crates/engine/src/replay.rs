@@ -223,14 +223,14 @@ impl Replay {
     /// A run begins at rest, and at rest nothing else is heard but what came of work in the background.
     fn check_order(&mut self, event: &Event) -> Result<(), Mismatch> {
         let begins = matches!(event, Event::Submit(_) | Event::Compact { .. } | Event::GoOn { .. });
-        if begins || matches!(event, Event::Steer(_)) {
+        if begins || matches!(event, Event::Steer(_) | Event::TakeBack(_)) {
             self.doubt = None;
         } else if let Some(doubt) = self.doubt.take() {
             return Err(doubt);
         }
         let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
         let is_background = matches!(event, Event::Forked { fork, .. } if self.state.is_background(*fork));
-        let may_rest = begins || is_background || matches!(event, Event::Steer(_));
+        let may_rest = begins || is_background || matches!(event, Event::Steer(_) | Event::TakeBack(_));
         let fits = if is_over { may_rest } else { !begins };
         if fits {
             return Ok(());

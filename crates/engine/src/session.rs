@@ -178,6 +178,12 @@ impl Session {
         self.machine.state.waiting_prompts()
     }
 
+    /// Takes back what waits under this id, for good. Between runs; during one there may be nothing to take back any more.
+    pub fn take_back(&mut self, id: Arc<str>) {
+        self.take_messages();
+        self.machine.advance(Event::TakeBack(id));
+    }
+
     /// How many messages wait that no request has carried yet: those that were steered, and news of background tasks. They
     /// are part of the next run.
     pub fn waiting(&mut self) -> usize {

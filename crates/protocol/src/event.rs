@@ -46,6 +46,8 @@ pub enum Event {
     },
     /// A message typed while the run goes on; its priority says when it goes in.
     Steer(Prompt),
+    /// What waits under this id is taken back: nobody is to say it to the model, or it was a command that is done now.
+    TakeBack(Arc<str>),
     /// Stop: answer everything and end.
     Interrupt(Interrupt),
     /// News from the model, about this request.
@@ -133,6 +135,8 @@ pub enum Interrupt {
     Stop,
     /// The user typed something else, which waits as a steered message and says enough.
     Replace,
+    /// The process is about to end, and nobody sees what becomes of the run: its prompts stay unfinished.
+    Leave,
 }
 
 /// What a user says, or what the engine has to tell the model: one or more blocks.
@@ -162,6 +166,8 @@ pub enum Speaker {
     User,
     /// The engine, about a background task that has ended.
     Task,
+    /// A person, to the program and not to the model: a command that waits for the end of the run.
+    Command,
 }
 
 /// When a prompt goes in that comes during a run: those of a higher priority first, in order within one.

@@ -183,6 +183,8 @@ pub enum Update {
     },
     /// Prompts became part of the run, by the ids their senders gave them. They are done when the run ends well.
     PromptsStarted(Vec<Arc<str>>),
+    /// Hooks blocked prompts with these ids: they are gone and never sent.
+    PromptsRefused(Vec<Arc<str>>),
     /// The limit of turns is reached; the run ends.
     TurnsUsedUp {
         /// How many turns there were.
@@ -416,6 +418,18 @@ impl Outcome {
     /// What went wrong, as one text; empty if nothing did.
     #[must_use]
     pub fn error_text(&self) -> String {
-        self.errors.join("; ")
+        let mut text = String::new();
+        for error in &self.errors {
+            let gap = if text.is_empty() {
+                ""
+            } else if text.ends_with('.') {
+                " "
+            } else {
+                "; "
+            };
+            text.push_str(gap);
+            text.push_str(error);
+        }
+        text
     }
 }

@@ -59,10 +59,11 @@ const STOPS: [&str; 8] = [
     "new",
 ];
 /// Parts of requests and updates that only some walks have.
-const SIGHTS: [&str; 21] = [
+const SIGHTS: [&str; 22] = [
     "cache missed",
     "cleared by the provider",
     "compaction failed",
+    "command that waits",
     "crashed",
     "facts restated",
     "fell back",

@@ -516,7 +516,8 @@ impl World {
     fn try_event(&mut self) -> Result<Option<Event>, String> {
         let event = match self.rng.below(220) {
             0 => {
-                let kind = if self.rng.one_in(2) { Interrupt::Stop } else { Interrupt::Replace };
+                let kinds = [Interrupt::Stop, Interrupt::Replace, Interrupt::Leave];
+                let kind = self.rng.pick(&kinds).unwrap_or(Interrupt::Stop);
                 self.rng.one_in(2).then_some(Event::Interrupt(kind))
             }
             1..=4 => Some(self.steer()),
@@ -546,7 +547,14 @@ impl World {
         self.steered += 1;
         let prompt = self.random_prompt(&format!("steer {}", self.steered));
         // A prompt that is submitted while something else goes on waits like the others.
-        if self.rng.one_in(6) { Event::Submit(prompt) } else { Event::Steer(prompt) }
+        if self.rng.one_in(6) {
+            Event::Submit(prompt)
+        } else if self.rng.one_in(10) {
+            self.coverage.count("sight", "command that waits");
+            Event::Steer(Prompt { speaker: Speaker::Command, ..prompt })
+        } else {
+            Event::Steer(prompt)
+        }
     }
 
     /// Late or doubled news. A prompt or a message would be new, not late.
@@ -627,7 +635,7 @@ impl World {
 
 /// Whether somebody who says this wants the run to end.
 pub(crate) fn replaces(prompt: &Prompt) -> bool {
-    prompt.priority == Priority::Now && prompt.speaker == Speaker::User
+    prompt.priority == Priority::Now && prompt.speaker != Speaker::Task
 }
 
 fn is_steered(block: &Block) -> bool {

@@ -141,12 +141,13 @@ impl Trace {
                 let about = match how {
                     Interrupt::Stop => "stop",
                     Interrupt::Replace => "replaced by a new prompt",
+                    Interrupt::Leave => "the process ended",
                 };
                 self.mark(MarkKind::Interrupt, "interrupted", about);
                 self.close_requests(&RequestOutcome::Interrupted);
             }
             Event::Model { request, event } => self.model(*request, event),
-            Event::Examined { .. } | Event::Answered { .. } | Event::Finished { .. } => {
+            Event::TakeBack(_) | Event::Examined { .. } | Event::Answered { .. } | Event::Finished { .. } => {
                 self.call_happened(event);
             }
             Event::Forked { outcome, .. } => self.forked(outcome),

@@ -24,6 +24,13 @@ pub enum InputLine {
         /// What is said instead.
         prompt: Option<InputPrompt>,
     },
+    /// A request that makes no sense; answered by [`control_error`].
+    Invalid {
+        /// The request, as its sender calls it.
+        request_id: String,
+        /// What is wrong with it.
+        problem: InputProblem,
+    },
     /// A request that is not supported; answered by [`control_error`].
     Unsupported {
         /// The request, as its sender calls it.
@@ -154,7 +161,10 @@ impl InputLine {
             "control_request" => {
                 let ControlJson { request_id, request } = serde_json::from_str(line)?;
                 match request.subtype.as_str() {
-                    "interrupt" => Self::Interrupt { request_id, prompt: brought(line)? },
+                    "interrupt" => match brought(line) {
+                        Ok(prompt) => Self::Interrupt { request_id, prompt },
+                        Err(problem) => Self::Invalid { request_id, problem },
+                    },
                     _ => Self::Unsupported { request_id, subtype: request.subtype },
                 }
             }

@@ -282,6 +282,11 @@ impl Translator {
             }
             Update::Repaired(repairs) => self.informational(&describe(repairs), "notice", out),
             Update::PromptsStarted(ids) => self.on_started(ids, out),
+            Update::PromptsRefused(ids) => {
+                for id in ids {
+                    self.lifecycle(id, Lifecycle::Refused, out);
+                }
+            }
             Update::Failed { terminal, text, failure } => {
                 self.failed(*terminal, text, failure.as_deref(), out);
             }

@@ -17,6 +17,7 @@ fn read(line: &str) -> String {
         Ok(InputLine::Interrupt { request_id, prompt: Some(prompt) }) => {
             format!("interrupt {request_id} with {:?} {:?}", prompt.text(), prompt.priority)
         }
+        Ok(InputLine::Invalid { request_id, problem }) => format!("{request_id} is wrong: {problem}"),
         Ok(InputLine::Unsupported { request_id, subtype }) => format!("{subtype} {request_id}"),
         Ok(InputLine::Ignored) => "ignored".into(),
         Ok(InputLine::Unknown(kind)) => format!("unknown {kind}"),
@@ -55,6 +56,10 @@ fn requests_and_signs_of_life() {
     check(
         r#"{"request_id":"r1","type":"control_request","request":{"subtype":"interrupt","message":{"role":"user","content":"hi"},"uuid":"u"}}"#,
         r#"interrupt r1 with Some("hi") Now"#,
+    );
+    check(
+        r#"{"request_id":"r1","type":"control_request","request":{"subtype":"interrupt","message":{"content":""}}}"#,
+        "r1 is wrong: the prompt is empty",
     );
     check(
         r#"{"type":"control_request","request_id":"r3","request":{"subtype":"mcp_message","message":{"jsonrpc":"2.0"}}}"#,

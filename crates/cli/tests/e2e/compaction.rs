@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::host::LINES;
+use crate::host::{Host, LINES, prompt};
 use crate::support::{Stage, Told};
 
 const SUMMARY: &str = "replaced by what you write now";
@@ -107,10 +107,16 @@ fn a_full_context_waits_for_a_compaction_by_the_user() {
         ]),
         |server| server,
     );
-    let variables = [("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "200000"), ("DISABLE_AUTO_COMPACT", "1")];
+    let command = stage.command(&[&LINES[..], &["--allowedTools", "Bash"]].concat());
+    let command = command.env("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "200000").env("DISABLE_AUTO_COMPACT", "1");
+    let mut host = Host::spawn(command.into_command());
     let long = "many words ".repeat(3_000);
-    let (lines, _) = conversation(&stage, &[&long, "/compact", "go on"], &variables);
-    let results: Vec<_> = lines.iter().filter(|line| line["type"] == "result").collect();
+    let results: Vec<Value> = [&long, "/compact", "go on"]
+        .map(|text| {
+            host.say(&prompt(text, text));
+            host.hear_until("result").pop().unwrap()
+        })
+        .into();
     let seen: Vec<_> =
         results.iter().map(|result| result["terminal_reason"].as_str().unwrap_or("")).collect();
     assert_eq!(seen, ["blocking_limit", "", "completed"], "{results:?}");

@@ -137,6 +137,89 @@ fn a_command_during_a_run_is_done_after_it_and_never_sent() {
 }
 
 #[test]
+fn a_command_holds_no_message_back() {
+    let stage = busy("touch began; until [ -e go-on ]; do sleep 0.05; done");
+    let mut host = Host::start(&stage, &BASH);
+    host.say(&prompt("go", "u1"));
+    stage.wait_for_file("began");
+    host.say(&prompt("/cost", "u2"));
+    host.say(&prompt("this is next", "u3"));
+    std::thread::sleep(Duration::from_millis(300));
+    stage.project.write("go-on", "").unwrap();
+    assert_eq!(host.hear_until("result").last().unwrap()["user_message_uuids"], json!(["u1", "u3"]));
+    assert_eq!(fates(&host.hear_until("result")), ["u2 started", "u2 completed"]);
+    assert!(said(&stage, 1).contains("this is next"));
+    assert_eq!(host.end().0.len(), 0, "nothing else is owed");
+}
+
+#[test]
+fn an_interrupt_can_bring_a_command_and_one_that_makes_no_sense_is_answered() {
+    let stage = busy("touch began; sleep 20");
+    let mut host = Host::start(&stage, &BASH);
+    host.say(&prompt("go", "u1"));
+    stage.wait_for_file("began");
+    let interrupt = |content: &str| {
+        json!({"type": "control_request", "request_id": "r1", "request": {"subtype": "interrupt",
+            "message": {"role": "user", "content": content}, "uuid": "u2"}})
+    };
+    host.say(&interrupt(""));
+    let answer = host.hear_until("control_response").pop().unwrap();
+    assert_eq!(
+        (&answer["response"]["subtype"], &answer["response"]["request_id"]),
+        (&json!("error"), &json!("r1"))
+    );
+    host.say(&interrupt("/cost"));
+    assert_eq!(host.hear_until("result").last().unwrap()["terminal_reason"], "aborted_tools");
+    let lines = host.hear_until("result");
+    assert!(lines.last().unwrap()["result"].as_str().unwrap().starts_with("Cost:"));
+    assert_eq!(fates(&lines), ["u2 started", "u2 completed"]);
+    assert_eq!(host.end().1.code(), Some(0));
+}
+
+#[test]
+fn a_message_that_a_hook_blocks_is_refused_and_asks_no_model() {
+    let stage = busy("touch began; until [ -e go-on ]; do sleep 0.05; done");
+    let hook = json!({"type": "command", "command": "grep -q bad && { echo no >&2; exit 2; }; exit 0"});
+    let settings = json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}}).to_string();
+    let mut host = Host::start(&stage, &["--allowedTools", "Bash", "--settings", &settings]);
+    host.say(&prompt("go", "u1"));
+    stage.wait_for_file("began");
+    host.say(&prompt("bad words", "u2"));
+    std::thread::sleep(Duration::from_millis(300));
+    stage.project.write("go-on", "").unwrap();
+    let lines = host.hear_until("result");
+    assert_eq!(fates(&lines), ["u1 started", "u2 refused", "u1 completed"]);
+    assert_eq!((host.end().0.len(), stage.requests()), (0, 2), "no run follows");
+}
+
+#[test]
+fn at_a_question_a_message_can_replace_the_run() {
+    let stage = busy("touch began; sleep 20");
+    let mut talk = Talk::begin(&stage, &["go"]);
+    talk.is_asked();
+    talk.types("/now something else");
+    talk.sees("One.");
+    talk.types("/exit");
+    assert_eq!(talk.ends().0, Some(0));
+    assert!(said(&stage, 1).contains("something else") && stage.project.read("began").is_err());
+}
+
+#[test]
+fn a_process_that_is_told_to_end_leaves_its_prompt_to_the_next() {
+    let stage = busy("touch began; sleep 20");
+    let running = stage.command(&["-p", "first words", "--allowedTools", "Bash"]).start().unwrap();
+    stage.wait_for_file("began");
+    running.terminate().unwrap();
+    assert_eq!(running.finish().unwrap().code(), Some(143));
+    let mut talk = Talk::begin(&stage, &["--continue"]);
+    talk.sees("Not finished: first words");
+    talk.presses("\r");
+    talk.sees("One.");
+    talk.types("/exit");
+    assert_eq!(talk.ends().0, Some(0));
+}
+
+#[test]
 fn at_a_terminal_a_message_can_replace_the_run() {
     let stage = busy("touch began; sleep 20");
     let mut talk = Talk::begin(&stage, &["--allowedTools", "Bash", "--", "go"]);
@@ -162,6 +245,7 @@ fn killed() -> (Stage, String) {
     let mut host = Host::start(&stage, &BASH);
     host.say(&prompt("first words", "11111111-2222-4333-8444-555555555555"));
     stage.wait_for_file("began");
+    host.say(&prompt("/cost", "51111111-2222-4333-8444-555555555555"));
     host.say(&prompt("second words", "21111111-2222-4333-8444-555555555555"));
     let file = log(&stage);
     let is_queued = || std::fs::read_to_string(&file).unwrap().contains("second words");
@@ -184,7 +268,10 @@ fn after_a_crash_hosts_hear_what_was_not_completed() {
     let fates = fates(&lines);
     let short: Vec<String> =
         fates.iter().map(|fate| fate.replace("1111111-2222-4333-8444-555555555555", "")).collect();
-    assert_eq!(short, ["1 cancelled", "2 queued", "2 started", "3 started", "2 completed", "3 completed"]);
+    assert_eq!(
+        short,
+        ["1 cancelled", "5 cancelled", "2 queued", "2 started", "3 started", "2 completed", "3 completed"]
+    );
     host.end();
     let mut host = Host::start(&stage, &["--resume", &session]);
     host.say(&prompt("and on", "41111111-2222-4333-8444-555555555555"));
@@ -196,15 +283,17 @@ fn after_a_crash_hosts_hear_what_was_not_completed() {
 fn after_a_crash_a_person_is_offered_the_prompt_again() {
     let (stage, session) = killed();
     let mut talk = Talk::begin(&stage, &["--resume", &session]);
-    talk.sees("Not sent yet, goes with your next prompt: second words");
-    talk.sees("The last run did not finish. Its prompt is in the input line");
+    talk.sees("Not done: /cost");
+    talk.sees("Not finished: first words");
+    talk.sees("Not sent yet: second words");
+    talk.sees("Press Enter to go on with it, or type another prompt.");
     talk.presses("\r");
     talk.sees("One.");
     talk.types("/exit");
     let (code, screen) = talk.ends();
     assert_eq!(code, Some(0), "{screen:?}");
     let said = said(&stage, 1);
-    assert_eq!((said.matches("first words").count(), said.matches("second words").count()), (2, 1), "{said}");
+    assert_eq!((said.matches("first words").count(), said.matches("second words").count()), (1, 1), "{said}");
     let talk = Talk::begin(&stage, &["--resume", &session]);
     talk.sees("Leave with Ctrl-D");
     let (_, screen) = {
@@ -212,7 +301,7 @@ fn after_a_crash_a_person_is_offered_the_prompt_again() {
         talk.types("/exit");
         talk.ends()
     };
-    assert!(!screen.contains("did not finish"), "{screen:?}");
+    assert!(!screen.contains("Not finished"), "{screen:?}");
 }
 
 #[test]

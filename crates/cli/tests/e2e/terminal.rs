@@ -145,7 +145,7 @@ fn a_failure_is_said_where_somebody_sees_it() {
     assert!(stdout.contains("401"), "{stdout}");
     assert!(screen.contains("windlass: ") && screen.contains("401"), "{screen:?}");
     let (_, screen) = on_terminal_of(80, true, &Stage::new(refusal), &["-p", "go"]);
-    assert_eq!(screen.matches("invalid x-api-key").count(), 1, "{screen:?}");
+    assert_eq!(screen.matches("(HTTP 401)").count(), 1, "{screen:?}");
 }
 
 #[test]

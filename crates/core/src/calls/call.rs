@@ -268,10 +268,7 @@ impl Call {
                 self.approved = true;
                 self.change_input(input);
             }
-            Answer::Deny(text) => {
-                self.repeated = repeated;
-                self.deny(text, /* by a person */ true, cx);
-            }
+            Answer::Deny(text) => self.deny(text, /* by a person */ true, cx),
         }
     }
 
@@ -425,7 +422,7 @@ impl Call {
     /// The call came to this. An interrupted one says nothing about the next.
     pub(super) fn conclude(&mut self, outcome: ToolOutcome, cx: &mut Cx<'_>) {
         if !self.stopping {
-            let effect = if repeats::has_waited(self.waits, self.duration_ms()) {
+            let effect = if repeats::has_waited(self.waits, self.duration_ms(), outcome.is_error) {
                 CallEffect::Waited
             } else if self.acted && !outcome.is_error {
                 CallEffect::Changed
@@ -505,7 +502,8 @@ fn may_finish(kind: CallKind, interrupt: Interrupt) -> bool {
 /// Whether a call does nothing but let time pass.
 fn only_sleeps(facts: &CallFacts) -> bool {
     let plain = facts.commands.as_ref().and_then(|commands| commands.plain.as_deref().ok());
-    let is_sleep = |command: &PlainCommand| command.words.first().is_some_and(|word| word == "sleep");
+    let name = |word: &String| word.rsplit('/').next() == Some("sleep");
+    let is_sleep = |command: &PlainCommand| command.words.first().is_some_and(name);
     plain.is_some_and(|commands| !commands.is_empty() && commands.iter().all(is_sleep))
 }
 

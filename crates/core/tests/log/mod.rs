@@ -261,6 +261,10 @@ impl Scenario {
         self.other(format!("> steer {words}"), Event::Steer(prompt))
     }
 
+    pub(crate) fn take_back(self, id: &str) -> Self {
+        self.other(format!("> take back {id}"), Event::TakeBack(id.into()))
+    }
+
     pub(crate) fn interrupt(self, kind: Interrupt) -> Self {
         self.other("> interrupt".into(), Event::Interrupt(kind))
     }
@@ -740,6 +744,7 @@ fn update_words(update: &Update) -> Option<String> {
             let verdict = format!("{:?}", summary.verdict).to_lowercase();
             format!("stop hooks {verdict} [{ran}] {}", summary.reasons.join("; ")).trim_end().to_owned()
         }
+        Update::PromptsRefused(ids) => format!("refused {}", ids.join(",")),
         Update::PromptsStarted(ids) => format!("started {}", ids.join(",")),
         Update::PromptSuggestion { suggestion } => format!("suggestion {suggestion}"),
         Update::ToolUseSummary { summary, tool_use_ids } => {

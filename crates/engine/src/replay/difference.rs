@@ -182,6 +182,7 @@ pub(super) fn event_name(event: &Event) -> &'static str {
         Event::Compact { .. } => "a request to compact",
         Event::GoOn { .. } => "a request to continue",
         Event::Steer(_) => "a queued message",
+        Event::TakeBack(_) => "a queued message that was taken back",
         Event::Interrupt(_) => "an interrupt",
         Event::Model { event, .. } => match event {
             ModelEvent::Started { .. } => "the start of a response",

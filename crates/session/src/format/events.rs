@@ -4,8 +4,8 @@ use windlass_protocol::{Delta, Event, Interrupt, ModelEvent, ModelNote, Priority
 
 use super::json::{choice, names, object};
 
-names!(Interrupt { "stop" = Stop, "replace" = Replace });
-names!(Speaker { "user" = User, "task" = Task });
+names!(Interrupt { "stop" = Stop, "replace" = Replace, "leave" = Leave });
+names!(Speaker { "user" = User, "task" = Task, "command" = Command });
 names!(Priority { "now" = Now, "next" = Next, "later" = Later });
 
 object!(Prompt { context, blocks, id, speaker, priority, token_budget, start });
@@ -40,6 +40,7 @@ choice!(Event {
     "compact" = Compact { focus },
     "go_on" = GoOn { start },
     "steer" = Steer(prompt),
+    "take_back" = TakeBack(id),
     "interrupt" = Interrupt(how),
     "model" = Model { request, event },
     "examined" = Examined { call, admission },

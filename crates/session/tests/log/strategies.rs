@@ -271,7 +271,7 @@ fn tool_outcome() -> BoxedStrategy<ToolOutcome> {
 }
 
 fn prompt() -> BoxedStrategy<Prompt> {
-    let speaker = prop_oneof![Just(Speaker::User), Just(Speaker::Task)];
+    let speaker = prop_oneof![Just(Speaker::User), Just(Speaker::Task), Just(Speaker::Command)];
     let priority = prop_oneof![Just(Priority::Now), Just(Priority::Next), Just(Priority::Later)];
     let spoken = (vec(block(), 0..2), vec(block(), 0..3));
     (spoken, of(name()), speaker, priority, of(any::<u64>()), of(start()))
@@ -432,7 +432,8 @@ fn event() -> BoxedStrategy<Event> {
         text().prop_map(|focus| Event::Compact { focus }),
         of(start()).prop_map(|start| Event::GoOn { start }),
         prompt().prop_map(Event::Steer),
-        prop_oneof![Just(Interrupt::Stop), Just(Interrupt::Replace)].prop_map(Event::Interrupt),
+        prop_oneof![Just(Interrupt::Stop), Just(Interrupt::Replace), Just(Interrupt::Leave)]
+            .prop_map(Event::Interrupt),
         (any::<u32>(), answer).prop_map(|(call, answer)| Event::Answered { call: CallId(call), answer }),
         (any::<u32>(), text())
             .prop_map(|(call, text)| Event::Progress { call: CallId(call), progress: ToolProgress { text } }),
