@@ -216,9 +216,6 @@ fn prompts_that_wait_are_recalled_in_their_order() {
 
 #[test]
 fn prompts_of_runs_that_did_not_end_well_are_unfinished() {
-    let joined = |scenario: Scenario| {
-        scenario.submit("x").call("read a").steer("one").ended(StopReason::ToolUse).finished(1, "A")
-    };
     #[track_caller]
     fn check(scenario: &dyn Fn() -> Scenario, expected: &[&str]) {
         let texts = |state: &State| -> Vec<String> {
@@ -228,6 +225,9 @@ fn prompts_of_runs_that_did_not_end_well_are_unfinished() {
         assert_eq!(texts(&state(scenario())), expected, "at once");
         assert_eq!(texts(&recall(records(scenario())).state), expected, "recalled");
     }
+    let joined = |scenario: Scenario| {
+        scenario.submit("x").call("read a").steer("one").ended(StopReason::ToolUse).finished(1, "A")
+    };
     check(&|| joined(new()), &["x", "one"]);
     check(&|| joined(new()).text("Done.").ended(StopReason::EndTurn), &[]);
     check(&|| joined(new()).fails(FailureClass::Auth), &["x", "one"]);

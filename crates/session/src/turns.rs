@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use uuid::Uuid;
+use windlass_protocol::Origin;
 
 use crate::checkpoints::may_change_files;
 use crate::format::{Entry, EntryKind, Line, Mark, Meta, OwnLine};
@@ -180,7 +181,9 @@ fn ids(entry: &Entry) -> (u64, Vec<Uuid>) {
 
 fn is_prompt(entry: &Entry) -> bool {
     let answers = entry.message.as_ref().is_some_and(|message| message.get().contains("\"tool_result\""));
-    entry.kind == EntryKind::User && !entry.is_meta && !entry.is_summary && !entry.is_aside && !answers
+    let is_note = matches!(&entry.meta, Some(Meta::Said { origin: Origin::Interruption, .. }));
+    let is_said = entry.kind == EntryKind::User && !entry.is_meta && !entry.is_summary && !entry.is_aside;
+    is_said && !answers && !is_note
 }
 
 fn text(entry: &Entry) -> String {

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::value::to_raw_value;
 use windlass_config::{Config, Flags, Sync};
-use windlass_engine::Engine;
+use windlass_engine::{Asking, Engine};
 use windlass_ports::LogError;
 use windlass_protocol::{RawValueEq, SessionKey};
 use windlass_session::{
@@ -18,7 +18,8 @@ use windlass_session::{
 
 use super::{Recorded, Saved};
 
-/// What started a run without a UI, where nothing else is said.
+/// What started a session, where nothing else is said: a person at a terminal, or a command line.
+const PERSON: &str = "cli";
 const PRINT: &str = "sdk-cli";
 
 /// So long a run that is over waits for git.
@@ -40,12 +41,13 @@ pub(crate) struct Origins {
 impl Origins {
     pub(crate) fn new(config: &Config, flags: &Flags, git: Option<GitProgram>) -> Self {
         let home = &config.settings.home;
+        let by = if config.permissions.asking == Asking::Person { PERSON } else { PRINT };
         Self {
             cwd: config.cwd.clone(),
             flags: flags.clone(),
             recorded: Recorded::of(config),
             variables: config.files.plain_variables(&config.environment),
-            entrypoint: home.entrypoint.clone().unwrap_or_else(|| PRINT.into()),
+            entrypoint: home.entrypoint.clone().unwrap_or_else(|| by.into()),
             sync: home.sync,
             checkpoints: !home.no_checkpoints,
             repository: Repository::discover(&config.cwd),

@@ -1,6 +1,6 @@
 //! `/rewind`: back to a prompt.
 
-use crate::host::{Host, prompt};
+use crate::host::{Host, interrupt, prompt};
 use crate::support::Stage;
 
 /// Two prompts, each of which changes a file, then another.
@@ -140,6 +140,25 @@ fn what_was_spent_stays_spent() {
     stage.run(&["-p", "--continue", "/rewind 1 conversation"]);
     let third = cost(&stage, "third");
     assert!(third > second, "{second}, then {third}");
+}
+
+#[test]
+fn a_note_about_an_interrupt_is_no_prompt_to_go_back_to() {
+    let stage = Stage::new(
+        r#"[{"blocks": [{"text": "Slow."}], "end_delay_ms": 20000}, {"blocks": [{"text": "After."}]}]"#,
+    );
+    let mut host = Host::start(&stage, &[]);
+    host.say(&prompt("first words", "11111111-2222-4333-8444-555555555555"));
+    host.hear_until("assistant");
+    host.say(&interrupt("r1"));
+    host.hear_until("result");
+    host.say(&prompt("second words", "21111111-2222-4333-8444-555555555555"));
+    host.hear_until("result");
+    assert!(stage.last_user_text().contains("The user interrupted"), "the model reads it");
+    host.say(&prompt("/rewind", "31111111-2222-4333-8444-555555555555"));
+    let listed = host.hear_until("result").pop().unwrap()["result"].as_str().unwrap().to_owned();
+    assert!(listed.contains("first words") && listed.contains("second words"), "{listed}");
+    assert!(!listed.contains("interrupted"), "{listed}");
 }
 
 #[test]
