@@ -14,7 +14,7 @@ use crate::ladder::{self, Answer, Next, RUNGS, Retry, Situation};
 use crate::layers;
 use crate::retry::{self, Attempts, Verdict};
 use crate::settle::{After, Broken};
-use crate::state::{Left, Phase, Settling};
+use crate::state::{LeftEarly, Phase, Settling};
 use crate::step::Cx;
 use crate::stream::Streaming;
 use crate::structured;
@@ -47,7 +47,7 @@ impl Cx<'_> {
             self.retract(&mut streaming);
         }
         let then = self.follow(&mut streaming, &situation, next, verdict);
-        self.leave(streaming.calls, then, Left::default())
+        self.leave(streaming.calls, then, LeftEarly::default())
     }
 
     fn follow(

@@ -65,6 +65,8 @@ pub(crate) struct Ledger {
     pub(crate) requested: bool,
     /// Whether a new message of the user's ended the run.
     pub(crate) replaced: bool,
+    /// What was going on when the user interrupted, where that was no answer of the model.
+    pub(crate) interrupted: Option<&'static str>,
     /// Whether the user interrupted at a question, while no call was running.
     pub(crate) interrupted_question: bool,
     /// What the provider said about declining.
@@ -217,7 +219,9 @@ impl Ledger {
             Terminal::AbortedStreaming | Terminal::AbortedTools if self.replaced => {
                 "Interrupted by a new message.".into()
             }
-            Terminal::AbortedStreaming => "Interrupted while the model was answering.".into(),
+            Terminal::AbortedStreaming => {
+                self.interrupted.unwrap_or("Interrupted while the model was answering.").into()
+            }
             Terminal::AbortedTools if self.interrupted_question => {
                 "Interrupted at a permission prompt; the call was not run.".into()
             }

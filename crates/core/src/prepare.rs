@@ -99,7 +99,12 @@ pub(crate) enum Forced {
 impl Preparing {
     /// Whether it is for an answer that was begun: not at the start of a run, and not for a compaction that the user asked for.
     pub(crate) fn answers(&self) -> bool {
-        self.opening.is_none() && !matches!(self.forced, Some(Forced::Manual { .. }))
+        self.opening.is_none() && !self.only_compacts()
+    }
+
+    /// Whether the user asked for a compaction and nothing else.
+    pub(crate) fn only_compacts(&self) -> bool {
+        matches!(self.forced, Some(Forced::Manual { .. }))
     }
 
     /// Whether a layer waits for the answer to this question.
@@ -296,7 +301,7 @@ impl Cx<'_> {
 
 /// Mends what a resumed or hand-edited conversation brought, and says so. A run that only compacts sends nothing.
 fn last_gate(cx: &mut Cx<'_>, preparing: &mut Preparing, _: Option<Reply>) -> Step {
-    if matches!(preparing.forced, Some(Forced::Manual { .. })) {
+    if preparing.only_compacts() {
         return Step::Passed;
     }
     cx.take_out_foreign_thinking();

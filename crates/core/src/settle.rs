@@ -15,7 +15,7 @@ use crate::hooks::{About, ended_by_hook};
 use crate::ladder::Situation;
 use crate::prepare::{Asked, Reply};
 use crate::retry::Attempts;
-use crate::state::{Left, Phase, PhaseName, Settling, State, Waiting};
+use crate::state::{LeftEarly, Phase, PhaseName, Settling, State, Waiting};
 use crate::step::Cx;
 use crate::stream::answer;
 use crate::transition::Onward;
@@ -76,6 +76,13 @@ impl Cx<'_> {
 
     pub(crate) fn on_interrupt(&mut self, phase: Phase, kind: Interrupt) -> Phase {
         self.state.ledger.replaced |= kind == Interrupt::Replace;
+        self.state.ledger.interrupted = match &phase {
+            Phase::Preparing(preparing) if preparing.only_compacts() => Some(COMPACTION_STOPPED),
+            Phase::Preparing(_) => Some("Interrupted before the next request."),
+            Phase::Waiting(_) => Some("Interrupted while waiting to try again."),
+            Phase::Stopping(_) => Some("Interrupted while stop hooks were running."),
+            _ => None,
+        };
         match phase {
             Phase::Streaming(streaming) => self.interrupt_streaming(*streaming, kind),
             Phase::Settling(settling) => self.interrupt_settling(settling, kind),
@@ -123,7 +130,7 @@ impl Cx<'_> {
                 streaming.calls.leave_unstarted(unstarted, self);
                 streaming.calls.stop_again(self);
                 self.record_answer(&mut streaming);
-                return self.leave(streaming.calls, end, Left::default());
+                return self.leave(streaming.calls, end, LeftEarly::default());
             }
             Phase::Settling(mut settling) => {
                 // The word to stop reading may be among what was not done.
@@ -364,6 +371,8 @@ impl Cx<'_> {
         }
     }
 }
+
+const COMPACTION_STOPPED: &str = "The compaction was stopped; the conversation is as it was.";
 
 impl State {
     /// The session at rest, ready for the next submission. A run that was dropped in the middle is closed as

@@ -187,7 +187,7 @@ impl Phase {
 pub(crate) struct Settling {
     pub(crate) calls: CallQueue,
     pub(crate) then: After,
-    pub(crate) left: Left,
+    pub(crate) left: LeftEarly,
     /// When cancelled calls are given up.
     pub(crate) deadline: Option<TimerId>,
     /// What hooks are asked once every call is answered.
@@ -198,7 +198,7 @@ pub(crate) struct Settling {
 
 /// How the response was left, if it did not end by itself.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct LeftEarly {
     /// How the run was interrupted, if it was.
     pub(crate) interrupt: Option<Interrupt>,
     /// The request whose answer is not read any more.

@@ -16,7 +16,7 @@ use crate::ladder::{Answer, Fault};
 use crate::prefix::Sent;
 use crate::retry::{self, Attempts, Trouble, Verdict};
 use crate::settle::After;
-use crate::state::{Left, Phase, PhaseName, Settling};
+use crate::state::{LeftEarly, Phase, PhaseName, Settling};
 use crate::step::Cx;
 use windlass_protocol::Interrupt;
 
@@ -255,7 +255,11 @@ impl Cx<'_> {
         streaming.calls.cancel_for(kind, self);
         self.record_answer(&mut streaming);
         let end = After::End(Terminal::AbortedStreaming);
-        self.leave(streaming.calls, end, Left { interrupt: Some(kind), request: Some(streaming.request) })
+        self.leave(
+            streaming.calls,
+            end,
+            LeftEarly { interrupt: Some(kind), request: Some(streaming.request) },
+        )
     }
 
     /// A hook ends the run before a call of the response, which need not be complete for that.
@@ -264,7 +268,7 @@ impl Cx<'_> {
         streaming.calls.stop_for_hook(self);
         self.record_answer(&mut streaming);
         let end = After::End(Terminal::HookStopped);
-        self.leave(streaming.calls, end, Left { interrupt: None, request: Some(streaming.request) })
+        self.leave(streaming.calls, end, LeftEarly { interrupt: None, request: Some(streaming.request) })
     }
 
     /// Text that was on its way is shown as far as it came.
@@ -279,7 +283,7 @@ impl Cx<'_> {
     }
 
     /// The only road out of streaming.
-    pub(crate) fn leave(&mut self, mut calls: CallQueue, then: After, left: Left) -> Phase {
+    pub(crate) fn leave(&mut self, mut calls: CallQueue, then: After, left: LeftEarly) -> Phase {
         self.enter(PhaseName::Settling);
         calls.let_go();
         calls.advance(self);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use windlass_testkit::{Exchange, ReplyEnd, ServerBuilder};
 
 use crate::guard::find;
-use crate::host::{Host, prompt};
+use crate::host::{Host, LINES, prompt};
 use crate::support::{STREAM, Stage, grew, script};
 use crate::talk::Talk;
 
@@ -147,6 +147,32 @@ fn a_host_that_asks_gets_one_suggestion_behind_each_result() {
     assert!(report.contains("claude-haiku-5-5"), "{report}");
     let (rest, status) = host.end();
     assert_eq!((rest.len(), status.code()), (0, Some(0)));
+}
+
+#[test]
+fn a_suggestion_is_made_behind_the_cached_conversation_where_that_costs_less() {
+    let cached = |small: &str| {
+        let responses = json!([
+            {"when": {"contains": "Predict what the user types next"}, "blocks": [{"text": "Run the tests"}]},
+            {"blocks": [{"text": "One."}]},
+        ]);
+        let stage = Stage::serving(&responses, |server| {
+            server.count_tokens().script_for("haiku", script(&responses))
+        });
+        let flags = ["--prompt-suggestions", "--model", "claude-sonnet-5", "--thinking", "disabled"];
+        let command = stage.command(&[&LINES[..], &flags].concat());
+        let mut host = Host::spawn(command.env("ANTHROPIC_SMALL_FAST_MODEL", small).into_command());
+        host.say(&prompt(&"many words ".repeat(500), "u1"));
+        let lines = host.hear_until("prompt_suggestion");
+        let id = lines.last().unwrap()["session_id"].clone();
+        host.end();
+        let spent = spent_by_forks(&stage, &id);
+        spent[0]["spend"]["usage"]["cache_read_input_tokens"].as_u64().unwrap()
+    };
+    assert_eq!(cached("haiku"), 0, "a cheap model reads the end of the conversation alone");
+    // The same model at the same price: only the cache makes a difference.
+    let read = cached("claude-sonnet-5");
+    assert!(read > 3_000, "{read}");
 }
 
 #[test]

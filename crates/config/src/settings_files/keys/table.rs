@@ -235,7 +235,7 @@ pub(crate) static KEYS: &[Key] = &[
     Key::new(
         "repeatedCallsMax",
         Whole(1, u32::MAX as u64),
-        "After this many equal calls with equal results, a run that nobody can be asked about ends. Calls that wait do not count.",
+        "After this many equal calls with equal results, a run without a user ends. Calls that wait do not count.",
     )
     .or("25")
     .waits(),
