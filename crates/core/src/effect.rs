@@ -14,8 +14,8 @@ use crate::state::{PhaseName, State};
 /// What the driver must do, in this order.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// Put a fact into the log. What stands behind it happens only once it is there, and if it cannot be put there, does not
-    /// happen at all: the answer is then [`Event::StoreFailed`](windlass_protocol::Event::StoreFailed).
+    /// Put a fact into the log. What stands behind it happens only once it is there, and if it cannot be put there, nothing
+    /// but [what stops](Effect::stops) something happens: the answer is then [`Event::StoreFailed`](windlass_protocol::Event::StoreFailed).
     Persist {
         /// The fact.
         record: Record,
@@ -113,6 +113,17 @@ pub enum Effect {
     },
     /// Look for memory that may help with this prompt, beside the run; answered by [`Event::Prefetched`](windlass_protocol::Event::Prefetched) if there is any.
     Prefetch(Arc<str>),
+}
+
+impl Effect {
+    /// Whether it only stops what is at work: then it happens whatever becomes of the log.
+    #[must_use]
+    pub fn stops(&self) -> bool {
+        matches!(
+            self,
+            Self::CancelModel(_) | Self::CancelTool(_) | Self::CancelFork(_) | Self::CancelHooks(_)
+        )
+    }
 }
 
 /// The effects of one step, in order.

@@ -247,8 +247,8 @@ impl Machine {
         Poll::Ready(done)
     }
 
-    /// Nothing that stands behind the records happens, and the core is told so. A run that is over is the exception: how it
-    /// ended is still told, with a word of warning in front.
+    /// Nothing that stands behind the records happens but what stops something, and the core is told so. A run that is over is
+    /// the exception: how it ended is still told, with a word of warning in front.
     fn on_log_failed(&mut self, error: &LogError) {
         self.journal.fail();
         let behind = std::mem::take(&mut self.todo);
@@ -265,6 +265,8 @@ impl Machine {
             }
             let after = std::mem::replace(&mut self.todo, behind);
             self.todo.extend(after);
+        } else {
+            behind.into_iter().filter(Effect::stops).for_each(|effect| self.inflight.perform(effect));
         }
     }
 

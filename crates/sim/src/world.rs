@@ -290,7 +290,7 @@ impl World {
         }
     }
 
-    /// One step of the core. If the log has just failed, nothing that it asks for is done.
+    /// One step of the core. If the log has just failed, nothing that it asks for is done but what stops something.
     fn hear(&mut self, event: Event, log_failed: bool) -> Result<(), String> {
         self.now += self.rng.below(50);
         if self.past.len() < PAST_MAX && self.rng.one_in(4) {
@@ -328,9 +328,9 @@ impl World {
             Done::All => Vec::new(),
             Done::UpToFailure(at) | Done::UpToCrash(at) => {
                 if let Some(told) = &mut told {
-                    told.truncate(at);
+                    cut(told, at);
                 }
-                effects.split_off(at.min(effects.len()))
+                cut(&mut effects, at)
             }
         };
         let step = Step {
@@ -631,6 +631,15 @@ impl World {
         };
         Some(Event::Model { request, event })
     }
+}
+
+/// Leaves what is done although the log failed at this effect; what is not done. A fork may begin and be dropped in one step.
+fn cut(effects: &mut Vec<Effect>, at: usize) -> Vec<Effect> {
+    let behind = effects.split_off(at.min(effects.len()));
+    let begins = |stop: &Effect, other: &Effect| matches!((stop, other), (Effect::CancelFork(id), Effect::Fork { fork, .. }) if id == fork);
+    let stops = behind.iter().filter(|stop| stop.stops() && !behind.iter().any(|other| begins(stop, other)));
+    effects.extend(stops.cloned());
+    behind
 }
 
 /// Whether somebody who says this wants the run to end.
