@@ -50,9 +50,9 @@ impl CallQueue {
         self.calls.iter().any(|call| call.acted)
     }
 
-    /// A hook of a call said not to go on, and why.
+    /// What tells the user that a hook of a call ended the run, if one did.
     pub(crate) fn stopped_by_hook(&self) -> Option<&str> {
-        self.calls.iter().find_map(|call| Some(&*call.stop.as_ref()?.reason))
+        self.calls.iter().find_map(|call| Some(&*call.stop.as_ref()?.text))
     }
 
     /// Whether a hook that was asked before a call said not to go on.

@@ -11,7 +11,7 @@ use crate::attach::Around;
 use crate::budget;
 use crate::calls::CallQueue;
 use crate::effect::Effect;
-use crate::hooks::{About, ended_by_hook};
+use crate::hooks::About;
 use crate::ladder::Situation;
 use crate::prepare::{Asked, Reply};
 use crate::retry::Attempts;
@@ -286,8 +286,7 @@ impl Cx<'_> {
                 self.state.ledger.deferred = deferred;
             }
             Terminal::HookStopped => {
-                let reason = calls.stopped_by_hook().unwrap_or_default();
-                self.state.ledger.ended_by_hook = Some(ended_by_hook("A hook", reason));
+                self.state.ledger.ended_by_hook = calls.stopped_by_hook().map(str::to_owned);
             }
             _ => (),
         }

@@ -311,7 +311,7 @@ fn a_hook_before_a_call_can_end_the_run_and_nothing_else_starts() {
         > c2 is read b               ask h2 PreToolUse read b
         < call read c                examine c3
         > c3 is read c               ask h3 PreToolUse read c
-        > h2 says stop               notice A hook of read ended the run: enough | cancel-model #1 | cancel h3 | cancel c1 | settling | timer t1 800
+        > h2 says stop               cancel-model #1 | cancel h3 | cancel c1 | settling | timer t1 800
         < call read d
         < end tool_use
         > c1 finished A              result c1: A | result c2 error: Not run: a hook ended the run before this call started. | result c3 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1
@@ -410,7 +410,7 @@ fn a_hook_after_a_call_can_end_the_run_with_every_result() {
         > c3 is write c
         < end tool_use               settling
         > c1 finished A              ask h1 PostToolUse read a
-        > h1 says stop               notice A hook of read ended the run. | result c1: A
+        > h1 says stop               result c1: A
         > c2 finished B              ask h2 PostToolUse read b
         > h2 says nothing            run c3 | result c2: B
         > c3 finished C              ask h3 PostToolUse write c

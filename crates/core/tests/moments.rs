@@ -254,7 +254,7 @@ fn hooks_speak_before_a_person_is_asked() {
     check(
         requested().ended(StopReason::ToolUse).hooked(1, "stop", interrupts),
         &format!("{begin}< end tool_use               settling
-        > h1 says stop               notice A hook of write ended the run: enough | result c1 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1"),
+        > h1 says stop               result c1 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1"),
     );
 }
 

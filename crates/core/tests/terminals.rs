@@ -176,7 +176,7 @@ fn hook_stopped_before_and_after_a_call() {
         < call read b                examine c2
         > c2 is read b               ask h2 PreToolUse read b
         < end tool_use               settling
-        > h1 says stop               notice A hook of read ended the run: enough | cancel h2 | result c1 error: Not run: a hook ended the run before this call started. | result c2 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1 (well)
+        > h1 says stop               cancel h2 | result c1 error: Not run: a hook ended the run before this call started. | result c2 error: Not run: a hook ended the run before this call started. | done | = hook_stopped after 1 (well)
         ",
     );
     check(
@@ -192,7 +192,7 @@ fn hook_stopped_before_and_after_a_call() {
         > c1 is read a               run c1
         < end tool_use               settling
         > c1 finished A              ask h1 PostToolUse read a
-        > h1 says stop               notice A hook of read ended the run. | result c1: A | done | = hook_stopped after 1 (well)
+        > h1 says stop               result c1: A | done | = hook_stopped after 1 (well)
         ",
     );
 }

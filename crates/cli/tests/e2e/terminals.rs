@@ -55,7 +55,7 @@ fn hook_stopped() {
         told.ended("success", "hook_stopped", 0);
         assert_eq!(stage.requests(), 1);
         assert_eq!(stage.project.read("made").is_ok(), made, "{event}");
-        assert!(told.notes().contains("Not on a Friday."), "{}", told.notes());
+        assert_eq!(told.notes(), "A hook of Bash ended the run: Not on a Friday.", "once, at the end");
         assert_eq!(told.of("user").len(), 1, "the call is answered: {}", told.finished.stdout);
     };
     check("PreToolUse", false);

@@ -72,7 +72,8 @@ pub(super) struct Shown {
 /// A hook said not to go on.
 #[derive(Clone, Debug)]
 pub(super) struct StopWish {
-    pub(super) reason: String,
+    /// What tells the user so.
+    pub(super) text: String,
     /// It was asked before the call: nothing more happens. After a call, the others are still answered.
     pub(super) at_once: bool,
 }

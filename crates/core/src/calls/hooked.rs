@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use windlass_protocol::{
     Block, CallFacts, HookAnswer, HookCall, HookEvent, HookId, HookPermission, Offers, RawValue, RawValueEq,
-    ToolOutcome, Update,
+    ToolOutcome,
 };
 
 use super::CallQueue;
@@ -49,7 +49,7 @@ impl CallQueue {
         };
         let Some(call) = self.calls.iter_mut().find(waits) else { return };
         cx.show_notices(&answer);
-        call.note_stop(answer.stop.as_deref(), cx);
+        call.note_stop(answer.stop.as_deref());
         match call.stage.clone() {
             Stage::Hooking { facts, .. } => call.on_hooked_before(answer, facts, cx),
             Stage::Requesting { facts, .. } => call.on_requested(answer, facts, cx),
@@ -207,11 +207,11 @@ impl Call {
     }
 
     /// A wish from before the call stands whatever is wished for later.
-    fn note_stop(&mut self, reason: Option<&str>, cx: &mut Cx<'_>) {
+    fn note_stop(&mut self, reason: Option<&str>) {
         let Some(reason) = reason.filter(|_| self.stop.is_none()) else { return };
-        cx.emit(Update::Notice(ended_by_hook(&format!("A hook of {}", self.tool), reason)));
         let at_once = !matches!(self.stage, Stage::Reviewing { .. });
-        self.stop = Some(StopWish { reason: reason.to_owned(), at_once });
+        self.stop =
+            Some(StopWish { text: ended_by_hook(&format!("A hook of {}", self.tool), reason), at_once });
     }
 }
 
