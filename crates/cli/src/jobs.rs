@@ -30,26 +30,22 @@ pub(crate) enum Job {
 impl Job {
     /// What the texts of a whole prompt ask for.
     pub(crate) fn of_texts(texts: &[String]) -> Self {
-        match Entry::parse(&texts.join("\n\n")) {
-            Entry::Command(command) => Self::Command(command, None),
-            Entry::Refused(why) => Self::Refuse(why, None),
-            Entry::Now(message) => Self::Run(message.into()),
-            Entry::Prompt => {
-                let blocks = texts.iter().map(|text| Block::text(text)).collect();
-                Self::Run(Prompt { blocks, ..Prompt::default() })
-            }
-        }
+        let blocks = texts.iter().map(|text| Block::text(text)).collect();
+        Self::of(&texts.join("\n\n"), Prompt { blocks, ..Prompt::default() })
     }
-}
 
-impl Job {
     /// What a command asks for, which came with this id.
     pub(crate) fn of_command(text: &str, id: Arc<str>) -> Self {
+        Self::of(text, Prompt { id: Some(id), ..text.into() })
+    }
+
+    /// What a text asks for; this prompt, if it is no command.
+    fn of(text: &str, prompt: Prompt) -> Self {
         match Entry::parse(text) {
-            Entry::Command(command) => Self::Command(command, Some(id)),
-            Entry::Refused(why) => Self::Refuse(why, Some(id)),
-            Entry::Now(message) => Self::Run(Prompt { id: Some(id), ..message.into() }),
-            Entry::Prompt => Self::Run(Prompt { id: Some(id), ..text.into() }),
+            Entry::Command(command) => Self::Command(command, prompt.id),
+            Entry::Refused(why) => Self::Refuse(why, prompt.id),
+            Entry::Now(message) => Self::Run(Prompt { blocks: vec![Block::text(&message)], ..prompt }),
+            Entry::Prompt => Self::Run(prompt),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Block, FileChange, FileSeen, LookId, MemoryNote, Message, Origin, Priority, PromptId, Rest, Said,
-    Speaker, Surroundings, UnfinishedPrompt,
+    Speaker, Surroundings,
 };
 
 use crate::effect::Effect;
@@ -206,13 +206,19 @@ impl Cx<'_> {
         }
         let origin = if synthetic { Origin::Attachment } else { Origin::Prompt };
         let message = Arc::new(Message::user(self.message_id(), origin, blocks));
-        if !synthetic {
-            self.state.ledger.prompt = Some(PromptId { message: message.id, prompts: prompts.clone() });
-            let unfinished = UnfinishedPrompt { message: message.id, prompts: prompts.clone(), context: 0 };
-            self.state.carry.unfinished.push(unfinished);
-        }
-        self.show_said(Said { message: message.clone(), context: 0, prompts, taken }, synthetic);
+        let said = Said { message: message.clone(), context: 0, prompts, taken };
+        self.note_prompt(&said);
+        self.show_said(said, synthetic);
         attached.push(message);
+    }
+
+    /// What a person said is what the run is about, and unfinished until the run ends well.
+    pub(crate) fn note_prompt(&mut self, said: &Said) {
+        if said.is_prompt() {
+            self.state.ledger.prompt =
+                Some(PromptId { message: said.message.id, prompts: said.prompts.clone() });
+            self.state.carry.unfinished.push(said.unfinished());
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use windlass_protocol::{
 
 use crate::config::EarlyStart;
 use crate::effect::Effect;
-use crate::repeats::Repeats;
+use crate::repeats::{Repeats, Waits};
 use crate::step::Cx;
 use windlass_protocol::Interrupt;
 
@@ -62,7 +62,8 @@ impl CallQueue {
 
     /// Which of the prompts that wait go in with the results: after a call that only sleeps, all of them.
     pub(crate) fn due(&self) -> Priority {
-        if self.calls.iter().any(|call| call.sleeps) { Priority::Later } else { Priority::Next }
+        let only_sleeps = |call: &Call| call.waits == Waits::OnlySleeps;
+        if self.calls.iter().any(only_sleeps) { Priority::Later } else { Priority::Next }
     }
 
     /// The call that a hook put off.

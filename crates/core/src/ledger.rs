@@ -63,12 +63,8 @@ pub(crate) struct Ledger {
     pub(crate) ended_by_hook: Option<String>,
     /// Whether the model was asked in this run.
     pub(crate) requested: bool,
-    /// Whether a new message of the user's ended the run.
-    pub(crate) replaced: bool,
-    /// What was going on when the user interrupted, where that was no answer of the model.
-    pub(crate) interrupted: Option<&'static str>,
-    /// Whether the user interrupted at a question, while no call was running.
-    pub(crate) interrupted_question: bool,
+    /// What was interrupted, where it was neither an answer nor calls at work.
+    pub(crate) interrupted: Option<Interrupted>,
     /// What the provider said about declining.
     pub(crate) refusal: Option<String>,
 }
@@ -216,16 +212,11 @@ impl Ledger {
                  MAX_STRUCTURED_OUTPUT_RETRIES."
                     .into()
             }
-            Terminal::AbortedStreaming | Terminal::AbortedTools if self.replaced => {
-                "Interrupted by a new message.".into()
-            }
-            Terminal::AbortedStreaming => {
-                self.interrupted.unwrap_or("Interrupted while the model was answering.").into()
-            }
-            Terminal::AbortedTools if self.interrupted_question => {
-                "Interrupted at a permission prompt; the call was not run.".into()
-            }
-            Terminal::AbortedTools => "Interrupted while tools were running.".into(),
+            Terminal::AbortedStreaming | Terminal::AbortedTools => match self.interrupted {
+                Some(interrupted) => interrupted.text().into(),
+                None if terminal == Terminal::AbortedTools => "Interrupted while tools were running.".into(),
+                None => "Interrupted while the model was answering.".into(),
+            },
             Terminal::BlockingLimit => blocked(compaction).into(),
             Terminal::MaxOutputTokens => "The answer exceeded the output limit again and again. Ask for \
                  less at once, or raise CLAUDE_CODE_MAX_OUTPUT_TOKENS."
@@ -281,6 +272,36 @@ impl Ledger {
             _ => return None,
         };
         Some(cut)
+    }
+}
+
+/// What an interrupt met that the terminal does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interrupted {
+    /// Anything, for a new message of the user's.
+    ByMessage,
+    /// A compaction that the user had asked for.
+    Compaction,
+    /// The work before a request.
+    Preparation,
+    /// The pause before a request is sent again.
+    Pause,
+    /// Stop hooks.
+    StopHooks,
+    /// A question about a call, while no call was running.
+    Question,
+}
+
+impl Interrupted {
+    fn text(self) -> &'static str {
+        match self {
+            Self::ByMessage => "Interrupted by a new message.",
+            Self::Compaction => "The compaction was stopped; the conversation is as it was.",
+            Self::Preparation => "Interrupted before the next request.",
+            Self::Pause => "Interrupted while waiting to try again.",
+            Self::StopHooks => "Interrupted while stop hooks were running.",
+            Self::Question => "Interrupted at a permission prompt; the call was not run.",
+        }
     }
 }
 

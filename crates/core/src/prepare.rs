@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_protocol::{
-    Block, ForkId, HookAnswer, HookId, LookId, Message, ModelRequest, Origin, Outcome, PromptId, Record,
-    Requested, Role, Said, StartSource, StoreId, Surroundings, Terminal, UnfinishedPrompt, Update,
+    Block, ForkId, HookAnswer, HookId, LookId, Message, ModelRequest, Origin, Outcome, Record, Requested,
+    Role, Said, StartSource, StoreId, Surroundings, Terminal, Update,
 };
 
 use crate::budget::{self, TokenBudget};
@@ -146,10 +146,8 @@ impl Cx<'_> {
         let blocks = [context, blocks].concat();
         let message = Arc::new(Message::user(id, Origin::Prompt, blocks));
         let said = Said { message: message.clone(), context: in_front, prompts: ids.clone(), taken };
+        self.note_prompt(&said);
         self.persist(Record::Said(said));
-        self.state.ledger.prompt = Some(PromptId { message: id, prompts: ids.clone() });
-        let unfinished = UnfinishedPrompt { message: id, prompts: ids.clone(), context: in_front };
-        self.state.carry.unfinished.push(unfinished);
         self.start_prompts(ids);
         self.state.carry.messages.push(message);
     }

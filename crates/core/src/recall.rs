@@ -11,7 +11,6 @@ use std::sync::Arc;
 use windlass_protocol::{
     Answered, Block, CallId, CallResult, Decision, Event, Fate, Intended, Message, MessageId, ModelEvent,
     ModelSpend, Origin, Record, Requested, Role, Said, SentFacts, Spent, ToolOutcome, ToolUse, Transcript,
-    UnfinishedPrompt,
 };
 
 use crate::calls::input_hash;
@@ -187,9 +186,7 @@ impl Recall {
         self.state.carry.waiting.drop_first(said.taken);
         if said.is_prompt() {
             self.running = true;
-            let (message, context) = (said.message.id, said.context);
-            let unfinished = UnfinishedPrompt { message, prompts: said.prompts, context };
-            self.state.carry.unfinished.push(unfinished);
+            self.state.carry.unfinished.push(said.unfinished());
         }
         self.push(said.message);
     }

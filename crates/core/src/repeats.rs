@@ -6,7 +6,7 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use windlass_protocol::{CommandFacts, ToolOutcome, ToolUse};
+use windlass_protocol::{CommandFacts, PlainCommand, ToolOutcome, ToolUse};
 
 use crate::attach::reminder;
 use crate::config::RepeatPolicy;
@@ -30,25 +30,47 @@ pub(crate) enum CallEffect {
     Waited,
 }
 
-/// Whether a call waited, by whether its commands are known to and how long it took. A long call that failed worked in vain.
-pub(crate) fn has_waited(waits: bool, duration_ms: u64, is_error: bool) -> bool {
-    (waits && duration_ms >= WAITED_MS) || (!is_error && duration_ms >= WAITED_ANYWAY_MS)
+/// Which commands of a call are known to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Waits {
+    #[default]
+    None,
+    Some,
+    /// All, by nothing but sleep.
+    OnlySleeps,
 }
 
-/// Whether a command of the line is known to wait: by its name, or by a word that asks for it.
-pub(crate) fn waits(commands: &CommandFacts) -> bool {
+/// Whether a call waited, by its commands and how long it took. A long call that failed worked in vain.
+pub(crate) fn has_waited(waits: Waits, duration_ms: u64, is_error: bool) -> bool {
+    (waits != Waits::None && duration_ms >= WAITED_MS) || (!is_error && duration_ms >= WAITED_ANYWAY_MS)
+}
+
+/// Which commands of a line are known to wait: by their name, or by a word that asks for it.
+pub(crate) fn waits(commands: &CommandFacts) -> Waits {
+    let plain = commands.plain.as_deref().unwrap_or_default();
+    let sleeps = |command: &PlainCommand| program(&command.words) == Some("sleep");
+    if !plain.is_empty() && plain.iter().all(sleeps) {
+        Waits::OnlySleeps
+    } else if commands.found.iter().any(|command| is_waiting(&command.words)) {
+        Waits::Some
+    } else {
+        Waits::None
+    }
+}
+
+fn is_waiting(words: &[String]) -> bool {
     const NAMES: [&str; 5] = ["sleep", "usleep", "watch", "inotifywait", "fswatch"];
     const FLAGS: [&str; 3] = ["--wait", "--watch", "--follow"];
     const SUBCOMMANDS: [&str; 2] = ["wait", "watch"];
-    commands.found.iter().any(|command| {
-        let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-        let name = words.first().and_then(|word| word.rsplit('/').next());
-        // `kubectl wait`, `gh run watch`; a word behind an option may be anything.
-        let mut subcommands = words.iter().skip(1).take(2).take_while(|word| !word.starts_with('-'));
-        name.is_some_and(|name| NAMES.contains(&name))
-            || subcommands.any(|word| SUBCOMMANDS.contains(word))
-            || words.iter().any(|word| FLAGS.contains(word))
-    })
+    // `kubectl wait`, `gh run watch`; a word behind an option may be anything.
+    let mut subcommands = words.iter().skip(1).take(2).take_while(|word| !word.starts_with('-'));
+    program(words).is_some_and(|name| NAMES.contains(&name))
+        || subcommands.any(|word| SUBCOMMANDS.contains(&word.as_str()))
+        || words.iter().any(|word| FLAGS.contains(&word.as_str()))
+}
+
+fn program(words: &[String]) -> Option<&str> {
+    words.first().and_then(|word| word.rsplit('/').next())
 }
 
 /// Calls that came with the same result before.
@@ -221,7 +243,7 @@ mod tests {
         check(&["curl", "https://example.com/poll"], 10_000, true);
         check(&["echo", "sleeping"], 2_000, false);
         check(&["grep", "-r", "wait"], 2_000, false);
-        assert!(!has_waited(false, 60_000, /* is an error */ true), "a build that fails is no wait");
+        assert!(!has_waited(Waits::None, 60_000, /* is an error */ true), "a build that fails is no wait");
     }
 
     #[test]

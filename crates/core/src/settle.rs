@@ -13,6 +13,7 @@ use crate::calls::CallQueue;
 use crate::effect::Effect;
 use crate::hooks::About;
 use crate::ladder::Situation;
+use crate::ledger::Interrupted;
 use crate::prepare::{Asked, Reply};
 use crate::retry::Attempts;
 use crate::state::{LeftEarly, Phase, PhaseName, Settling, State, Waiting};
@@ -75,14 +76,16 @@ impl Cx<'_> {
     }
 
     pub(crate) fn on_interrupt(&mut self, phase: Phase, kind: Interrupt) -> Phase {
-        self.state.ledger.replaced |= kind == Interrupt::Replace;
-        self.state.ledger.interrupted = match &phase {
-            Phase::Preparing(preparing) if preparing.only_compacts() => Some(COMPACTION_STOPPED),
-            Phase::Preparing(_) => Some("Interrupted before the next request."),
-            Phase::Waiting(_) => Some("Interrupted while waiting to try again."),
-            Phase::Stopping(_) => Some("Interrupted while stop hooks were running."),
+        let interrupted = match &phase {
+            _ if kind == Interrupt::Replace => Some(Interrupted::ByMessage),
+            Phase::Preparing(preparing) if preparing.only_compacts() => Some(Interrupted::Compaction),
+            Phase::Preparing(_) => Some(Interrupted::Preparation),
+            Phase::Waiting(_) => Some(Interrupted::Pause),
+            Phase::Stopping(_) => Some(Interrupted::StopHooks),
+            Phase::Settling(settling) if settling.calls.only_asks() => Some(Interrupted::Question),
             _ => None,
         };
+        self.state.ledger.interrupted = self.state.ledger.interrupted.or(interrupted);
         match phase {
             Phase::Streaming(streaming) => self.interrupt_streaming(*streaming, kind),
             Phase::Settling(settling) => self.interrupt_settling(settling, kind),
@@ -163,7 +166,6 @@ impl Cx<'_> {
         settling.looking = None;
         self.cancel_round_hooks(&mut settling);
         settling.left.interrupt = settling.left.interrupt.or(Some(kind));
-        self.state.ledger.interrupted_question |= settling.calls.only_asks();
         settling.calls.cancel_for(kind, self);
         if settling.deadline.is_none() {
             settling.deadline = settling.calls.start_deadline(self);
@@ -306,7 +308,7 @@ impl Cx<'_> {
         self.state.carry.waiting.rest();
         self.state.carry.notes.from_hooks.clear();
         self.say_interrupted(terminal, interrupt);
-        self.drop_background();
+        self.drop_forks();
         if terminal.shows_failure() {
             self.release(Attempts::default());
         }
@@ -339,7 +341,9 @@ impl Cx<'_> {
             return;
         }
         let text = match (interrupt, terminal) {
-            (Some(Interrupt::Stop), Terminal::AbortedTools) if self.state.ledger.interrupted_question => {
+            (Some(Interrupt::Stop), Terminal::AbortedTools)
+                if self.state.ledger.interrupted == Some(Interrupted::Question) =>
+            {
                 "The user interrupted at a permission prompt; the call was not run."
             }
             (Some(Interrupt::Stop), Terminal::AbortedTools) => {
@@ -362,16 +366,14 @@ impl Cx<'_> {
         }
     }
 
-    /// What runs beside the run ends with it.
-    fn drop_background(&mut self) {
+    /// Forks beside the run end with it.
+    fn drop_forks(&mut self) {
         self.drop_summary();
         if let Some(fork) = self.state.carry.staged.drop_fork() {
             self.effects.push(Effect::CancelFork(fork));
         }
     }
 }
-
-const COMPACTION_STOPPED: &str = "The compaction was stopped; the conversation is as it was.";
 
 impl State {
     /// The session at rest, ready for the next submission. A run that was dropped in the middle is closed as

@@ -1,7 +1,6 @@
 //! What reaches a session from outside: messages and answers through handles, interrupts, and tasks that have ended.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use futures_util::task::AtomicWaker;
@@ -28,23 +27,21 @@ pub struct SessionEnded;
 /// The wish to interrupt, beside the inbox: it must never wait behind messages.
 #[derive(Debug, Default)]
 struct Interrupts {
-    /// None, or the number of a wish in [`WISHES`].
-    wish: AtomicU8,
+    wish: Mutex<Option<Interrupt>>,
     waker: AtomicWaker,
 }
 
-/// What may be wished for, by its number: the stronger wish is the later one.
-const WISHES: [Option<Interrupt>; 3] = [None, Some(Interrupt::Stop), Some(Interrupt::Leave)];
-
 impl Interrupts {
+    /// The strongest wish counts.
     fn ask(&self, kind: Interrupt) {
-        let number = WISHES.iter().position(|wish| *wish == Some(kind)).and_then(|at| u8::try_from(at).ok());
-        self.wish.fetch_max(number.unwrap_or(1), Ordering::AcqRel);
+        let mut wish = self.wish.lock().unwrap_or_else(PoisonError::into_inner);
+        *wish = (*wish).max(Some(kind));
+        drop(wish);
         self.waker.wake();
     }
 
     fn take(&self) -> Option<Interrupt> {
-        WISHES.get(usize::from(self.wish.swap(0, Ordering::AcqRel))).copied().flatten()
+        self.wish.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     fn poll(&self, cx: &Context<'_>) -> Option<Interrupt> {

@@ -83,13 +83,8 @@ impl Machine {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Update>> {
         for _ in 0..EVENTS_IN_A_ROW {
-            if let Some(update) = self.outbox.pop_front() {
+            if let Some(update) = ready!(self.poll_outbox(cx)) {
                 return Poll::Ready(Some(update));
-            }
-            if self.journal.is_pending() {
-                let done = ready!(self.journal.poll(cx));
-                self.go_on(done);
-                continue;
             }
             if self.state.terminal().is_some() {
                 self.inflight.end_run();
@@ -105,17 +100,21 @@ impl Machine {
     /// The next update of what is at work after the end of a run; nothing once all of it is over.
     pub(crate) fn poll_background(&mut self, cx: &mut Context<'_>) -> Poll<Option<Update>> {
         loop {
-            if let Some(update) = self.outbox.pop_front() {
+            if let Some(update) = ready!(self.poll_outbox(cx)) {
                 return Poll::Ready(Some(update));
-            }
-            if self.journal.is_pending() {
-                let done = ready!(self.journal.poll(cx));
-                self.go_on(done);
-                continue;
             }
             let Some(event) = ready!(self.inflight.poll_forks(cx)) else { return Poll::Ready(None) };
             self.advance(event);
         }
+    }
+
+    /// The next update that needs no further event, once the log has what stands before it.
+    fn poll_outbox(&mut self, cx: &mut Context<'_>) -> Poll<Option<Update>> {
+        while self.outbox.is_empty() && self.journal.is_pending() {
+            let done = ready!(self.journal.poll(cx));
+            self.go_on(done);
+        }
+        Poll::Ready(self.outbox.pop_front())
     }
 
     /// The end of a run that nobody watches.

@@ -128,8 +128,8 @@ pub enum Event {
     },
 }
 
-/// How a run is interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a run is interrupted, the stronger wish later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Interrupt {
     /// The user wants it to stop. The transcript says so.
     Stop,

@@ -328,6 +328,12 @@ impl Said {
         Self { message, context: 0, prompts: Vec::new(), taken: 0 }
     }
 
+    /// The same as a prompt whose run has not ended well.
+    #[must_use]
+    pub fn unfinished(&self) -> UnfinishedPrompt {
+        UnfinishedPrompt { message: self.message.id, prompts: self.prompts.clone(), context: self.context }
+    }
+
     /// Whether a person, or the program that speaks for one, said it.
     #[must_use]
     pub fn is_prompt(&self) -> bool {

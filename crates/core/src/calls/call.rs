@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use windlass_protocol::{
     Admission, Answer, Block, CallFacts, CallId, CallKind, Denial, ForkId, HookId, HookPermission, Intended,
-    MessageId, PlainCommand, Question, Record, Ruled, Ruling, ToolOutcome, ToolSpec, ToolUse, Update,
-    Verdict,
+    MessageId, Question, Record, Ruled, Ruling, ToolOutcome, ToolSpec, ToolUse, Update, Verdict,
 };
 
 use super::hooked::{Review, Undecided};
 use crate::effect::Effect;
 use crate::permission::{self, Case};
-use crate::repeats::{self, CallEffect};
+use crate::repeats::{self, CallEffect, Waits};
 use crate::state::Carry;
 use crate::step::Cx;
 use windlass_protocol::Interrupt;
@@ -36,8 +35,8 @@ pub(super) struct Call {
     pub(super) permission: Option<HookPermission>,
     /// When it started and when it ended.
     pub(super) ran_ms: (u64, u64),
-    /// One of its commands is known to wait.
-    pub(super) waits: bool,
+    /// Which of its commands are known to wait, once it has started.
+    pub(super) waits: Waits,
     /// The tool is done, and nobody was told.
     pub(super) end_untold: bool,
     /// What the model is told with the result.
@@ -57,8 +56,6 @@ pub(super) struct Call {
     pub(super) cancelled: bool,
     /// It started, and does more than read.
     pub(super) acted: bool,
-    /// It started, and only lets time pass.
-    pub(super) sleeps: bool,
     /// Its result as it was shown.
     pub(super) shown: Option<Shown>,
 }
@@ -135,7 +132,7 @@ impl Call {
             requested: false,
             permission: None,
             ran_ms: (0, 0),
-            waits: false,
+            waits: Waits::None,
             end_untold: false,
             remarks: Vec::new(),
             stop: None,
@@ -144,7 +141,6 @@ impl Call {
             stopping: false,
             cancelled: false,
             acted: false,
-            sleeps: false,
             shown: None,
         }
     }
@@ -287,8 +283,7 @@ impl Call {
         let decided = facts.paths.clone();
         let confined = permission::is_confined(&self.case(&facts, cx));
         self.acted = !facts.kind.is_read_only();
-        self.sleeps = only_sleeps(&facts);
-        self.waits = facts.commands.as_deref().is_some_and(repeats::waits);
+        self.waits = facts.commands.as_deref().map(repeats::waits).unwrap_or_default();
         self.ran_ms.0 = cx.at_ms;
         self.intend(&facts, cx);
         self.stage = Stage::Running { shared: facts.shared, kind: facts.kind };
@@ -498,14 +493,6 @@ fn unknown(name: &str, offered: &[ToolSpec]) -> String {
 /// in doubt.
 fn may_finish(kind: CallKind, interrupt: Interrupt) -> bool {
     kind == CallKind::Edit && interrupt == Interrupt::Replace
-}
-
-/// Whether a call does nothing but let time pass.
-fn only_sleeps(facts: &CallFacts) -> bool {
-    let plain = facts.commands.as_ref().and_then(|commands| commands.plain.as_deref().ok());
-    let name = |word: &String| word.rsplit('/').next() == Some("sleep");
-    let is_sleep = |command: &PlainCommand| command.words.first().is_some_and(name);
-    plain.is_some_and(|commands| !commands.is_empty() && commands.iter().all(is_sleep))
 }
 
 fn has_no_input(tool_use: &ToolUse) -> bool {

@@ -4,7 +4,7 @@ use windlass_protocol::{
     CompactionFacts, Facts, Intended, Requested, Rest, SentFacts, Spent, TimeSpent, UnfinishedPrompt,
 };
 
-use super::json::{Each, Hex, IfAny, Plain, object};
+use super::json::{Each, Hex, Plain, object};
 
 object!(Requested { request, model, attempt, parts });
 object!(Intended { call, tool_use_id, tool, kind, input_hash: Hex, changes });
@@ -32,7 +32,7 @@ object!(Rest {
     told_memory,
     tasks,
     sent,
-    unfinished: IfAny,
+    unfinished,
     reached,
     time,
 });

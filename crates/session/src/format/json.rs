@@ -75,27 +75,6 @@ pub(crate) struct Each<F>(F);
 /// Many small numbers.
 pub(crate) struct Packed;
 
-/// A list that is left out where it is empty: earlier logs do not know it.
-pub(crate) struct IfAny;
-
-impl<T: Json> Form<Vec<T>> for IfAny {
-    fn put(value: &Vec<T>, out: &mut Vec<u8>) {
-        value.put(out);
-    }
-
-    fn take(json: &str) -> Result<Vec<T>, Unfit> {
-        Vec::take(json)
-    }
-
-    fn is_left_out(value: &Vec<T>) -> bool {
-        value.is_empty()
-    }
-
-    fn when_left_out() -> Option<Vec<T>> {
-        Some(Vec::new())
-    }
-}
-
 impl<T: Json> Form<T> for Plain {
     fn put(value: &T, out: &mut Vec<u8>) {
         value.put(out);
