@@ -15,7 +15,7 @@ use crate::step::Cx;
 /// A fork that is at work after the end of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BackgroundFork {
-    fork: ForkId,
+    pub(crate) fork: ForkId,
     task: Task,
 }
 
@@ -60,7 +60,7 @@ impl Cx<'_> {
     pub(crate) fn on_background(&mut self, fork: ForkId, outcome: &Outcome) -> bool {
         let done = self.state.background.extract_if(.., |background| background.fork == fork).next();
         let Some(BackgroundFork { task, .. }) = done else { return false };
-        for spent in self.state.ledger.book_background(outcome) {
+        for spent in self.state.ledger.book_background(&outcome.models, outcome.duration_api_ms) {
             self.persist(Record::Spent(spent));
         }
         match task {
@@ -73,10 +73,14 @@ impl Cx<'_> {
         true
     }
 
-    /// Another run begins.
+    /// Another run begins, which tells what this has taken.
     pub(crate) fn cancel_background(&mut self) {
         for BackgroundFork { fork, .. } in std::mem::take(&mut self.state.background) {
             self.effects.push(Effect::CancelFork(fork));
+            let models = self.state.fork_spends.remove(&fork).unwrap_or_default();
+            for spent in self.state.ledger.book_background(&models, 0) {
+                self.persist(Record::Spent(spent));
+            }
         }
     }
 

@@ -56,7 +56,7 @@ impl State {
         };
         let ledger = Ledger::of_session(facts.spent, facts.total_usd);
         let ids = Ids::after(facts.last_message.max(highest));
-        let mut state = Self { carry, ids, ledger, phase: Phase::Idle, background: Vec::new() };
+        let mut state = Self { carry, ids, ledger, phase: Phase::Idle, ..Self::default() };
         state.set_rest(&facts.rest);
         state
     }

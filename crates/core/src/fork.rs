@@ -3,11 +3,12 @@
 //! A fork of the main conversation that repeats the run's last request up to its end is read from the provider's cache, at a
 //! fraction of the price of input. A short prompt of its own for the small model may cost still less: prices decide.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_protocol::{
-    ForkId, ModelCard, ModelRequest, Thinking, Transcript, Usage, estimate_text_tokens, estimate_tokens,
+    ForkId, ModelCard, ModelRequest, ModelSpend, Record, Thinking, Transcript, Usage, estimate_text_tokens,
+    estimate_tokens,
 };
 
 use crate::budget;
@@ -19,7 +20,7 @@ use crate::cost::is_cheaper;
 use crate::effect::Effect;
 use crate::request::{budgeted, is_thinking_on};
 use crate::rules::Rules;
-use crate::state::State;
+use crate::state::{Phase, State};
 use crate::step::Cx;
 use windlass_protocol::Prompt;
 
@@ -65,6 +66,7 @@ impl Cx<'_> {
                 state
             }
         };
+        self.state.fork_spends.insert(fork, BTreeMap::new());
         self.effects.push(Effect::Fork {
             fork,
             state: Box::new(state),
@@ -72,6 +74,32 @@ impl Cx<'_> {
             prompt: plan.prompt,
         });
         Some(fork)
+    }
+
+    /// A fork has taken this so far. One that nobody knows was cancelled or is over.
+    pub(crate) fn on_fork_spent(
+        &mut self,
+        phase: Phase,
+        fork: ForkId,
+        models: BTreeMap<Arc<str>, ModelSpend>,
+    ) -> Phase {
+        if let Some(spends) = self.state.fork_spends.get_mut(&fork) {
+            *spends = models;
+        }
+        phase
+    }
+
+    /// Nobody waits for a fork any more. What it took is paid for all the same.
+    pub(crate) fn cancel_fork(&mut self, fork: ForkId) {
+        self.effects.push(Effect::CancelFork(fork));
+        let models = self.state.fork_spends.remove(&fork).unwrap_or_default();
+        self.book_fork(&models);
+    }
+
+    pub(crate) fn book_fork(&mut self, models: &BTreeMap<Arc<str>, ModelSpend>) {
+        for spent in self.state.ledger.book_fork(models) {
+            self.persist(Record::Spent(spent));
+        }
     }
 
     /// The cheaper way to an answer of about `expected` tokens: this plan on a ground of its own, or `question` to the model of
@@ -147,6 +175,20 @@ impl Cx<'_> {
             partial_messages: false,
             ..parent.clone()
         }
+    }
+}
+
+impl State {
+    /// What each model has taken in this run, the response included that is on its way: its input is paid for.
+    #[must_use]
+    pub fn spent_so_far(&self, config: &Config) -> BTreeMap<Arc<str>, ModelSpend> {
+        let mut ledger = self.ledger.clone();
+        if let Phase::Streaming(streaming) = &self.phase
+            && let Some(usage) = &streaming.usage
+        {
+            ledger.book(&streaming.model, usage, config.model_after(self.carry.guards.fallbacks));
+        }
+        ledger.models
     }
 }
 

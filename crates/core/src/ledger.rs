@@ -134,17 +134,20 @@ impl Ledger {
     }
 
     /// Books what a fork took.
-    pub(crate) fn book_fork(&mut self, outcome: &Outcome) -> Vec<Spent> {
-        self.api_ms += outcome.duration_api_ms;
-        let models = outcome.models.iter();
+    pub(crate) fn book_fork(&mut self, models: &BTreeMap<Arc<str>, ModelSpend>) -> Vec<Spent> {
+        let models = models.iter();
         models.map(|(model, spend)| self.add(model, spend.clone(), /* by a fork */ true)).collect()
     }
 
     /// Books what a fork took that was at work after the end of a run.
-    pub(crate) fn book_background(&mut self, outcome: &Outcome) -> Vec<Spent> {
-        ModelSpend::add(&mut self.unreported.0, &outcome.models);
-        self.unreported.1 += outcome.duration_api_ms;
-        let models = outcome.models.iter();
+    pub(crate) fn book_background(
+        &mut self,
+        models: &BTreeMap<Arc<str>, ModelSpend>,
+        api_ms: u64,
+    ) -> Vec<Spent> {
+        ModelSpend::add(&mut self.unreported.0, models);
+        self.unreported.1 += api_ms;
+        let models = models.iter();
         models.map(|(model, spend)| self.add_to_session(model, spend.clone(), /* by a fork */ true)).collect()
     }
 

@@ -263,7 +263,7 @@ impl Cx<'_> {
     pub(crate) fn interrupt_preparing(&mut self, preparing: &Preparing) {
         self.state.carry.waiting.unask();
         match preparing.asked {
-            Some(Asked::Fork(fork)) => self.effects.push(Effect::CancelFork(fork)),
+            Some(Asked::Fork(fork)) => self.cancel_fork(fork),
             Some(Asked::Hooks(hook)) => self.effects.push(Effect::CancelHooks(hook)),
             Some(Asked::Store(_) | Asked::Look(_)) | None => (),
         }

@@ -370,7 +370,7 @@ impl Cx<'_> {
     fn drop_forks(&mut self) {
         self.drop_summary();
         if let Some(fork) = self.state.carry.staged.drop_fork() {
-            self.effects.push(Effect::CancelFork(fork));
+            self.cancel_fork(fork);
         }
     }
 }
@@ -383,6 +383,8 @@ impl State {
         // Whoever dropped the run has dropped what ran beside it.
         self.carry.summary = None;
         self.carry.staged.drop_fork();
+        let background = &self.background;
+        self.fork_spends.retain(|fork, _| background.iter().any(|other| other.fork == *fork));
         self.carry.waiting.rest();
         self.carry.notes.from_hooks.clear();
         let (model, blocks, mut calls) = match std::mem::take(&mut self.phase) {

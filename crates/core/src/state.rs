@@ -43,6 +43,8 @@ pub struct State {
     pub(crate) ledger: Ledger,
     /// What is at work since the last run ended. It is in no log.
     pub(crate) background: Vec<BackgroundFork>,
+    /// What each fork that is at work has taken so far.
+    pub(crate) fork_spends: BTreeMap<ForkId, BTreeMap<Arc<str>, ModelSpend>>,
 }
 
 /// What survives from one iteration to the next. It is built as a complete literal wherever the loop goes round, so that

@@ -43,6 +43,7 @@ pub fn step(mut state: State, input: Input, config: &Config) -> (State, Effects)
         Event::Timer(timer) => cx.on_timer(phase, timer),
         Event::Compact { focus } => cx.on_compact(phase, focus),
         Event::GoOn { start } => cx.on_go_on(phase, start),
+        Event::ForkSpent { fork, models } => cx.on_fork_spent(phase, fork, models),
         Event::Forked { fork, outcome } => cx.on_forked(phase, fork, outcome),
         Event::Hooked { hook, answer } => cx.on_hooked(phase, hook, answer),
         Event::Stored { store, files } => cx.on_reply(phase, Asked::Store(store), Reply::Stored(files)),
@@ -140,6 +141,7 @@ impl Cx<'_> {
     /// A fork came to its end: what it took is booked, and whoever waits for it goes on. One that nobody waits for was
     /// cancelled or has answered before.
     fn on_forked(&mut self, phase: Phase, fork: ForkId, outcome: Box<Outcome>) -> Phase {
+        self.state.fork_spends.remove(&fork);
         if self.on_background(fork, &outcome) {
             return phase;
         }
@@ -148,9 +150,8 @@ impl Cx<'_> {
             matches!(&phase, Phase::Preparing(preparing) if preparing.waits_for(Asked::Fork(fork)));
         let is_judge = phase.calls().is_some_and(|calls| calls.waits_for_judge(fork));
         if is_staged || is_asked || is_judge || self.waits_for_summary(fork) {
-            for spent in self.state.ledger.book_fork(&outcome) {
-                self.persist(Record::Spent(spent));
-            }
+            self.state.ledger.api_ms += outcome.duration_api_ms;
+            self.book_fork(&outcome.models);
         }
         if self.on_summary(fork, &outcome) {
             return phase;

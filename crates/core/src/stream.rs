@@ -34,7 +34,7 @@ pub(crate) struct Streaming {
     /// The model that answers; until it says so, the one that was asked.
     pub(crate) model: Arc<str>,
     /// Usage reported at the start, booked if the response never ends.
-    usage: Option<Box<Usage>>,
+    pub(crate) usage: Option<Box<Usage>>,
     /// Whether anything of the answer has come.
     pub(crate) has_begun: bool,
     /// Complete blocks, as they were shown.

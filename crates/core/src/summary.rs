@@ -8,7 +8,6 @@ use windlass_protocol::{Block, ForkId, Outcome, Terminal, Update};
 
 use crate::calls::CallQueue;
 use crate::config::Source;
-use crate::effect::Effect;
 use crate::fork::{Ground, Plan};
 use crate::layers::one_line;
 use crate::step::Cx;
@@ -68,7 +67,7 @@ impl Cx<'_> {
     /// The run ends: nobody waits for the summary any more.
     pub(crate) fn drop_summary(&mut self) {
         if let Some(PendingSummary { fork, .. }) = self.state.carry.summary.take() {
-            self.effects.push(Effect::CancelFork(fork));
+            self.cancel_fork(fork);
         }
     }
 }

@@ -136,6 +136,25 @@ fn what_the_background_costs_is_part_of_the_next_report() {
         < end end_turn 0+200         settling done | = completed after 1 0.5 USD | fork f2 prompt_suggestion
         ",
     );
+    // What is cancelled is paid for as far as it came.
+    check(
+        answered().fork_spent(1, 0.2).fork_spent(1, 0.3).submit("y").fork_spent(1, 9.0).text("Done.").ended_at(
+            StopReason::EndTurn,
+            0,
+            200,
+        ),
+        "
+        > submit x                   preparing streaming | call-model #1 [user]
+        < text Done.
+        < end end_turn 0+400         settling done | = completed after 1 0.4 USD | fork f1 prompt_suggestion
+        > f1 so far 0.2 USD
+        > f1 so far 0.3 USD
+        > submit y                   cancel f1 | preparing streaming | call-model #2 [user assistant(text) user]
+        > f1 so far 9 USD
+        < text Done.
+        < end end_turn 0+200         settling done | = completed after 1 0.5 USD | fork f2 prompt_suggestion
+        ",
+    );
     // It counts towards the cap.
     check(
         answered().forked_for(1, "Go on", 0.6).submit("y"),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::{AbortHandle, Aborted, BoxFuture, FutureExt, abortable};
 use futures_util::stream::{BoxStream, FuturesUnordered, Stream, StreamExt};
+use tokio::sync::mpsc;
 use tokio::time::Sleep;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Config, Effect, Event, Permissions};
@@ -34,10 +35,15 @@ pub(crate) struct Inflight {
     jobs: Jobs,
     /// Forks, apart from other jobs: the core may want some of them to go on after the end of a run.
     forks: Jobs,
+    /// What forks tell before they end.
+    fork_news: (mpsc::Sender<Event>, mpsc::Receiver<Event>),
     stops: BTreeMap<Stoppable, Stop>,
     timers: Vec<(TimerId, Pin<Box<Sleep>>)>,
     progress: (ProgressSender, ProgressReceiver),
 }
+
+/// As many words of forks wait at most: far more than there are responses of forks at a time.
+const FORK_NEWS_MAX: usize = 64;
 
 type Jobs = FuturesUnordered<BoxFuture<'static, Result<Done, Aborted>>>;
 
@@ -68,6 +74,7 @@ impl Inflight {
             model: None,
             jobs: FuturesUnordered::new(),
             forks: FuturesUnordered::new(),
+            fork_news: mpsc::channel(FORK_NEWS_MAX),
             stops: BTreeMap::new(),
             timers: Vec::new(),
             progress: progress_channel(),
@@ -98,8 +105,11 @@ impl Inflight {
         self.poll_model(cx)
     }
 
-    /// The next fork that came to its end; nothing once none is left.
+    /// What the next fork tells, at its end or before; nothing once none is left.
     pub(crate) fn poll_forks(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        if let Poll::Ready(event @ Some(_)) = self.fork_news.1.poll_recv(cx) {
+            return Poll::Ready(event);
+        }
         match poll_jobs(&mut self.forks, &mut self.stops, cx) {
             None if !self.forks.is_empty() => Poll::Pending,
             event => Poll::Ready(event),
@@ -145,7 +155,7 @@ impl Inflight {
             }
             Effect::Fork { fork, state, config, prompt } => {
                 let machine = Machine::new(self.world.clone(), config, *state, self.seed.fork(fork));
-                let work = jobs::fork(fork, machine, prompt);
+                let work = jobs::fork(fork, machine, prompt, self.fork_news.0.clone());
                 self.start(Stoppable::Fork(fork), CancellationToken::new(), work);
             }
             Effect::CancelFork(fork) => self.drop_job(Stoppable::Fork(fork)),
@@ -243,6 +253,7 @@ impl Inflight {
         self.end_run();
         self.stops.clear();
         self.forks = FuturesUnordered::new();
+        self.fork_news = mpsc::channel(FORK_NEWS_MAX);
     }
 
     /// Drops everything but forks: those that the core does not want any more it has cancelled.

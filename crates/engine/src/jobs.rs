@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use windlass_core::{Event, Prompt};
 use windlass_ports::{AnyTool, LookAround, MemoryPrefetch, ToolContext};
@@ -52,13 +53,15 @@ pub(crate) fn tool(
 }
 
 /// Runs a machine of its own to its end.
-pub(crate) fn fork(fork: ForkId, mut machine: Machine, prompt: Prompt) -> Job {
+pub(crate) fn fork(fork: ForkId, mut machine: Machine, prompt: Prompt, news: mpsc::Sender<Event>) -> Job {
     let mut prompt = Some(prompt);
+    // A word that finds no room matters only if the fork is cancelled before the next one.
+    let spent = move |models| drop(news.try_send(Event::ForkSpent { fork, models }));
     let outcome = poll_fn(move |cx| {
         if let Some(prompt) = prompt.take() {
             machine.advance(Event::Submit(prompt));
         }
-        machine.poll_outcome(cx)
+        machine.poll_outcome(&spent, cx)
     });
     outcome.map(move |outcome| Some(Event::Forked { fork, outcome: outcome? })).boxed()
 }

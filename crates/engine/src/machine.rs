@@ -1,6 +1,6 @@
 //! The machine of the core with everything it has set going. The main run of a session and its forks are the same thing.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 use windlass_core::{Config, Effect, Event, Input, State, step};
 use windlass_ports::{LogError, SessionLog};
-use windlass_protocol::{Durability, Outcome, Record, SessionSeed, Update};
+use windlass_protocol::{Durability, ModelSpend, Outcome, Record, SessionSeed, Update};
 
 use crate::builder::Shared;
 use crate::inbox::Inbox;
@@ -117,11 +117,16 @@ impl Machine {
         Poll::Ready(self.outbox.pop_front())
     }
 
-    /// The end of a run that nobody watches.
-    pub(crate) fn poll_outcome(&mut self, cx: &mut Context<'_>) -> Poll<Option<Box<Outcome>>> {
+    /// The end of a run that nobody watches. Whenever a response begins, `spent` hears what the run has taken.
+    pub(crate) fn poll_outcome(
+        &mut self,
+        spent: impl Fn(BTreeMap<Arc<str>, ModelSpend>),
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Box<Outcome>>> {
         for _ in 0..EVENTS_IN_A_ROW {
             match ready!(self.poll_update(None, cx)) {
                 Some(Update::Done(outcome)) => return Poll::Ready(Some(outcome)),
+                Some(Update::Responding { .. }) => spent(self.state.spent_so_far(&self.config)),
                 Some(_) => (),
                 None => return Poll::Ready(None),
             }

@@ -229,7 +229,11 @@ impl Replay {
             return Err(doubt);
         }
         let is_over = matches!(self.state.phase(), PhaseName::Idle | PhaseName::Done);
-        let is_background = matches!(event, Event::Forked { fork, .. } if self.state.is_background(*fork));
+        let fork = match event {
+            Event::Forked { fork, .. } | Event::ForkSpent { fork, .. } => Some(*fork),
+            _ => None,
+        };
+        let is_background = fork.is_some_and(|fork| self.state.is_background(fork));
         let may_rest = begins || is_background || matches!(event, Event::Steer(_) | Event::TakeBack(_));
         let fits = if is_over { may_rest } else { !begins };
         if fits {

@@ -1,11 +1,13 @@
 //! What the core is told: prompts, and everything else that happens to a run.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::{
-    Admission, Answer, Block, CallId, ForkId, HookAnswer, HookId, LookId, MemoryNote, ModelEvent, Outcome,
-    PermissionUpdate, RequestId, StartSource, StoreId, Surroundings, TimerId, ToolOutcome, ToolProgress,
+    Admission, Answer, Block, CallId, ForkId, HookAnswer, HookId, LookId, MemoryNote, ModelEvent, ModelSpend,
+    Outcome, PermissionUpdate, RequestId, StartSource, StoreId, Surroundings, TimerId, ToolOutcome,
+    ToolProgress,
 };
 
 /// One thing that happened, with the time and the chance that come with it.
@@ -89,6 +91,13 @@ pub enum Event {
     Permissions(Vec<PermissionUpdate>),
     /// A timer ran out.
     Timer(TimerId),
+    /// A fork that is at work has taken this so far: what counts if it is cancelled.
+    ForkSpent {
+        /// The fork.
+        fork: ForkId,
+        /// What each model took.
+        models: BTreeMap<Arc<str>, ModelSpend>,
+    },
     /// A fork came to its end. Its cost is in the outcome.
     Forked {
         /// The fork.

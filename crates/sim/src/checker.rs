@@ -54,6 +54,8 @@ pub(crate) struct Checker {
     goes_on: bool,
     /// How often somebody was asked about a call in doubt.
     pub(crate) doubts_asked: u64,
+    /// How often a fork was cancelled that had cost something.
+    pub(crate) forks_cut_short: u64,
 }
 
 /// One step as the driver sees it.
@@ -164,10 +166,10 @@ impl Checker {
                 self.calls.ending |= self.beside.asks_before_call(*hook);
             }
             Event::Forked { fork, outcome } if self.beside.waits_for(*fork) => {
-                self.account.book_fork(outcome);
+                self.account.book_fork(&outcome.models);
             }
             Event::Forked { fork, outcome } if self.beside.is_background(*fork) => {
-                self.account.book_background(outcome);
+                self.account.book_background(&outcome.models);
             }
             Event::GoOn { .. } => self.goes_on = true,
             _ => (),
@@ -267,6 +269,15 @@ impl Checker {
             Effect::Fork { config: own, .. } => {
                 self.account.check_budget(config, "a fork")?;
                 self.account.check_share(own, config)
+            }
+            Effect::CancelFork(fork) => {
+                let spent = self.beside.spent(*fork);
+                self.forks_cut_short += u64::from(!spent.is_empty());
+                match self.dones {
+                    0 => self.account.book_fork(&spent),
+                    _ => self.account.book_background(&spent),
+                }
+                Ok(())
             }
             Effect::RunHooks { call, .. } => self.turns.on_hooks(call, config),
             _ => Ok(()),

@@ -59,11 +59,12 @@ const STOPS: [&str; 8] = [
     "new",
 ];
 /// Parts of requests and updates that only some walks have.
-const SIGHTS: [&str; 22] = [
+const SIGHTS: [&str; 23] = [
     "cache missed",
     "cleared by the provider",
     "compaction failed",
     "command that waits",
+    "cost of a cancelled fork",
     "crashed",
     "facts restated",
     "fell back",

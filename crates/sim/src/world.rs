@@ -202,6 +202,9 @@ impl World {
         for _ in 0..doubts {
             self.coverage.count("sight", "question about a call in doubt");
         }
+        for _ in 0..std::mem::take(&mut self.checker.forks_cut_short) {
+            self.coverage.count("sight", "cost of a cancelled fork");
+        }
         self.play_late()?;
         if self.crashed {
             return Ok(());
@@ -240,6 +243,9 @@ impl World {
 
     /// What is at work in the background comes to its end, unless the next run is faster.
     fn play_background(&mut self) -> Result<(), String> {
+        if let Some(event) = self.fork_spent() {
+            self.apply(event)?;
+        }
         while !self.crashed && self.rng.one_in(2) {
             let Some(event) = self.forked(/* honest */ false)? else { break };
             self.apply(event)?;
@@ -533,7 +539,8 @@ impl World {
             76..=110 => self.finished(),
             111..=113 => self.failed(),
             114..=128 => self.hooked(false),
-            129..=136 => self.forked(false)?,
+            129..=134 => self.forked(false)?,
+            135..=136 => self.fork_spent(),
             137..=144 => self.stored(),
             145..=152 => self.looked(),
             153..=154 => self.prefetched(),

@@ -147,7 +147,7 @@ impl Trace {
                 self.close_requests(&RequestOutcome::Interrupted);
             }
             Event::Model { request, event } => self.model(*request, event),
-            Event::TakeBack(_) | Event::Examined { .. } | Event::Answered { .. } | Event::Finished { .. } => {
+            Event::Examined { .. } | Event::Answered { .. } | Event::Finished { .. } => {
                 self.call_happened(event);
             }
             Event::Forked { outcome, .. } => self.forked(outcome),
@@ -166,6 +166,8 @@ impl Trace {
             Event::Submit(_)
             | Event::GoOn { .. }
             | Event::Compact { .. }
+            | Event::TakeBack(_)
+            | Event::ForkSpent { .. }
             | Event::Progress { .. }
             | Event::Timer(_)
             | Event::Stored { .. }

@@ -221,6 +221,27 @@ fn a_suggestion_delays_nothing_and_the_next_prompt_cancels_it() {
 }
 
 #[test]
+fn a_suggestion_that_is_cancelled_is_paid_for_as_far_as_it_came() {
+    let endless =
+        json!([{"model": "claude-haiku-5-5", "blocks": [{"text": "late"}], "block_delay_ms": 30_000}]);
+    let stage = answers(&["One.", "Two."], |server| server.script_for("haiku", script(&endless)));
+    let mut host = Host::start(&stage, &["--prompt-suggestions"]);
+    host.say(&prompt("first", "u1"));
+    host.hear_until("result");
+    while !asks_small(&stage) {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // The response begins at once, and its input is known from then on.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    host.say(&prompt("second", "u2"));
+    let second = host.hear_until("result").pop().unwrap();
+    assert!(second["modelUsage"]["claude-haiku-5-5"]["inputTokens"].as_u64() > Some(0), "{second}");
+    host.end();
+    let replayed = stage.run(&["replay", second["session_id"].as_str().unwrap()]);
+    assert_eq!(replayed.code(), Some(0), "{replayed:?}");
+}
+
+#[test]
 fn nothing_is_suggested_in_print_mode_or_to_a_host_that_did_not_ask() {
     let check = |flags: &[&str]| {
         let stage = answers(&["One."], saying("Run the tests", 0));

@@ -371,7 +371,7 @@ impl Call {
             Stage::Hooking { hook, .. } | Stage::Requesting { hook, .. } | Stage::Denying { hook, .. } => {
                 cx.effects.push(Effect::CancelHooks(hook));
             }
-            Stage::Classifying { fork, .. } => cx.effects.push(Effect::CancelFork(fork)),
+            Stage::Classifying { fork, .. } => cx.cancel_fork(fork),
             _ => (),
         }
         self.finish(ToolOutcome::error(text));

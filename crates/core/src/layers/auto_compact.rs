@@ -260,7 +260,7 @@ fn finish(cx: &mut Cx<'_>, work: &mut Work, mut compacting: Box<Compacting>, fou
     note(cx, &compacting, made_progress);
     cx.state.carry.notes.forget_told();
     if let Some(fork) = cx.state.carry.staged.drop_all() {
-        cx.effects.push(Effect::CancelFork(fork));
+        cx.cancel_fork(fork);
     }
     compacting.done = Some(Compacted { tokens_after, untold });
     tell_hooks(cx, work, compacting)

@@ -307,11 +307,15 @@ impl Scenario {
         self.other(line, Event::Forked { fork: ForkId(fork), outcome: Box::new(outcome(terminal, text)) })
     }
 
+    /// A fork has cost so much by now.
+    pub(crate) fn fork_spent(self, fork: u32, usd: f64) -> Self {
+        let models = costing(usd);
+        self.other(format!("> f{fork} so far {usd} USD"), Event::ForkSpent { fork: ForkId(fork), models })
+    }
+
     /// A fork ended with this text and cost so much.
     pub(crate) fn forked_for(self, fork: u32, text: &str, usd: f64) -> Self {
-        let spend = ModelSpend { cost_usd: Some(usd), ..ModelSpend::default() };
-        let models = BTreeMap::from([("small".into(), spend)]);
-        let outcome = Box::new(Outcome { models, ..outcome(Terminal::Completed, text) });
+        let outcome = Box::new(Outcome { models: costing(usd), ..outcome(Terminal::Completed, text) });
         self.other(format!("> f{fork} for {usd} USD"), Event::Forked { fork: ForkId(fork), outcome })
     }
 
@@ -811,6 +815,11 @@ fn shortened(text: &str) -> String {
         Some(reminder) => format!("({}…)", reminder.split(' ').take(2).collect::<Vec<_>>().join(" ")),
         None => text.to_owned(),
     }
+}
+
+/// What the small model took.
+fn costing(usd: f64) -> BTreeMap<Arc<str>, ModelSpend> {
+    [("small".into(), ModelSpend { cost_usd: Some(usd), ..ModelSpend::default() })].into()
 }
 
 /// What a fork came to.

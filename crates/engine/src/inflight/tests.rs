@@ -119,8 +119,15 @@ async fn a_fork_does_nothing_until_it_is_polled_and_is_gone_when_it_is_cancelled
     assert_eq!(alive.load(Ordering::SeqCst), 1);
     inflight.perform(Effect::CancelFork(ForkId(1)));
     inflight.perform(second);
-    let Event::Forked { fork, .. } = next(&mut inflight).await else { panic!("the other fork goes on") };
-    assert_eq!(fork, ForkId(2));
+    let mut told = Vec::new();
+    loop {
+        match next(&mut inflight).await {
+            Event::ForkSpent { fork, models } => told.push((fork, models.len())),
+            Event::Forked { fork, .. } => break assert_eq!(fork, ForkId(2), "the other fork goes on"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(told.last(), Some(&(ForkId(2), 1)), "it tells what it takes as soon as that is known");
     assert_eq!(alive.load(Ordering::SeqCst), 0);
     assert!(inflight.jobs.is_empty());
 }

@@ -198,6 +198,7 @@ pub(super) fn event_name(event: &Event) -> &'static str {
         Event::Answered { .. } => "an answer to a question",
         Event::Permissions(_) => "a change of permissions",
         Event::Timer(_) => "a timer",
+        Event::ForkSpent { .. } => "the cost of a fork",
         Event::Forked { .. } => "the end of a fork",
         Event::Hooked { .. } => "the answer of hooks",
         Event::Stored { .. } => "results moved to files",

@@ -49,6 +49,7 @@ choice!(Event {
     "answered" = Answered { call, answer },
     "permissions" = Permissions(updates),
     "timer" = Timer(timer),
+    "fork_spent" = ForkSpent { fork, models },
     "forked" = Forked { fork, outcome },
     "hooked" = Hooked { hook, answer },
     "stored" = Stored { store, files },

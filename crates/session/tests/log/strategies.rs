@@ -209,9 +209,13 @@ fn denial() -> BoxedStrategy<Denial> {
         .boxed()
 }
 
+fn models() -> BoxedStrategy<BTreeMap<Arc<str>, ModelSpend>> {
+    proptest::collection::btree_map(name(), spend(), 0..2).boxed()
+}
+
 fn outcome() -> BoxedStrategy<Box<Outcome>> {
     let texts = (text(), of(name()), vec(text(), 0..2), vec(text(), 0..2), vec(name(), 0..2));
-    let spent = (usage(), proptest::collection::btree_map(name(), spend(), 0..2));
+    let spent = (usage(), models());
     let rest = (vec(denial(), 0..2), of(failure()), structured(), of(tool_use()));
     (terminal(), texts, spent, rest, any::<(u32, u64, u64)>())
         .prop_map(
@@ -446,6 +450,7 @@ fn event() -> BoxedStrategy<Event> {
             .prop_map(|(id, outcome)| Event::Finished { call: CallId(id), outcome }),
         any::<u32>().prop_map(|id| Event::Timer(TimerId(id))),
         (any::<u32>(), outcome()).prop_map(|(id, outcome)| Event::Forked { fork: ForkId(id), outcome }),
+        (any::<u32>(), models()).prop_map(|(id, models)| Event::ForkSpent { fork: ForkId(id), models }),
         (any::<u32>(), hook_answer()).prop_map(|(id, answer)| Event::Hooked { hook: HookId(id), answer }),
         (any::<u32>(), vec(of(path()), 0..3))
             .prop_map(|(id, files)| Event::Stored { store: StoreId(id), files }),

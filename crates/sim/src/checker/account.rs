@@ -1,11 +1,11 @@
 //! The books of a run, kept a second time from what the caller sees: pauses, retries, tokens, money, denials, prompts, open
 //! calls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_core::Config;
-use windlass_protocol::{CallId, FailureClass, ModelCard, Outcome, Update, Usage};
+use windlass_protocol::{CallId, FailureClass, ModelCard, ModelSpend, Outcome, Update, Usage};
 
 /// What the updates of one run add up to.
 #[derive(Debug, Default)]
@@ -88,19 +88,21 @@ impl Account {
     }
 
     /// Books what a fork took.
-    pub(super) fn book_fork(&mut self, outcome: &Outcome) {
-        self.usage.add(&outcome.usage);
-        let usd = outcome.cost_usd().unwrap_or(0.0);
-        self.usd += usd;
-        self.session_usd += usd;
+    pub(super) fn book_fork(&mut self, models: &BTreeMap<Arc<str>, ModelSpend>) {
+        for spend in models.values() {
+            self.usage.add(&spend.usage);
+            self.usd += spend.cost_usd.unwrap_or(0.0);
+            self.session_usd += spend.cost_usd.unwrap_or(0.0);
+        }
     }
 
     /// Books what a fork took that was at work after the end.
-    pub(super) fn book_background(&mut self, outcome: &Outcome) {
-        self.unreported.0.add(&outcome.usage);
-        let usd = outcome.cost_usd().unwrap_or(0.0);
-        self.unreported.1 += usd;
-        self.session_usd += usd;
+    pub(super) fn book_background(&mut self, models: &BTreeMap<Arc<str>, ModelSpend>) {
+        for spend in models.values() {
+            self.unreported.0.add(&spend.usage);
+            self.unreported.1 += spend.cost_usd.unwrap_or(0.0);
+            self.session_usd += spend.cost_usd.unwrap_or(0.0);
+        }
     }
 
     fn add(&mut self, usage: &Usage, config: &Config) {

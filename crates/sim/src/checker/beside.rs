@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_core::{Config, Effect, Event, Source};
-use windlass_protocol::{ForkId, HookCall, HookEvent, HookId};
+use windlass_protocol::{ForkId, HookCall, HookEvent, HookId, ModelSpend};
 
 /// What is open, and which calls hooks have let pass.
 #[derive(Debug, Default)]
@@ -12,6 +12,8 @@ pub(super) struct Beside {
     forks: BTreeSet<ForkId>,
     /// Forks that began at the end of a run.
     background: BTreeSet<ForkId>,
+    /// What forks said that they have taken so far.
+    spent: BTreeMap<ForkId, Models>,
     hooks: BTreeMap<HookId, Asked>,
     /// Tool uses that hooks have answered about before they ran.
     passed: BTreeSet<Arc<str>>,
@@ -29,11 +31,14 @@ struct Asked {
 }
 
 type Verdict = Result<(), String>;
+type Models = BTreeMap<Arc<str>, ModelSpend>;
 
 impl Beside {
     /// The next run: what is at work in the background is still there.
     pub(super) fn next_run(&mut self) -> Self {
-        Self { background: std::mem::take(&mut self.background), ..Self::default() }
+        let (background, mut spent) = (std::mem::take(&mut self.background), std::mem::take(&mut self.spent));
+        spent.retain(|fork, _| background.contains(fork));
+        Self { background, spent, ..Self::default() }
     }
 
     /// Nobody drives what was at work in the background any more.
@@ -57,6 +62,11 @@ impl Beside {
         self.forks.contains(&fork)
     }
 
+    /// What a fork has taken that is cancelled.
+    pub(super) fn spent(&mut self, fork: ForkId) -> Models {
+        self.spent.remove(&fork).unwrap_or_default()
+    }
+
     /// Whether this question is asked before a call.
     pub(super) fn asks_before_call(&self, hook: HookId) -> bool {
         let about = [HookEvent::PreToolUse, HookEvent::PermissionRequest, HookEvent::PermissionDenied];
@@ -66,7 +76,11 @@ impl Beside {
     /// An answer came.
     pub(super) fn on_event(&mut self, event: &Event) {
         match event {
+            Event::ForkSpent { fork, models } if self.waits_for(*fork) || self.is_background(*fork) => {
+                self.spent.insert(*fork, models.clone());
+            }
             Event::Forked { fork, .. } => {
+                self.spent.remove(fork);
                 self.forks.remove(fork);
                 self.background.remove(fork);
             }

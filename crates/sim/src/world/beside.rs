@@ -57,9 +57,19 @@ impl World {
         Ok(Some(Event::Forked { fork: id, outcome }))
     }
 
-    /// The answer of a fork that was cancelled comes all the same.
+    /// A fork tells what it has taken so far.
+    pub(super) fn fork_spent(&mut self) -> Option<Event> {
+        let forks: Vec<ForkId> = self.beside.forks.iter().map(|(fork, _)| *fork).collect();
+        let fork = self.rng.pick(&forks)?;
+        Some(Event::ForkSpent { fork, models: random_outcome(&mut self.rng).models })
+    }
+
+    /// The answer of a fork that was cancelled comes all the same, or what it took.
     pub(super) fn forked_late(&mut self) -> Option<Event> {
         let fork = self.beside.cancelled.pop()?;
+        if self.rng.one_in(4) {
+            return Some(Event::ForkSpent { fork, models: random_outcome(&mut self.rng).models });
+        }
         Some(Event::Forked { fork, outcome: Box::new(random_outcome(&mut self.rng)) })
     }
 
